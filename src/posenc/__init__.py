@@ -1,0 +1,68 @@
+"""posenc: every positional encoding for Transformers behind one contract, proven by laws and oracles.
+
+    encoding = posenc.create("rope", d_model=512, n_heads=8)
+    at = encoding.prepare(posenc.Positions.arange(batch, length))
+    out = posenc.attend(q, k, v, encoding, at)
+
+Names are loaded when first used; importing posenc itself loads nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from posenc import catalogue as catalogue
+    from posenc import claims as claims
+    from posenc import laws as laws
+    from posenc import measures as measures
+    from posenc import plots as plots
+    from posenc import walk as walk
+    from posenc.attend import attend as attend
+    from posenc.attend import attend_rotated as attend_rotated
+    from posenc.attention import Attention as Attention
+    from posenc.attention import KeyValueCache as KeyValueCache
+    from posenc.catalogue import create as create
+    from posenc.catalogue import names as names
+    from posenc.encoding import BiasFn as BiasFn
+    from posenc.encoding import DistanceBias as DistanceBias
+    from posenc.encoding import PositionalEncoding as PositionalEncoding
+    from posenc.encoding import Site as Site
+    from posenc.encodings.alibi import alibi_slopes as alibi_slopes
+    from posenc.encodings.rope import rotation_matrix as rotation_matrix
+    from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
+    from posenc.frequencies import wavelengths as wavelengths
+    from posenc.measures import shift_matrix as shift_matrix
+    from posenc.positions import Positions as Positions
+    from posenc.positions import shard_index as shard_index
+    from posenc.stack import Stack as Stack
+
+_WHERE = {
+    "attend": "attend", "attend_rotated": "attend", "Attention": "attention", "KeyValueCache": "attention",
+    "create": "catalogue", "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
+    "PositionalEncoding": "encoding", "Site": "encoding", "alibi_slopes": "encodings.alibi",
+    "rotation_matrix": "encodings.rope", "sinusoidal_table": "encodings.sinusoidal", "wavelengths": "frequencies",
+    "shift_matrix": "measures", "Positions": "positions", "shard_index": "positions", "Stack": "stack",
+}  # fmt: skip
+_MODULES = ("catalogue", "claims", "encodings", "frequencies", "laws", "layouts", "measures", "plots", "walk")
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"posenc.{name}")
+    if name in _WHERE:
+        value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
+    from posenc.catalogue import hint
+
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}{'' if name.startswith('_') else hint(name)}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})

@@ -1,0 +1,202 @@
+"""The contract: where position enters attention. Read this first.
+
+Position can enter at five seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
+
+    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value
+
+Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Flag, auto
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from posenc.positions import INTEGERS, Positions, readable
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Num
+
+Side = Literal["query", "key", "value", "output"]
+Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
+BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
+
+
+class Site(Flag):
+    """The seams at which an encoding acts."""
+
+    NONE = 0
+    EMBED = auto()
+    ROTATE = auto()
+    BIAS = auto()
+    CONTEXT = auto()
+    VALUE = auto()
+
+
+class PositionalEncoding(nn.Module):
+    """An encoding that does nothing: the base of all others.
+
+    `sites` are the seams it uses. `traits` say what holds for it, and the laws check it:
+    local             an embedded or rotated token depends on itself and its own coordinates only
+    shift_invariant   moving all positions by the same amount changes nothing
+    norm_preserving   rotating keeps the length of queries and keys
+    causal_only       defined for causal attention only
+    """
+
+    sites: Site = Site.NONE
+    traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
+    coordinate_axes: ClassVar[int] = 1
+
+    def __init__(self, **configuration: Any) -> None:
+        super().__init__()
+        self.configuration = configuration
+        self.owner = f"{type(self).__name__}({self.extra_repr()})"
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.configuration.items())
+
+    # Tables: computed once per call for all layers, carried by the positions, known by their owner.
+
+    def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
+        """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
+        tables = self.tables(at, dtype)
+        return replace(at, tables={**at.tables, self.owner: tables}) if tables else at
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """What `prepare` computes, each [b, t, …]; nothing by default."""
+        return ()
+
+    def tables_at(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """The tables that `at` carries, or fresh ones where it carries none. Raises ValueError for somebody else's."""
+        wanted = working_dtype(dtype)
+        if not at.tables:
+            return self.tables(at, wanted)
+        if self.owner not in at.tables:
+            raise ValueError(f"positions: prepared by {', '.join(at.tables)}, used with {self.owner}; "
+                             "call prepare() of the encoding that reads them")  # fmt: skip
+        tables = at.tables[self.owner]
+        if tables[0].dtype != wanted:
+            raise ValueError(f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; "
+                             f"call prepare(at, dtype={wanted})")  # fmt: skip
+        return tables
+
+    # The five seams.
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        """x plus the encoding."""
+        return x
+
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+        """Turns queries and keys; identity on values and outputs unless the method says so."""
+        return x
+
+    def bias(
+        self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
+    ) -> BiasFn | None:
+        """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
+        return None
+
+    def context(
+        self, logits: Float[Tensor, "b h i j"], q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions,
+        may_attend: Bool[Tensor, "b 1 i j"],
+    ) -> Float[Tensor, "b h i j"]:  # fmt: skip
+        """Changes the logits after reading all of them."""
+        return logits
+
+    def value(
+        self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions
+    ) -> Float[Tensor, "b h i d"] | None:
+        """The addend to the output."""
+        return None
+
+    def softmax_scale(self, d_head: int) -> float:
+        """What the product q·k is multiplied with before anything is added."""
+        return d_head**-0.5
+
+    # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return self
+
+    def at_length(self, n: int) -> PositionalEncoding:
+        return self
+
+    def heads(self, start: int, stop: int) -> PositionalEncoding:
+        return self
+
+    # Checks at the door, shared by the encodings.
+
+    def check_coords(self, at: Positions, *, integers: bool = False) -> None:
+        """Raises ValueError for the wrong number of axes, TypeError for reals where whole positions are needed."""
+        axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
+        if axes != self.coordinate_axes or (self.coordinate_axes == 1 and at.coords.ndim == 3):
+            raise ValueError(f"{type(self).__name__}: reads {self.coordinate_axes} coordinate(s) per token, "
+                             f"got coords {list(at.coords.shape)}")  # fmt: skip
+        if integers and at.coords.dtype not in INTEGERS:
+            raise TypeError(f"{type(self).__name__}: needs integer positions, got {at.coords.dtype}")
+
+    def check_range(self, at: Positions, low: float, high: float, why: str) -> None:
+        """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
+        inside = (at.coords >= low) & (at.coords <= high)
+        if not readable(at.coords):
+            torch._assert_async(inside.all(), f"{type(self).__name__}: a position is outside {low} … {high}: {why}")
+        elif not bool(inside.all()):
+            first = at.coords[~inside][0].item()
+            raise ValueError(f"{type(self).__name__}: position {first} is outside {low} … {high}: {why}")
+
+
+def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int) -> None:
+    if got != expected:
+        raise ValueError(f"{type(encoding).__name__}: built for {name}={expected}, got a tensor with {got}")
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to compute in: float64 for float64, float32 for everything else."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
+    return torch.autocast(device_type=tensor.device.type, enabled=False)
+
+
+def absolute_at_layer(encoding: PositionalEncoding, n: int) -> PositionalEncoding:
+    """Absolute encodings act at layer 0; deeper layers find position already in the residual stream."""
+    return encoding if n == 0 else PositionalEncoding()
+
+
+class DistanceBias(PositionalEncoding):
+    """A bias of the distance alone: ALiBi, T5. Say `at_distance`; `bias` follows, and fast paths can use it."""
+
+    sites = Site.BIAS
+
+    @abstractmethod
+    def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        """The bias of every head where the query is `delta` positions after the key."""
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""
+        self.check_coords(at_q)
+        self.check_coords(at_k)
+        if at_q.consecutive and at_k.consecutive:
+            keys = at_k.length
+            offset = at_q.coords[:, :1] - at_k.coords[:, :1]
+            delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]
+            vector = self.at_distance(delta.reshape(-1)).to(q.dtype).unflatten(1, delta.shape)  # [h, b, n]
+            return lambda b, h, i, j: vector[h, b, i - j + (keys - 1)]
+        query, key = at_q.coords, at_k.coords
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            delta = query[b, i] - key[b, j]
+            flat = self.at_distance(delta.reshape(-1)).to(q.dtype)
+            return flat[h, torch.arange(delta.numel(), device=delta.device).view(delta.shape)]
+
+        return of_pair

@@ -1,0 +1,55 @@
+"""Attention with linear biases: the further away, the lower the score.
+
+    logits += -m_h · |i - j|,   m_h = 2^(-8h/n) for h = 1 … n heads
+
+Press et al. 2021, "Train Short, Test Long", section 3; slopes for other head counts as in the authors' code.
+Legend: h query heads, n distances.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import DistanceBias
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
+
+
+def alibi_slopes(n_heads: int) -> tuple[float, ...]:
+    """The slope of every head, per position.
+
+    n = 2^k: 2^(-8/n), 2^(-16/n), … 2^-8. Otherwise those of the power below, then every other one of the power above.
+    Six heads: 1/4, 1/16, 1/64, 1/256, 1/2, 1/8. Raises ValueError for fewer than one head.
+    """
+    if isinstance(n_heads, bool) or not isinstance(n_heads, int) or n_heads < 1:
+        raise ValueError(f"n_heads: expected a whole number from 1, got {n_heads!r}")
+    power = 2 ** int(math.log2(n_heads))
+    slopes = tuple(2.0 ** (-8 * h / power) for h in range(1, power + 1))
+    return slopes if power == n_heads else (slopes + alibi_slopes(2 * power)[::2])[:n_heads]
+
+
+class ALiBi(DistanceBias):
+    """-slope·|distance|, a slope per head. No parameters, any length, integers or reals.
+
+    n_heads  query heads of the whole model; a tensor-parallel rank takes heads(start, stop) of it
+    slopes   other slopes than the paper's, one per head
+    """
+
+    def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None) -> None:
+        slopes = alibi_slopes(n_heads) if slopes is None else tuple(map(float, slopes))
+        if len(slopes) != n_heads:
+            raise ValueError(f"slopes: expected one for each of {n_heads} heads, got {len(slopes)}")
+        super().__init__(n_heads=n_heads, slopes=slopes)
+        self.slopes = slopes
+
+    def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        distance = delta.abs().double()
+        return torch.stack([distance * -slope for slope in self.slopes])
+
+    def heads(self, start: int, stop: int) -> ALiBi:
+        return ALiBi(stop - start, slopes=self.slopes[start:stop])

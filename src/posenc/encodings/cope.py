@@ -1,0 +1,61 @@
+"""Contextual positions: count only the tokens that a learned gate lets through.
+
+    g_it = σ(logit_it),   p_ij = Σ_{t = j … i} g_it,   logits_ij += q_i·e[p_ij], interpolated between whole positions
+
+Golovneva et al. 2024, "Contextual Position Encoding: Learning to Count What's Important", section 4 and its listing
+(gates read the scaled logits, e is shared by all heads). Three other methods go by the name CoPE; this is the contextual one.
+Legend: b batch, h query heads, i query, j key, d d_head, n whole positions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import PositionalEncoding, Site, check_width
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+
+class CoPE(PositionalEncoding):
+    """q·e[count of gated tokens between key and query].
+
+    d_head       channels of a head
+    n_positions  whole positions 0 … n_positions-1; a larger count is taken as the last (64 in the paper)
+
+    The table starts at zero, as in the authors' listing.
+    """
+
+    sites = Site.CONTEXT
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+
+    def __init__(self, d_head: int, *, n_positions: int = 64) -> None:
+        if n_positions < 1:
+            raise ValueError(f"n_positions: expected 1 or more, got {n_positions}")
+        super().__init__(d_head=d_head, n_positions=n_positions)
+        self.d_head, self.n_positions = d_head, n_positions
+        self.table = nn.Parameter(torch.zeros(n_positions, d_head))
+
+    def context(
+        self, logits: Float[Tensor, "b h i j"], q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions,
+        may_attend: Bool[Tensor, "b 1 i j"],
+    ) -> Float[Tensor, "b h i j"]:  # fmt: skip
+        check_width(self, "d_head", q.shape[-1], self.d_head)
+        position = self.positions(logits, at_k, may_attend).clamp(max=self.n_positions - 1)
+        whole = position.detach().floor()
+        scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
+        below = scores.gather(-1, whole.long())
+        above = scores.gather(-1, position.detach().ceil().long())
+        return logits + below + (above - below) * (position - whole)
+
+    def positions(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> Float[Tensor, "b h i j"]:
+        """How many gated tokens lie from each key up to the query, itself included; keys may be stored in any order."""
+        gates = logits.sigmoid() * may_attend
+        by_order = at_k.order.argsort(dim=-1, stable=True)[:, None, None, :].expand_as(gates)
+        sorted_gates = gates.gather(-1, by_order)
+        counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
+        return torch.empty_like(counts).scatter(-1, by_order, counts)

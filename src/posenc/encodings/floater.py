@@ -1,0 +1,101 @@
+"""Position as the path of a learned dynamical system.
+
+    p(t) = p(0) + ∫_0^t h(τ, p(τ)) dτ,   x_i + p(step·i),   h two linear layers that also see τ
+
+Liu et al. 2020, "Learning to Encode Position for Transformer with Continuous Dynamical Model", section 3; the dynamics
+are shared by all layers and every layer has its own p(0). The path goes on beyond the trained length with no new parameter.
+Legend: b batch, t tokens, l layers, d d_model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.encoding import PositionalEncoding, Site, check_width, full_precision
+from posenc.positions import Positions, readable
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class FLOATER(PositionalEncoding):
+    """x + p(step·position), at every layer with that layer's own path. Needs torchdiffeq.
+
+    d_model     channels
+    n_layers    layers with a path of their own
+    step        time from one position to the next; 0.01 in the authors' code
+    rtol, atol  tolerances of the adaptive solver (dopri5)
+
+    The solver chooses its steps by the path alone, so a position asked alone gets what it gets among others.
+    Raises ValueError for negative positions, ModuleNotFoundError without torchdiffeq.
+    """
+
+    sites = Site.EMBED
+    traits = frozenset({"local", "norm_preserving"})
+
+    def __init__(
+        self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-5, atol: float = 1e-6
+    ) -> None:
+        _odeint()
+        super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
+        self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
+        self.start = nn.Parameter(torch.empty(n_layers, d_model))
+        self.inner = nn.Linear(d_model + 1, d_model)
+        self.outer = nn.Linear(d_model + 1, d_model)
+        nn.init.xavier_uniform_(self.start)
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_normal_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""
+        self.check_coords(at)
+        if readable(at.coords) and bool((at.coords < 0).any()):
+            raise ValueError(f"FLOATER: the path starts at position 0, got position {at.coords.min().item()}")
+        positions, index = torch.unique(at.coords, return_inverse=True)
+        return (self.path(positions, dtype)[index],)
+
+    def path(self, positions: Float[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
+        """p at growing, distinct positions, for every layer."""
+        with full_precision(self.start):
+            weights = [parameter.to(dtype) for parameter in (self.inner.weight, self.inner.bias,
+                                                             self.outer.weight, self.outer.bias)]  # fmt: skip
+
+            def velocity(time: Tensor, state: Tensor) -> Tensor:
+                clock = time.to(dtype).expand(state.shape[0], 1)
+                hidden = F.linear(torch.cat([state, clock], dim=-1), weights[0], weights[1]).relu()
+                return F.linear(torch.cat([hidden, clock], dim=-1), weights[2], weights[3])
+
+            times = positions.double() * self.step
+            origin = times.new_zeros(1)
+            solved = _odeint()(velocity, self.start.to(dtype), torch.cat([origin, times[times > 0]]).to(self.start.device),
+                               rtol=self.rtol, atol=self.atol, method="dopri5")  # fmt: skip
+        return solved if bool((times == 0).any()) else solved[1:]
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        (paths,) = self.tables_at(at, x.dtype)
+        return (x.to(paths.dtype) + paths[:, :, self.layer]).to(x.dtype)
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        """Layer n's view: the same parameters, another path."""
+        if not 0 <= n < len(self.start):
+            raise ValueError(f"FLOATER: built for n_layers={len(self.start)}, asked for layer {n}")
+        if n == self.layer:
+            return self
+        view = FLOATER.__new__(FLOATER)
+        view.__dict__.update(self.__dict__)
+        view.layer = n
+        return view
+
+
+def _odeint():
+    try:
+        from torchdiffeq import odeint
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("FLOATER solves an ODE with torchdiffeq: pip install 'posenc[floater]'") from error
+    return odeint

@@ -1,0 +1,16 @@
+"""No encoding at all.
+
+    logits = q·k / √d_head
+
+Without a mask the output is blind to order; a causal mask alone lets deeper layers find it.
+Haviv et al. 2022, "Transformer Language Models without Positional Encodings Still Learn Positional Information";
+Kazemnejad et al. 2023, section 3.
+"""
+
+from __future__ import annotations
+
+from posenc.encoding import PositionalEncoding
+
+
+class NoPE(PositionalEncoding):
+    """The base class under its own name: no seam is used."""

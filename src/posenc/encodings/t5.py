@@ -1,0 +1,90 @@
+"""A learned bias per head and bucket of distance; buckets are exact when near and logarithmic when far.
+
+    logits += b[h, bucket(i - j)]
+    bucket(n) = n                                                      for n < e
+              = e + ⌊ (N - e) · ln(n/e) / ln(max_distance/e) ⌋         up to N - 1,   e = N/2
+
+Bidirectional halves N and gives keys after the query the upper half.
+Raffel et al. 2020, "Exploring the Limits of Transfer Learning", section 2.1, and mesh-tensorflow's code.
+Legend: h query heads, n distances, N buckets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import DistanceBias
+from posenc.positions import INTEGERS
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+
+class T5(DistanceBias):
+    """b[bucket(distance)], learned.
+
+    n_heads        query heads
+    n_buckets      rows of the table
+    max_distance   from this many positions on, everything falls into the last bucket
+    bidirectional  False: for causal attention. True: half of the buckets are for keys after the query
+    scale          the softmax scale: None is 1/√d_head; T5 itself was trained with 1.0
+
+    Raises ValueError for sizes that leave no bucket, TypeError for positions that are not integers.
+    """
+
+    def __init__(
+        self, n_heads: int, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = False,
+        scale: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance,
+                         bidirectional=bidirectional, scale=scale)  # fmt: skip
+        per_side = n_buckets // 2 if bidirectional else n_buckets
+        self.thresholds = bucket_starts(per_side, max_distance)
+        self.per_side, self.bidirectional, self.scale = per_side, bidirectional, scale
+        self.traits = self.traits if bidirectional else self.traits | {"causal_only"}
+        self.table = nn.Parameter(torch.empty(n_buckets, n_heads))
+        nn.init.normal_(self.table, std=0.02)
+
+    def bucket(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+        """The bucket of i - j = `delta`, by comparisons of integers only."""
+        if delta.dtype not in INTEGERS:
+            raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
+        distance = delta.abs() if self.bidirectional else delta.clamp(min=0)
+        exact = self.per_side // 2
+        bucket = distance.clamp(max=exact)
+        for start in self.thresholds:
+            bucket = bucket + (distance >= start)
+        return bucket + self.per_side * (delta < 0) if self.bidirectional else bucket
+
+    def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        return self.table.T[:, self.bucket(delta)]
+
+    def softmax_scale(self, d_head: int) -> float:
+        return super().softmax_scale(d_head) if self.scale is None else self.scale
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> T5:
+        part = T5(**{**self.configuration, "n_heads": stop - start}).to(self.table)
+        part.table.copy_(self.table[:, start:stop])
+        return part
+
+
+def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
+    """The smallest distance of every logarithmic bucket after the first: exact, in whole numbers.
+
+    Bucket e + m begins where (n/e)^(N-e) >= (max_distance/e)^m, that is n^(N-e) · e^m >= max_distance^m · e^(N-e).
+    """
+    exact = n_buckets // 2
+    if exact < 1 or max_distance <= exact:
+        raise ValueError(f"n_buckets, max_distance: {n_buckets} buckets a side need max_distance > {exact} >= 1, "
+                         f"got {max_distance}")  # fmt: skip
+    logarithmic = n_buckets - exact
+    starts, distance = [], exact
+    for m in range(1, logarithmic):
+        while distance**logarithmic * exact**m < max_distance**m * exact**logarithmic:
+            distance += 1
+        starts.append(distance)
+    return tuple(starts)

@@ -1,0 +1,101 @@
+"""Relative positions as four terms of the score.
+
+    logits = ( q_i·k_j  +  q_i·W_R R_{i-j}  +  u·k_j  +  v·W_R R_{i-j} ) / √d_head
+               content      position           content    position
+               to content   of the content     at large   at large
+
+Dai et al. 2019, "Transformer-XL", section 3.3. R is the sinusoid [sin | cos] of the distance.
+Legend: b batch, h query heads, i query, j key, d d_head, m d_model, n = m/2 frequencies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from posenc import frequencies
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.phasors import phasors
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class Terms(NamedTuple):
+    """The four terms of the score, each already divided by √d_head."""
+
+    content_content: Float[Tensor, "b h i j"]
+    content_position: Float[Tensor, "b h i j"]
+    global_content: Float[Tensor, "b h i j"]
+    global_position: Float[Tensor, "b h i j"]
+
+
+class TransformerXL(PositionalEncoding):
+    """Adds the last three terms; q·k is attention's own.
+
+    d_model  channels of the sinusoid R, even
+    n_heads  query heads, each with its own u, v and slice of W_R
+    d_head   channels of a head, d_model / n_heads if left out
+    base     of the sinusoid
+
+    sin and cos of a distance follow from those of the two positions (R_{i-j} is R_i turned back by j), so the term is a
+    product of a query vector and a key vector of d_model channels: exact for any positions, and no [i, j, d] array.
+    """
+
+    sites = Site.BIAS
+
+    def __init__(self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0) -> None:
+        if d_model % 2 or (d_head is None and d_model % n_heads):
+            raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")
+        d_head = d_model // n_heads if d_head is None else d_head
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
+        self.d_head = d_head
+        self.frequencies = frequencies.rotary(d_model, base)
+        self.u = nn.Parameter(torch.empty(n_heads, d_head))
+        self.v = nn.Parameter(torch.empty(n_heads, d_head))
+        self.w_r = nn.Parameter(torch.empty(n_heads, d_head, d_model))
+        for parameter in (self.u, self.v, self.w_r):
+            nn.init.normal_(parameter, std=0.02)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        self.check_coords(at)
+        return (phasors(at, [self.frequencies], dtype),)  # [b, t, n, 2]
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        terms = self.terms(q, k, at_q, at_k)
+        added = terms.content_position + terms.global_content + terms.global_position
+        return lambda b, h, i, j: added[b, h, i, j]
+
+    def terms(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> Terms:
+        """All four terms on their own, for display. Their sum is the logit."""
+        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "n_heads", q.shape[1], len(self.u))
+        with full_precision(q):
+            scale = self.softmax_scale(self.d_head)
+            u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
+            toward = w_r.transpose(-1, -2)  # [h, m, d]
+            return Terms(
+                q @ k.transpose(-1, -2) * scale,
+                self._position(toward @ q.transpose(-1, -2), at_q, at_k) * scale,
+                (k @ u[:, :, None]).transpose(-1, -2).expand(*q.shape[:3], -1) * scale,
+                self._position((toward @ v[:, :, None]).expand(q.shape[0], -1, -1, q.shape[2]), at_q, at_k) * scale,
+            )
+
+    def _position(self, g: Float[Tensor, "b h m i"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i j"]:
+        """g_i·R_{i-j}: with g = (g_s | g_c) it is (g_s s_i + g_c c_i)·c_j + (g_c s_i - g_s c_i)·s_j."""
+        sin_q, cos_q = self.tables_at(at_q, g.dtype)[0].unbind(-1)  # [b, i, n]
+        sin_k, cos_k = self.tables_at(at_k, g.dtype)[0].unbind(-1)
+        g_sin, g_cos = g.transpose(-1, -2).chunk(2, dim=-1)  # [b, h, i, n]
+        sin_q, cos_q = sin_q[:, None], cos_q[:, None]
+        query = torch.cat([g_sin * sin_q + g_cos * cos_q, g_cos * sin_q - g_sin * cos_q], dim=-1)
+        return query @ torch.cat([cos_k, sin_k], dim=-1)[:, None].transpose(-1, -2)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> TransformerXL:
+        part = TransformerXL(**{**self.configuration, "n_heads": stop - start}).to(self.u)
+        for mine, theirs in zip(part.parameters(), self.parameters(), strict=True):
+            mine.copy_(theirs[start:stop])
+        return part

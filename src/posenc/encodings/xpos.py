@@ -1,0 +1,78 @@
+"""Rotary positions whose scores also fade with distance.
+
+    q -> R(m) q · ζ^(m/s),   k -> R(n) k · ζ^(-n/s),   ζ_i = (2i/d + γ) / (1 + γ),  γ = 0.4,  s = 512
+    so that pair i of the score carries ζ_i^((m-n)/s)
+
+Sun et al. 2022, "A Length-Extrapolatable Transformer", section 2.2, and torchscale's code, which centres the exponents on
+the middle of the current sequence. Here the origin is position 0 and stays there, so that cached keys remain right; the
+price is a largest position, at which a key's scale would overflow.
+Legend: b batch, h heads, t tokens, d d_head, n pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc import frequencies, layouts
+from posenc.encoding import PositionalEncoding, Side, Site, check_width
+from posenc.layouts import Layout
+from posenc.phasors import phasors
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class XPos(PositionalEncoding):
+    """RoPE with an exponential decay per pair; causal attention only, since it grows towards later keys.
+
+    d_head      channels of a head, even
+    base        of the rotation
+    scale_base  s: positions in which the fastest fading pair falls to ζ_0 = γ/(1+γ) = 0.29
+    gamma       γ
+    layout      which channels make a pair; the authors' code interleaves
+
+    Raises ValueError for a position beyond `largest_position(dtype)` (a device assert off the CPU).
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local", "shift_invariant", "causal_only"})
+
+    def __init__(
+        self, d_head: int, *, base: float = 10000.0, scale_base: float = 512.0, gamma: float = 0.4,
+        layout: Layout = "interleaved",
+    ) -> None:  # fmt: skip
+        if d_head % 2 or d_head < 2:
+            raise ValueError(f"d_head: expected an even number, got {d_head}")
+        if not (scale_base > 0 and gamma > 0):
+            raise ValueError(f"scale_base, gamma: expected positive numbers, got {scale_base}, {gamma}")
+        layouts.check(layout)
+        super().__init__(d_head=d_head, base=base, scale_base=scale_base, gamma=gamma, layout=layout)
+        self.d_head, self.layout = d_head, layout
+        self.frequencies = frequencies.rotary(d_head, base)
+        self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
+
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int:
+        """The last position, either way from 0, at which ζ_0^(-p/s) still leaves `dtype` room for entries up to 256."""
+        return math.floor(math.log(torch.finfo(dtype).max / 256) / -self.log_decay[0])
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """cos and sin of the angle, and the logarithm of the decay, of every pair: [b, t, n] each."""
+        self.check_coords(at)
+        sin, cos = phasors(at, [self.frequencies], dtype).unbind(-1)
+        rate = torch.tensor(self.log_decay, dtype=torch.float64, device=at.coords.device)
+        return cos.contiguous(), sin.contiguous(), (at.coords.double()[..., None] * rate).to(dtype)
+
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+        if side not in ("query", "key"):
+            return x
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        limit = self.largest_position(x.dtype)
+        self.check_range(at, -limit, limit, f"the scale of a key overflows {x.dtype} there")
+        cos, sin, log_decay = self.tables_at(at, x.dtype)
+        decay = (log_decay if side == "query" else -log_decay).exp()
+        return layouts.turn(x, (cos * decay)[:, None], (sin * decay)[:, None], self.layout)

@@ -1,0 +1,56 @@
+"""Which two channels make a rotating pair.
+
+    half         x0 x1 x2 | y0 y1 y2      pair i is (i, i + d/2)     LLaMA as released on the hub, GPT-NeoX
+    interleaved  x0 y0 x1 y1 x2 y2        pair i is (2i, 2i + 1)     RoFormer, GPT-J, LLaMA as first published
+
+Legend: n pairs, d = 2n channels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+Layout = Literal["half", "interleaved"]
+
+
+def check(layout: str) -> Layout:
+    if layout not in get_args(Layout):
+        raise ValueError(f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}")
+    return layout  # type: ignore[return-value]
+
+
+def split(x: Float[Tensor, "*s d"], layout: Layout) -> tuple[Float[Tensor, "*s n"], Float[Tensor, "*s n"]]:
+    """The two members of every pair, as views."""
+    if layout == "half":
+        first, second = x.chunk(2, dim=-1)
+    else:
+        first, second = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return first, second
+
+
+def join(first: Float[Tensor, "*s n"], second: Float[Tensor, "*s n"], layout: Layout) -> Float[Tensor, "*s d"]:
+    """The inverse of `split`."""
+    if layout == "half":
+        return torch.cat([first, second], dim=-1)
+    return torch.stack([first, second], dim=-1).flatten(-2)
+
+
+def permutation(d: int, source: Layout, target: Layout) -> Int[Tensor, "d"]:
+    """Where channel c of `target` comes from in `source`: x_target = x_source[..., permutation]."""
+    return join(*split(torch.arange(d), source), target)
+
+
+def turn(
+    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "b 1 t n"], sin: Float[Tensor, "b 1 t n"], layout: Layout
+) -> Float[Tensor, "b h t d"]:
+    """[[cos, -sin], [sin, cos]] on every pair of the first 2n channels; the rest passes through. Rounds once, to x's dtype."""
+    rotated = x[..., : 2 * cos.shape[-1]]
+    first, second = split(rotated.to(cos.dtype), layout)
+    turned = join(first * cos - second * sin, second * cos + first * sin, layout).to(x.dtype)
+    return turned if turned.shape == x.shape else torch.cat([turned, x[..., turned.shape[-1] :]], dim=-1)

@@ -1,0 +1,300 @@
+"""Where the tokens of one side (queries or keys) of a call sit.
+
+Legend: b batch (may be 1), t tokens, axes coordinate axes (absent for 1-D).
+
+Positions are passed, never inferred from a length, an index, a tensor's rank or a cache. The builders below make them:
+
+    Positions.arange(batch, length, start=0)    plain sequences, chunks of a prefill
+    Positions.from_mask(mask)                   left or right padding
+    Positions.packed(cu_seqlens)                several documents in one row
+    Positions.decode(lengths)                   one new token per row
+    Positions.grid(height, width)               images
+    Positions.mrope(position_ids)               several axes per token, as multimodal models give them
+    Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
+    Positions.at(coords)                        any coordinates, integers or reals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int, Num
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """Coordinates, causal order and document of every token. A pytree: goes through compile, export and devices.
+
+    coords       what an encoding reads: integers or reals, [b, t] or, with several axes, [b, t, axes]
+    order        causal order, global over shards: a query sees keys of the same or a smaller order
+    document     tokens see their own document only; -1 is padding, seen by nobody
+    consecutive  every row counts up by one, is one document and has no padding. Set by the builders that know it,
+                 kept by `shift`, dropped by `take`; never inferred from values
+    tables       what `encoding.prepare(at)` computed, by the configuration that computed it
+
+    Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.
+    """
+
+    coords: Num[Tensor, "b t *axes"]
+    order: Int[Tensor, "b t"]
+    document: Int[Tensor, "b t"]
+    consecutive: bool = False
+    tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("coords", "order", "document"):
+            if not isinstance(getattr(self, name), Tensor):
+                raise TypeError(f"{name}: expected a tensor, got {type(getattr(self, name)).__name__}")
+        if self.coords.dtype == torch.bool or self.coords.is_complex():
+            raise TypeError(f"coords: expected integers or reals, got {self.coords.dtype}; a mask goes to from_mask()")
+        if self.coords.ndim not in (2, 3):
+            raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(self.coords.shape)}")
+        for name in ("order", "document"):
+            value = getattr(self, name)
+            if value.dtype not in INTEGERS:
+                raise TypeError(f"{name}: expected integers, got {value.dtype}")
+            if value.shape != self.coords.shape[:2]:
+                raise ValueError(
+                    f"{name}: expected the [b, t] of coords, {list(self.coords.shape[:2])}, got {list(value.shape)}"
+                )
+        if readable(self.coords) and self.coords.is_floating_point() and not bool(torch.isfinite(self.coords).all()):
+            raise ValueError("coords: expected finite positions, got NaN or infinity")
+
+    # Builders -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def arange(
+        cls, batch: int, length: int, start: int | Int[Tensor, "b"] = 0, *, device: torch.device | str | None = None
+    ) -> Positions:
+        """Positions start, start+1, …, start+length-1 in every row; `start` may be one integer per row."""
+        _check_counts(batch=batch, length=length)
+        count = torch.arange(length, device=device)[None]
+        if isinstance(start, Tensor):
+            if start.dtype not in INTEGERS or start.shape != (batch,):
+                raise ValueError(f"start: expected an integer or integers [b={batch}], got {start.dtype} "
+                                 f"{list(start.shape)}")  # fmt: skip
+            coords = count.to(start.device) + start[:, None].long()
+        else:
+            if isinstance(start, float):
+                raise TypeError(f"start: expected an integer, got {start}; real positions go to Positions.at()")
+            coords = (count + start).expand(batch, length)
+        return cls(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
+
+    @classmethod
+    def at(cls, coords: Num[Tensor, "b t *axes"]) -> Positions:
+        """Any coordinates, in the causal order in which the tokens stand; one document, no padding."""
+        if not isinstance(coords, Tensor) or coords.ndim < 2:
+            raise ValueError("coords: expected a tensor [b, t] or [b, t, axes]; positions of one row are coords[None]")
+        order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
+        return cls(coords, order, torch.zeros_like(order))
+
+    @classmethod
+    def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
+        """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
+        if not isinstance(mask, Tensor) or mask.ndim != 2:
+            raise ValueError("mask: expected a tensor [b, t] of 0 and 1")
+        if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
+            raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")
+        real = mask.bool()
+        count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
+        return cls(count, count, real.long() - 1)
+
+    @classmethod
+    def packed(cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
+        """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
+        ends = [int(end) for end in cu_seqlens]
+        if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in zip(ends, ends[1:], strict=False)):
+            raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
+        lengths = [b - a for a, b in zip(ends, ends[1:], strict=False)]
+        order = torch.arange(ends[-1], device=device)
+        document = torch.repeat_interleave(
+            torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device)
+        )
+        coords = order - torch.tensor(ends[:-1], device=device)[document]
+        return cls(coords[None], order[None], document[None])
+
+    @classmethod
+    def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
+        """One new token per row, after `lengths` tokens already seen in that row: its position is that length."""
+        lengths = torch.as_tensor(lengths, device=device)
+        if lengths.ndim != 1 or lengths.dtype not in INTEGERS:
+            raise ValueError(f"lengths: expected integers [b], got {lengths.dtype} {list(lengths.shape)}")
+        count = lengths.long()[:, None]
+        return cls(count, count, torch.zeros_like(count))
+
+    @classmethod
+    def grid(cls, height: int, width: int, *, batch: int = 1, device: torch.device | str | None = None) -> Positions:
+        """Patches of an image row by row; coords [b, height·width, 2] are (y, x)."""
+        _check_counts(batch=batch, height=height, width=width)
+        y = torch.arange(height, device=device).repeat_interleave(width)
+        x = torch.arange(width, device=device).repeat(height)
+        return cls.at(torch.stack([y, x], dim=-1)[None].expand(batch, -1, -1))
+
+    @classmethod
+    def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
+        """Several axes per token, axes first as multimodal models hand them over (time, height, width)."""
+        if not isinstance(position_ids, Tensor) or position_ids.ndim != 3:
+            raise ValueError("position_ids: expected a tensor [axes, b, t]")
+        return cls.at(position_ids.movedim(0, -1))
+
+    @classmethod
+    def randomized(
+        cls, batch: int, length: int, max_positions: int, *, generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+    ) -> Positions:  # fmt: skip
+        """A sorted random subset of 0 … max_positions-1 for every row, drawn anew at each call.
+
+        Trained so, any encoding has seen every position it will meet up to max_positions.
+        Ruoss et al. 2023, "Randomized Positional Encodings Boost Length Generalization of Transformers", section 3.
+        """
+        _check_counts(batch=batch, length=length)
+        if length > max_positions:
+            raise ValueError(f"max_positions: expected at least length={length}, got {max_positions}")
+        drawn = torch.rand(batch, max_positions, generator=generator, device=device).argsort(dim=1)[:, :length]
+        return cls.at(drawn.sort(dim=1).values)
+
+    # Views ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def batch(self) -> int:
+        return self.coords.shape[0]
+
+    @property
+    def length(self) -> int:
+        return self.coords.shape[1]
+
+    def shift(self, by: int | float | Num[Tensor, "b"]) -> Positions:
+        """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables."""
+        if isinstance(by, Tensor):
+            by = by.reshape(-1, *[1] * (self.coords.ndim - 1))
+        return replace(self, coords=self.coords + by, tables={})
+
+    def take(self, index: Int[Tensor, "n"]) -> Positions:
+        """The tokens at `index` along t, tables gathered with them."""
+        return Positions(
+            self.coords[:, index], self.order[:, index], self.document[:, index],
+            tables={owner: tuple(table[:, index] for table in tables) for owner, tables in self.tables.items()},
+        )  # fmt: skip
+
+    def shard(self, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None) -> Positions:
+        """The tokens that context-parallel rank `rank` of `size` holds; `shard_index` says which they are."""
+        return self.take(shard_index(self.length, rank, size, zigzag=zigzag, cu_seqlens=cu_seqlens).to(self.coords.device))
+
+    @staticmethod
+    def cat(parts: Sequence[Positions]) -> Positions:
+        """Tokens one after the other along t, as a growing key-value cache holds them. Tables are kept if all have them."""
+        owners = set(parts[0].tables).intersection(*(part.tables for part in parts))
+        return Positions(
+            torch.cat([part.coords for part in parts], dim=1),
+            torch.cat([part.order for part in parts], dim=1),
+            torch.cat([part.document for part in parts], dim=1),
+            tables={
+                owner: tuple(torch.cat(table, dim=1) for table in zip(*(p.tables[owner] for p in parts), strict=True))
+                for owner in sorted(owners)
+            },
+        )
+
+    def expand(self, batch: int) -> Positions:
+        """The same positions for `batch` rows, without copying."""
+        if self.batch == batch:
+            return self
+        if self.batch != 1:
+            raise ValueError(f"positions: have {self.batch} rows, cannot serve a batch of {batch}")
+        return _map(self, lambda tensor: tensor.expand(batch, *tensor.shape[1:]))
+
+    def to(self, device: torch.device | str) -> Positions:
+        return _map(self, lambda tensor: tensor.to(device))
+
+
+def shard_index(
+    length: int, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None
+) -> Int[Tensor, "n"]:
+    """Which of `length` tokens rank `rank` of `size` holds; x[:, index] and at.take(index) belong together.
+
+    contiguous   0 0 1 1 2 2 3 3          zigzag (balances causal work)   0 1 2 3 3 2 1 0
+    With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
+    """
+    if not 0 <= rank < size:
+        raise ValueError(f"rank: expected 0 … {size - 1}, got {rank}")
+    ends = [0, length] if cu_seqlens is None else [int(end) for end in cu_seqlens]
+    if ends[0] != 0 or ends[-1] != length:
+        raise ValueError(f"cu_seqlens: expected ends from 0 to {length}, got {ends}")
+    chunks = 2 * size if zigzag else size
+    mine = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
+    index: list[int] = []
+    for begin, end in zip(ends, ends[1:], strict=False):
+        if (end - begin) % chunks:
+            raise ValueError(f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them first")
+        chunk = (end - begin) // chunks
+        for part in mine:
+            index.extend(range(begin + part * chunk, begin + (part + 1) * chunk))
+    return torch.tensor(index, dtype=torch.int64)
+
+
+def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "b 1 i j"]:
+    """Which query may see which key: same document, no padding and, if causal, a key not after the query."""
+    query, key = at_q.document[:, None, :, None], at_k.document[:, None, None, :]
+    allowed = (query == key) & (query >= 0)
+    if causal:
+        allowed = allowed & (at_q.order[:, None, :, None] >= at_k.order[:, None, None, :])
+    return allowed
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether values may be looked at: eager, on the CPU. Elsewhere a look would synchronise or break a graph."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and type(tensor) in (Tensor, torch.nn.Parameter)
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if isinstance(count, (float, Tensor)) or count < 1:
+            raise ValueError(f"{name}: expected a whole number from 1, got {count}")
+
+
+def _map(at: Positions, change) -> Positions:
+    leaves, context = _flatten(at)
+    return _unflatten([change(leaf) for leaf in leaves], context)
+
+
+# A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
+
+
+def _flatten(at: Positions):
+    shape = tuple((owner, len(tables)) for owner, tables in at.tables.items())
+    leaves = [at.coords, at.order, at.document, *(table for tables in at.tables.values() for table in tables)]
+    return leaves, (at.consecutive, shape)
+
+
+def _unflatten(leaves, context) -> Positions:
+    consecutive, shape = context
+    coords, order, document, *rest = leaves
+    tables = {}
+    for owner, count in shape:
+        tables[owner], rest = tuple(rest[:count]), rest[count:]
+    at = object.__new__(Positions)
+    for name, value in {"coords": coords, "order": order, "document": document,
+                        "consecutive": consecutive, "tables": tables}.items():  # fmt: skip
+        object.__setattr__(at, name, value)
+    return at
+
+
+def _flatten_with_keys(at: Positions):
+    leaves, context = _flatten(at)
+    return [(_pytree.SequenceKey(n), leaf) for n, leaf in enumerate(leaves)], context
+
+
+_pytree.register_pytree_node(
+    Positions, _flatten, _unflatten,
+    serialized_type_name="posenc.Positions", flatten_with_keys_fn=_flatten_with_keys,
+    to_dumpable_context=lambda context: [context[0], [list(pair) for pair in context[1]]],
+    from_dumpable_context=lambda dumped: (dumped[0], tuple((owner, count) for owner, count in dumped[1])),
+)  # fmt: skip

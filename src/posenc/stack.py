@@ -1,0 +1,87 @@
+"""Several encodings at once: Stack(Learned(...), T5(...))."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, Trait
+from posenc.positions import Positions
+
+
+class Stack(PositionalEncoding):
+    """Every part acts at its own seams, in the order given; biases and addends are summed.
+
+    Raises ValueError for no parts, and where the parts ask for different softmax scales.
+    """
+
+    def __init__(self, *parts: PositionalEncoding) -> None:
+        if not parts:
+            raise ValueError("Stack: expected at least one encoding, got none; no encoding at all is NoPE()")
+        for part in parts:
+            if not isinstance(part, PositionalEncoding):
+                raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+        self.owner = f"Stack({', '.join(part.owner for part in parts)})"
+
+    def __iter__(self) -> Any:
+        return iter(self.parts)
+
+    @property
+    def sites(self) -> Site:  # type: ignore[override]
+        return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
+
+    @property
+    def traits(self) -> frozenset[Trait]:  # type: ignore[override]
+        all_have = frozenset.intersection(*(part.traits for part in self)) - {"causal_only"}
+        return all_have | {trait for part in self for trait in part.traits if trait == "causal_only"}
+
+    def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
+        for part in self:
+            at = part.prepare(at, dtype)
+        return at
+
+    def embed(self, x: Tensor, at: Positions) -> Tensor:
+        for part in self:
+            x = part.embed(x, at)
+        return x
+
+    def rotate(self, x: Tensor, at: Positions, side: Side) -> Tensor:
+        for part in self:
+            x = part.rotate(x, at, side)
+        return x
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
+        terms = [term for part in self if (term := part.bias(q, k, at_q, at_k)) is not None]
+        if not terms:
+            return None
+        return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
+
+    def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
+        for part in self:
+            logits = part.context(logits, q, at_q, at_k, may_attend)
+        return logits
+
+    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
+        addends = [addend for part in self if (addend := part.value(probs, at_q, at_k)) is not None]
+        return functools.reduce(operator.add, addends) if addends else None
+
+    def softmax_scale(self, d_head: int) -> float:
+        scales = {part.softmax_scale(d_head) for part in self}
+        if len(scales) > 1:
+            raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
+        return scales.pop()
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return Stack(*(part.at_layer(n) for part in self))
+
+    def at_length(self, n: int) -> PositionalEncoding:
+        return Stack(*(part.at_length(n) for part in self))
+
+    def heads(self, start: int, stop: int) -> PositionalEncoding:
+        return Stack(*(part.heads(start, stop) for part in self))

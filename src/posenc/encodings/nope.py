@@ -14,3 +14,6 @@ from posenc.encoding import PositionalEncoding
 
 class NoPE(PositionalEncoding):
     """The base class under its own name: no seam is used."""
+
+    def __init__(self) -> None:
+        super().__init__()

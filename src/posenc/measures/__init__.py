@@ -1,0 +1,36 @@
+"""What an encoding does, as numbers: pure functions in fp64, nothing trained.
+
+    table   shift matrix, uniqueness, collisions by precision, neighbours, pairs that never finish a turn
+    decay   sinusoidal similarity and RoPE scores against distance, with the bound
+    order   what happens to attention's output when the words change places
+    taylor  how much of the position signal is relative
+
+Every function says which row of the founding notes' facts (S7 … S21) it computes.
+"""
+
+from __future__ import annotations
+
+from posenc.frequencies import wavelengths as wavelengths
+from posenc.measures.decay import first_rise as first_rise
+from posenc.measures.decay import rope_bound as rope_bound
+from posenc.measures.decay import rope_score as rope_score
+from posenc.measures.decay import rope_score_of as rope_score_of
+from posenc.measures.decay import sinusoidal_similarity as sinusoidal_similarity
+from posenc.measures.order import SENTENCE_PAIRS as SENTENCE_PAIRS
+from posenc.measures.order import OrderBlindness as OrderBlindness
+from posenc.measures.order import SentencePair as SentencePair
+from posenc.measures.order import last_token_sensitivity as last_token_sensitivity
+from posenc.measures.order import order_sensitivity as order_sensitivity
+from posenc.measures.order import order_sensitivity_of as order_sensitivity_of
+from posenc.measures.order import rnn_sensitivity as rnn_sensitivity
+from posenc.measures.order import sentence_sensitivity as sentence_sensitivity
+from posenc.measures.table import Closest as Closest
+from posenc.measures.table import distinct_rows_of_rounded_positions as distinct_rows_of_rounded_positions
+from posenc.measures.table import distinct_rows_of_rounded_table as distinct_rows_of_rounded_table
+from posenc.measures.table import neighbour_distance as neighbour_distance
+from posenc.measures.table import shift_matrix as shift_matrix
+from posenc.measures.table import unfinished_pairs as unfinished_pairs
+from posenc.measures.table import uniqueness as uniqueness
+from posenc.measures.taylor import TaylorTerms as TaylorTerms
+from posenc.measures.taylor import relative_share as relative_share
+from posenc.measures.taylor import taylor_split as taylor_split

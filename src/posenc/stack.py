@@ -57,7 +57,8 @@ class Stack(PositionalEncoding):
         return x
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
-        terms = [term for part in self if (term := part.bias(q, k, at_q, at_k)) is not None]
+        given = [part.bias(q, k, at_q, at_k) for part in self]
+        terms = [term for term in given if term is not None]
         if not terms:
             return None
         return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
@@ -68,7 +69,8 @@ class Stack(PositionalEncoding):
         return logits
 
     def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
-        addends = [addend for part in self if (addend := part.value(probs, at_q, at_k)) is not None]
+        given = [part.value(probs, at_q, at_k) for part in self]
+        addends = [addend for addend in given if addend is not None]
         return functools.reduce(operator.add, addends) if addends else None
 
     def softmax_scale(self, d_head: int) -> float:

@@ -24,7 +24,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
 def attend(
     q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> Tensor:
-    scale, grouped = encoding.softmax_scale(q.shape[-1]), q.shape[1] != k.shape[1]
+    scale = encoding.softmax_scale(q.shape[-1])
+    grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     bias = None
     if encoding.sites & Site.BIAS:

@@ -1,0 +1,74 @@
+"""Every law over every encoding, backend and dtype. There is no exception list: what a backend cannot express must raise."""
+
+import pytest
+import torch
+
+import posenc
+from posenc import laws
+from posenc.backends import BACKENDS
+
+SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
+VARIANTS = {
+    "sinusoidal cos_sin": ("sinusoidal", {"layout": "cos_sin", "denominator": "d/2-1", "offset": 2}),
+    "learned offset": ("learned", {"row_offset": 2}),
+    "shaw keys": ("shaw", {"values": False, "max_distance": 3}),
+    "t5 both ways": ("t5", {"bidirectional": True, "n_buckets": 8, "max_distance": 9}),
+    "t5 scale 1": ("t5", {"bidirectional": True, "scale": 1.0}),
+    "rope half": ("rope", {"layout": "half"}),
+    "rope partial reversed": ("rope", {"rotary_dim": 4, "reverse": True}),
+    "xpos half": ("xpos", {"layout": "half"}),
+    "cope small": ("cope", {"n_positions": 4}),
+}
+
+
+def build(name: str) -> posenc.PositionalEncoding:
+    if name == "stack":
+        parts = [posenc.create(part, **SIZES) for part in ("learned", "rope", "alibi", "shaw")]
+        return laws.draw_parameters(posenc.Stack(*parts), seed=1)
+    name, options = VARIANTS.get(name, (name, {}))
+    return laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1)
+
+
+ALL = [*posenc.names(), *VARIANTS, "stack"]
+DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+BY_BACKEND = [name for name in laws.LAWS if name not in ("gradients", "backends_agree", "locality", "norm_preservation")]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("impl", [*BACKENDS, "auto"])
+@pytest.mark.parametrize("name", ALL)
+def test_laws(name, impl, dtype):
+    encoding = build(name)
+    quick = [law for law in BY_BACKEND if law != "one_graph_over_lengths"]
+    for causal in (True, False):
+        if not causal and "causal_only" in encoding.traits:
+            continue
+        setting = laws.Setting(dtype=dtype, impl=impl, causal=causal)
+        if impl != "auto" and impl not in laws.expressible(encoding):
+            with pytest.raises(ValueError, match="use impl="):
+                laws.check(encoding, setting, ["packed_equals_separate"])
+            continue
+        laws.check(encoding, setting, quick)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ALL)
+def test_laws_of_rows_and_backends(name, dtype):
+    encoding = build(name)
+    laws.check(encoding, laws.Setting(dtype=dtype), ["locality", "norm_preservation"])
+    for causal in (True, False):
+        if causal or "causal_only" not in encoding.traits:
+            laws.check(encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree"])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_gradients(name):
+    laws.check(build(name), laws.Setting(), ["gradients"])
+
+
+@pytest.mark.parametrize("impl", [*BACKENDS])
+@pytest.mark.parametrize("name", ALL)
+def test_one_graph(name, impl):
+    encoding = build(name)
+    if impl in laws.expressible(encoding):
+        laws.check(encoding, laws.Setting(impl=impl), ["one_graph_over_lengths"])

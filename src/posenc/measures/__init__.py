@@ -2,6 +2,7 @@
 
     table   shift matrix, uniqueness, collisions by precision, neighbours, pairs that never finish a turn
     decay   sinusoidal similarity and RoPE scores against distance, with the bound
+    scores  what an encoding adds to the logits, and the score of like vectors against distance
     order   what happens to attention's output when the words change places
     taylor  how much of the position signal is relative
 
@@ -24,7 +25,11 @@ from posenc.measures.order import order_sensitivity as order_sensitivity
 from posenc.measures.order import order_sensitivity_of as order_sensitivity_of
 from posenc.measures.order import rnn_sensitivity as rnn_sensitivity
 from posenc.measures.order import sentence_sensitivity as sentence_sensitivity
+from posenc.measures.scores import added_to_logits as added_to_logits
+from posenc.measures.scores import row_similarity as row_similarity
+from posenc.measures.scores import score_of_ones as score_of_ones
 from posenc.measures.table import Closest as Closest
+from posenc.measures.table import distances as distances
 from posenc.measures.table import distinct_rows_of_rounded_positions as distinct_rows_of_rounded_positions
 from posenc.measures.table import distinct_rows_of_rounded_table as distinct_rows_of_rounded_table
 from posenc.measures.table import neighbour_distance as neighbour_distance

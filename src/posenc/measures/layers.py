@@ -49,7 +49,7 @@ class Layers:
     def __call__(
         self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions, causal: bool
     ) -> Float[Tensor, "b t d"]:
-        """x ← x̃ + attention(x̃) between the layers, x̃ = encoding.at_layer(n).embed(x); returns the last layer's attention."""
+        """x ← x̃ + attention(x̃) between the layers, x̃ = at_layer(n).embed(x); returns the last layer's attention."""
         for n, (query, key, value, out) in enumerate(self.weights):
             here = encoding.at_layer(n)
             x = here.embed(x, at)

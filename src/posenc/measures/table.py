@@ -16,7 +16,7 @@ from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Num
 
 
 def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> Float[Tensor, "d d"]:
@@ -39,6 +39,21 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> Float[Tensor,
     return matrix
 
 
+def distances(lags: Num[Tensor, "k"], d_model: int, base: float = 10000.0) -> Float[Tensor, "k"]:
+    """‖PE(p+k) - PE(p)‖ for every lag k, the same at every p.
+
+        ‖PE(p+k) - PE(p)‖² = Σ_i (2 - 2 cos kω_i) = Σ_i 4 sin²(kω_i/2)
+
+    Each pair of channels is a point on a circle that moves by the angle kω_i wherever it stood. The second form keeps its
+    digits where the cosine is nearly 1. Raises ValueError for an odd width.
+    """
+    _check_pairs(d_model, "the distance of two rows depends on more than their lag")
+    squared = torch.zeros(len(lags), dtype=torch.float64)
+    for omega in _omega(d_model, base):  # pair by pair: no [lags, pairs] array
+        squared += 4 * (lags.double() * (omega / 2)).sin().square()
+    return squared.sqrt()
+
+
 class Closest(NamedTuple):
     """The two rows of a table that lie closest: how far apart, in the plane and in positions."""
 
@@ -49,22 +64,19 @@ class Closest(NamedTuple):
 def uniqueness(d_model: int, length: int = 4096, base: float = 10000.0) -> Closest:
     """The smallest distance between any two of the rows 0 … length-1, and the lag at which it occurs (S13).
 
-        ‖PE(p+k) - PE(p)‖² = Σ_i (2 - 2 cos kω_i) = Σ_i 4 sin²(kω_i/2)
-
-    Each pair of channels is a point on a circle that moves by the angle kω_i wherever it stood, so the distance depends on
-    the lag alone and length-1 numbers cover all length²/2 pairs of rows. The second form keeps its digits where the
-    cosine is nearly 1. d = 2: 6.03e-5 at lag 710, since 710/2π is nearly 113.
+    The distance depends on the lag alone (see `distances`), so length-1 numbers cover all length²/2 pairs of rows.
+    d = 2: 6.03e-5 at lag 710, since 710/2π is nearly 113.
     """
     if length < 2:
         raise ValueError(f"length: expected at least two rows, got {length}")
-    distances = _distances(torch.arange(1, length), d_model, base)
-    nearest = int(distances.argmin())
-    return Closest(float(distances[nearest]), nearest + 1)
+    apart = distances(torch.arange(1, length), d_model, base)
+    nearest = int(apart.argmin())
+    return Closest(float(apart[nearest]), nearest + 1)
 
 
 def neighbour_distance(d_model: int, base: float = 10000.0) -> float:
     """‖PE(p+1) - PE(p)‖ = √Σ(2 - 2 cos ω_i), the same at every p: 0.964 for d = 8, 3.714 for d = 512."""
-    return float(_distances(torch.ones(1), d_model, base))
+    return float(distances(torch.ones(1), d_model, base))
 
 
 def distinct_rows_of_rounded_table(d_model: int, length: int, dtype: torch.dtype, base: float = 10000.0) -> int:
@@ -93,14 +105,6 @@ def unfinished_pairs(d: int, length: int, base: float = 10000.0) -> int:
 
 def _omega(d: int, base: float) -> Float[Tensor, "n"]:
     return torch.tensor(frequencies.rotary(d, base), dtype=torch.float64)
-
-
-def _distances(lags: Tensor, d_model: int, base: float) -> Float[Tensor, "k"]:
-    _check_pairs(d_model, "the distance of two rows depends on more than their lag")
-    squared = torch.zeros(len(lags), dtype=torch.float64)
-    for omega in _omega(d_model, base):  # pair by pair: no [lags, pairs] array
-        squared += 4 * (lags.double() * (omega / 2)).sin().square()
-    return squared.sqrt()
 
 
 def _distinct(table: Float[Tensor, "t d"]) -> int:

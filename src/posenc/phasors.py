@@ -1,8 +1,8 @@
 """sin and cos of position times frequency, computed in fp64 and rounded once: the tables of sinusoids and rotations.
 
 For consecutive positions the notes' own theorem does the work, PE(p+k) = M_k·PE(p): sin and cos are taken for one block
-of 64 positions and for the block starts, and every other entry is one complex product of the two. Arbitrary positions
-are computed one by one. Both stay within one rounding of fp64 to position 1 000 000 and beyond.
+of positions and for the block starts, and every other entry is one complex product of the two. Arbitrary positions are
+computed one by one. Both stay within one rounding of fp64 to position 1 000 000 and beyond.
 
 Legend: b batch, t tokens, n frequencies, 2 is (sin, cos).
 """
@@ -20,7 +20,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
-BLOCK = 64  # positions: 64 x 512 complex fp64 numbers are 512 KiB, which stay in the cache
+BLOCK = 16384  # entries of a block: 256 KiB of complex fp64 stay in the cache, and torch keeps so few on one thread
 
 
 def phasors(at: Positions, frequencies: Sequence[Sequence[float]], dtype: torch.dtype) -> Float[Tensor, "b t n 2"]:
@@ -52,7 +52,7 @@ def consecutive(
     An operator of its own, so that a compiled graph holds one node and no complex number.
     """
     omega = torch.tensor(frequencies, dtype=torch.float64, device=starts.device)
-    block = min(BLOCK, length)
+    block = min(max(BLOCK // len(frequencies), 1), length)
     turn = torch.polar(torch.ones_like(omega), -torch.arange(block, device=omega.device)[:, None] * omega)
     first = torch.arange(0, length, block, device=omega.device)
     angle = (starts[:, None] + first).double()[..., None] * omega

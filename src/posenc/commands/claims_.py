@@ -1,0 +1,120 @@
+"""`posenc claims`: the ledger in the terminal, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc import notes
+from posenc.commands.walk_ import chosen_language
+from posenc.words import Language, Words
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from posenc.claims import Claim, Finding, Verdict
+
+COLOURS = {"true": "green", "false": "red", "opinion": "blue"}  # everything between true and false is yellow
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Every claim as JSON, with its numbers, both languages.")] = False,
+    note: Annotated[str, typer.Option(help="Only the claims of one note: 000 … 004.", show_default=False)] = "",
+    verdict: Annotated[str, typer.Option(help="Only the claims with this verdict.", show_default=False)] = "",
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:  # fmt: skip
+    """What the founding notes claim, what computing it gives, and the verdict.
+
+    true           holds as printed
+    false          does not hold
+    partly         one half of it holds, or one special case
+    truncated      right digits, cut off instead of rounded
+    limit          approached, never reached
+    convention     right in one notation, wrong in the other
+    contradiction  the notes say both
+    opinion        no formula decides it
+
+    Examples:  posenc claims --note 003   ·   posenc claims --verdict partly --lang zh   ·   posenc claims --json
+    """
+    language = chosen_language(lang)
+    from posenc.claims import LEDGER, Verdict
+
+    if verdict and verdict not in list(Verdict):
+        raise typer.BadParameter(f"expected one of {', '.join(Verdict)}, got {verdict!r}", param_hint="--verdict")
+    chosen = [claim for claim in LEDGER.values() if not note or _number(note) in claim.notes]
+    checked = [(claim, claim.check()) for claim in chosen]
+    checked = [(claim, finding) for claim, finding in checked if verdict in ("", finding.verdict)]
+    if as_json:
+        typer.echo(json.dumps(as_data(checked), ensure_ascii=False, indent=1))
+        return
+    from rich.console import Console
+
+    from posenc.commands.wrapped import Wrapped
+
+    console = Console(highlight=False)
+    if checked:
+        console.print(table(checked, language))
+    console.print(Wrapped(_summary(checked, language)))
+    for number in sorted({number for claim, _ in checked for number in claim.notes}):
+        console.print(f"{number}  {notes.FILES[number]}", style="dim")
+
+
+def _number(note: str) -> str:
+    try:
+        return notes.number(note)
+    except ValueError as error:
+        raise typer.BadParameter(str(error).removeprefix("note: "), param_hint="--note") from error
+
+
+def as_data(checked: list[tuple[Claim, Finding]]) -> dict[str, Any]:
+    """The ledger for machines."""
+    return {
+        "claims": [
+            {
+                "id": claim.id,
+                "claim": claim.words._asdict(),
+                "notes": [notes.FILES[note] for note in claim.notes],
+                "verdict": finding.verdict.value,
+                "value": finding.value._asdict(),
+                "numbers": dict(finding.numbers),
+            }
+            for claim, finding in checked
+        ],
+        "counts": {verdict.value: count for verdict, count in _counts(checked)},
+    }
+
+
+def table(checked: list[tuple[Claim, Finding]], language: Language) -> Table:
+    """The ledger for readers: claim, computed value, verdict; the numbers of the notes beside."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from posenc.commands.wrapped import Wrapped
+
+    table = Table(
+        box=box.SIMPLE_HEAD, show_lines=False, pad_edge=False, expand=True, padding=(0, 1, 1, 0), header_style="bold"
+    )
+    heads = (Words("note", "笔记"), Words("claim", "说法"), Words("computed", "计算结果"), Words("verdict", "结论"))
+    for head, ratio in zip(heads, (None, 9, 12, None), strict=True):
+        table.add_column(head.read(language), ratio=ratio, overflow="fold")
+    for claim, finding in checked:
+        word = Text(finding.verdict.words.read(language), style=COLOURS.get(finding.verdict, "yellow"), no_wrap=True)
+        said, value = (Wrapped(words.read(language)) for words in (claim.words, finding.value))
+        table.add_row(Text("\n".join(claim.notes), style="dim"), said, value, word)
+    return table
+
+
+def _summary(checked: list[tuple[Claim, Finding]], language: Language) -> str:
+    if not checked:
+        return Words("No claim matches.", "没有符合条件的说法。").read(language)
+    english = ", ".join(f"{count} {verdict.words.en}" for verdict, count in _counts(checked))
+    chinese = "，".join(f"{count} 条{verdict.words.zh}" for verdict, count in _counts(checked))
+    return Words(f"{len(checked)} claims: {english}.", f"共 {len(checked)} 条：{chinese}。").read(language)
+
+
+def _counts(checked: list[tuple[Claim, Finding]]) -> list[tuple[Verdict, int]]:
+    return Counter(finding.verdict for _, finding in checked).most_common()

@@ -1,0 +1,28 @@
+"""Sentences in the two languages of the project, and which one a reader's environment asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, get_args
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[str, ...] = get_args(Language)
+
+
+class Words(NamedTuple):
+    """The same sentence twice."""
+
+    en: str
+    zh: str
+
+    def read(self, language: Language) -> str:
+        return self.zh if language == "zh" else self.en
+
+
+def default_language(environ: Mapping[str, str] = os.environ) -> Language:
+    """Chinese where LC_ALL, LC_MESSAGES or LANG, the first of them that is set, begins with zh; English otherwise."""
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if environ.get(variable):
+            return "zh" if environ[variable].lower().startswith("zh") else "en"
+    return "en"

@@ -1,0 +1,156 @@
+"""Encodings by name: defaults of the papers, sizes, and where other names lead."""
+
+import math
+
+import pytest
+import torch
+
+import posenc
+from posenc import Positions, attend, create, names
+from posenc.encoding import Site
+
+FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
+SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 3, "max_positions": 50}
+
+
+def test_every_encoding_of_the_notes_has_a_name():
+    assert set(FOUNDATION) <= set(names())
+    assert len(set(names())) == len(names())
+
+
+@pytest.mark.parametrize("name", FOUNDATION)
+def test_sizes_alone_build_every_encoding_and_it_works(name):
+    encoding = create(name, **SIZES)
+    x, at = torch.randn(1, 6, 32, generator=torch.Generator().manual_seed(1)), Positions.arange(1, 6)
+    x = encoding.embed(x, at)
+    q = x.view(1, 6, 4, 8).transpose(1, 2)
+    k = q[:, :2]
+    assert attend(q, k, k, encoding, at).shape == (1, 4, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sinusoidal", {"d_model": 32, "base": 10000.0, "layout": "interleaved", "denominator": "d/2", "offset": 0}),
+        ("learned", {"d_model": 32, "max_positions": 50, "row_offset": 0}),
+        ("floater", {"d_model": 32, "n_layers": 3, "step": 0.01}),
+        ("shaw", {"d_head": 8, "max_distance": 16, "values": True}),
+        ("transformer_xl", {"d_model": 32, "n_heads": 4, "d_head": 8, "base": 10000.0}),
+        ("t5", {"n_heads": 4, "n_buckets": 32, "max_distance": 128, "bidirectional": False, "scale": None}),
+        ("alibi", {"n_heads": 4, "slopes": (0.25, 0.0625, 0.015625, 0.00390625)}),
+        ("rope", {"d_head": 8, "base": 10000.0, "layout": "interleaved", "rotary_dim": 8, "reverse": False}),
+        ("xpos", {"d_head": 8, "base": 10000.0, "scale_base": 512.0, "gamma": 0.4, "layout": "interleaved"}),
+        ("cope", {"d_head": 8, "n_positions": 64}),
+    ],
+)
+def test_defaults_of_the_papers(name, expected):
+    configuration = create(name, **SIZES).configuration
+    assert {key: configuration[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "sites"),
+    [
+        ("nope", Site.NONE), ("sinusoidal", Site.EMBED), ("learned", Site.EMBED), ("floater", Site.EMBED),
+        ("shaw", Site.BIAS | Site.VALUE), ("transformer_xl", Site.BIAS), ("t5", Site.BIAS), ("alibi", Site.BIAS),
+        ("rope", Site.ROTATE), ("xpos", Site.ROTATE), ("cope", Site.CONTEXT),
+    ],
+)  # fmt: skip
+def test_sites(name, sites):
+    assert create(name, **SIZES).sites == sites
+
+
+@pytest.mark.parametrize(
+    ("name", "traits"),
+    [
+        ("nope", {"local", "shift_invariant", "norm_preserving"}), ("sinusoidal", {"local", "norm_preserving"}),
+        ("learned", {"local", "norm_preserving"}), ("floater", {"local", "norm_preserving"}),
+        ("shaw", {"local", "shift_invariant", "norm_preserving"}), ("xpos", {"local", "shift_invariant", "causal_only"}),
+        ("transformer_xl", {"local", "shift_invariant", "norm_preserving"}),
+        ("t5", {"local", "shift_invariant", "norm_preserving", "causal_only"}),
+        ("alibi", {"local", "shift_invariant", "norm_preserving"}),
+        ("rope", {"local", "shift_invariant", "norm_preserving"}),
+        ("cope", {"local", "shift_invariant", "norm_preserving", "causal_only"}),
+    ],
+)  # fmt: skip
+def test_traits(name, traits):
+    assert create(name, **SIZES).traits == traits
+
+
+def test_d_head_is_enough_where_that_is_all_it_needs():
+    assert create("rope", d_head=64).d_head == 64
+    assert create("cope", d_head=16).d_head == 16
+    assert create("rope", d_model=512, n_heads=8).d_head == 64
+    assert create("rope", d_model=512, n_heads=8, d_head=32).d_head == 32
+    assert create("alibi", n_heads=8).slopes[0] == 0.5
+    assert create("nope").sites == Site.NONE
+    assert create("learned", d_model=8).max_positions == 2048
+    assert create("rope", d_head=64, layout="half", base=5e5).layout == "half"
+
+
+@pytest.mark.parametrize(
+    ("word", "place"),
+    [
+        ("rotary", '"rope"'), ("RotaryPositionalEmbedding", '"rope"'), ("旋转位置编码", '"rope"'), ("RoPE", '"rope"'),
+        ("Rotary Embedding", '"rope"'), ("正弦位置编码", '"sinusoidal"'), ("可学习位置编码", '"learned"'),
+        ("LearnablePositionalEncoding", '"learned"'), ("相对位置编码", '"shaw"'), ("relative", '"shaw"'),
+        ("XLNet", '"transformer_xl"'),
+        ("relative_attention_bias", '"t5"'), ("linear biases", '"alibi"'), ("无位置编码", '"nope"'), ("x-pos", '"xpos"'),
+        ("positional_encoding", "posenc.sinusoidal_table(length, d_model)"),
+        ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"), ("M_k", "posenc.shift_matrix(k, d_model)"),
+        ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"), ("randomized", "posenc.Positions.randomized"),
+    ],
+)  # fmt: skip
+def test_other_names_point_to_the_right_place(word, place):
+    """Hints, not aliases: the name still raises."""
+    with pytest.raises(ValueError, match="unknown encoding") as error:
+        create(word, d_model=32, n_heads=4)
+    assert f"did you mean {'posenc.create(' if place[0] == chr(34) else ''}{place}" in str(error.value)
+    with pytest.raises(AttributeError) as missing:
+        getattr(posenc, word)
+    assert f"did you mean {'posenc.create(' if place[0] == chr(34) else ''}{place}" in str(missing.value)
+
+
+def test_a_near_miss_is_recognised_and_nonsense_is_not():
+    with pytest.raises(
+        ValueError, match=r"unknown encoding 'sinusodal'; did you mean posenc.create\(\"sinusoidal\", …\)\?; known: nope"
+    ):
+        create("sinusodal", d_model=4)
+    with pytest.raises(ValueError, match=r"^unknown encoding 'qqqq'; known: nope, sinusoidal"):
+        create("qqqq")
+    with pytest.raises(AttributeError, match=r"module 'posenc' has no attribute 'qqqq'$"):
+        posenc.qqqq  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute '_rotary'$"):
+        posenc._rotary  # noqa: B018
+
+
+def test_unknown_options_name_the_right_one():
+    with pytest.raises(TypeError, match=r"rope: unknown option 'bse'; did you mean 'base'\? \(rope takes base, layout"):
+        create("rope", d_head=8, bse=3)
+    with pytest.raises(TypeError, match="rope: unknown option 'n_buckets'; it is an option of t5"):
+        create("rope", d_head=8, n_buckets=3)
+    with pytest.raises(TypeError, match=r"nope: unknown option 'zzz' \(nope takes no options\)"):
+        create("nope", zzz=1)
+
+
+def test_sizes_that_are_missing_or_wrong():
+    with pytest.raises(ValueError, match="alibi: needs n_heads"):
+        create("alibi", d_model=8)
+    with pytest.raises(ValueError, match="rope: needs d_head or d_model and n_heads"):
+        create("rope", d_model=8)
+    with pytest.raises(ValueError, match="transformer_xl: needs d_model and n_heads"):
+        create("transformer_xl")
+    with pytest.raises(ValueError, match="d_model=30 is not a multiple of n_heads=4; say d_head"):
+        create("rope", d_model=30, n_heads=4)
+    assert create("rope", d_model=30, n_heads=4, d_head=8).d_head == 8
+    for size in ("d_model", "n_heads", "d_head", "n_kv_heads", "n_layers", "max_positions"):
+        for wrong in (0, -1, True, 2.0, "8", math.nan):
+            with pytest.raises(ValueError, match=f"{size}: expected a whole number from 1"):
+                create("alibi", **{"n_heads": 2, size: wrong})
+
+
+def test_public_names_can_all_be_loaded():
+    for name in posenc.__all__:
+        if name != "shift_matrix":
+            assert getattr(posenc, name) is not None
+    assert set(posenc.__all__) <= set(dir(posenc))

@@ -1,0 +1,143 @@
+"""CoPE (contextual) by loops: gates, counts, interpolation. Golovneva et al. 2024, section 4."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Positions, Stack, attend
+from posenc.encoding import Site
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cope import CoPE
+
+from .by_hand import add, attention, close, draw, each, products, sees
+
+D = 5
+
+
+def filled(n_positions=4) -> CoPE:
+    encoding = CoPE(D, n_positions=n_positions).double()
+    with torch.no_grad():
+        encoding.table.copy_(torch.from_numpy(draw(40, n_positions, D)))
+    return encoding
+
+
+def contextual(logits, q, encoding, may, order_k) -> np.ndarray:
+    """+ q_i·e[p_ij], p_ij = Σ of σ(logit_it) over the keys t that i may see, from j on in causal order; e between rows."""
+    table, out = encoding.table.detach().numpy(), logits.copy()
+    last = len(table) - 1
+    for b, h, i, j in each(*logits.shape):
+        if not may(b, i, j):
+            continue
+        later = [t for t in range(logits.shape[3]) if may(b, i, t) and order_k[b][t] >= order_k[b][j]]
+        position = min(sum(1 / (1 + math.exp(-logits[b, h, i, t])) for t in later), last)
+        below = int(position)
+        share = position - below
+        row = table[below] if share == 0 else (1 - share) * table[below] + share * table[below + 1]
+        out[b, h, i, j] += sum(q[b, h, i, c] * row[c] for c in range(D))
+    return out
+
+
+@pytest.mark.parametrize("n_positions", [1, 2, 4, 64])
+@pytest.mark.parametrize("impl", ["reference", "auto"])
+def test_counts_and_interpolation_by_loops(impl, n_positions):
+    """Grouped heads share keys; counts past the table are taken as its last row."""
+    q, k, v = draw(1, 2, 4, 8, D), draw(2, 2, 2, 8, D), draw(3, 2, 2, 8, D)
+    encoding, order = filled(n_positions), [range(8)] * 2
+    may = sees(order, order)
+    logits = contextual(products(q, k), q, encoding, may, order)
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 8, 3), impl=impl)
+    close(got, attention(logits, v, may))
+
+
+def test_packed_documents_count_their_own_tokens_F3():
+    q, k, v = (draw(seed, 1, 2, 9, D) for seed in (1, 2, 3))
+    documents, order, encoding = [[0, 0, 0, 0, 1, 1, 1, 1, 1]], [range(9)], filled()
+    may = sees(order, order, documents, documents)
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 4, 9]))
+    close(got, attention(contextual(products(q, k), q, encoding, may, order), v, may))
+
+
+def test_padding_counts_for_nothing_F1():
+    q, k, v = (draw(seed, 2, 2, 6, D) for seed in (1, 2, 3))
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+    documents = (mask - 1).tolist()
+    order = [[0, 0, 0, 1, 2, 3], [0, 1, 2, 3, 3, 3]]
+    may, encoding = sees(order, order, documents, documents), filled()
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.from_mask(mask))
+    close(got, attention(contextual(products(q, k), q, encoding, may, order), v, may))
+
+
+def test_keys_stored_in_any_order_F10():
+    """A zigzag shard or a ring buffer: causal order is what counts, not the place in memory."""
+    q, k, v = (draw(seed, 2, 2, 7, D) for seed in (1, 2, 3))
+    stored, encoding, at = [4, 0, 6, 2, 5, 1, 3], filled(), Positions.arange(2, 7)
+    order = [range(7)] * 2
+    keys, values = (torch.from_numpy(x)[:, :, stored] for x in (k, v))
+    got = attend(torch.from_numpy(q), keys, values, encoding, at, at.take(torch.tensor(stored)))
+    may = sees(order, order)
+    close(got, attention(contextual(products(q, k), q, encoding, may, order), v, may))
+    scrambled = Positions.arange(2, 7).take(torch.tensor(stored))
+    out_of_order = attend(torch.from_numpy(q)[:, :, stored], keys, values, encoding, scrambled)
+    close(out_of_order, got[:, :, stored].detach())
+
+
+def test_decode_row_is_the_last_row_F8():
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)) for seed in (1, 2, 3))
+    encoding = filled()
+    whole = attend(q, k, v, encoding, Positions.arange(1, 9))
+    last = attend(q[:, :, 8:], k, v, encoding, Positions.decode([8]), Positions.arange(1, 9))
+    close(last, whole[:, :, 8:].detach())
+
+
+def test_gates_read_the_logits_with_their_scale_and_bias():
+    """Stacked with ALiBi: σ(q·k/√d + bias)."""
+    q, k, v = draw(1, 1, 2, 6, D), draw(2, 1, 2, 6, D), draw(3, 1, 2, 6, D)
+    encoding, order = filled(), [range(6)]
+    may = sees(order, order)
+    slopes = (2.0**-4, 2.0**-8)
+    biased = add(products(q, k), lambda b, h, i, j: -slopes[h] * abs(i - j))
+    got = attend(*map(torch.from_numpy, (q, k, v)), Stack(ALiBi(2), encoding), Positions.arange(1, 6))
+    close(got, attention(contextual(biased, q, encoding, may, order), v, may))
+
+
+def test_whole_counts_read_whole_rows():
+    """Logits of +1000 count 1 each: key j reads row i-j+1, the query's own key row 1."""
+    encoding = filled(10)
+    logits = torch.full((1, 1, 4, 4), 1000.0, dtype=torch.float64)
+    q = torch.from_numpy(draw(5, 1, 1, 4, D))
+    at = Positions.arange(1, 4)
+    allowed = torch.ones(4, 4).tril().bool()[None, None]
+    got = (encoding.context(logits, q, at, at, allowed) - logits)[0, 0].detach()
+    for i in range(4):
+        for j in range(i + 1):
+            close(got[i, j], np.float64(q[0, 0, i].numpy() @ encoding.table.detach().numpy()[i - j + 1]), atol=1e-10)
+
+
+def test_gradients_by_differences_through_the_gates():
+    encoding, at = filled(6), Positions.arange(1, 4)
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 4, D)).requires_grad_() for seed in (1, 2, 3))
+    inputs = (q, k, v, encoding.table)
+    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
+
+
+def test_defaults():
+    """64 positions shared by all heads, at zero: a fresh CoPE changes nothing."""
+    encoding = CoPE(16)
+    assert encoding.table.shape == (64, 16)
+    assert not encoding.table.any()
+    assert encoding.sites == Site.CONTEXT
+    assert encoding.traits == {"local", "shift_invariant", "norm_preserving", "causal_only"}
+
+
+def test_wrong_arguments():
+    q, at = torch.zeros(1, 2, 4, D, dtype=torch.float64), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"CoPE.* is defined for causal attention only"):
+        attend(q, q, q, filled(), at, causal=False)
+    with pytest.raises(ValueError, match=r"impl='sdpa' cannot express CoPE.*use impl='reference' or 'auto'"):
+        attend(q, q, q, filled(), at, impl="sdpa")
+    with pytest.raises(ValueError, match="built for d_head=5, got a tensor with 4"):
+        attend(q[..., :4], q[..., :4], q[..., :4], filled(), at)
+    with pytest.raises(ValueError, match="n_positions: expected 1 or more, got 0"):
+        CoPE(8, n_positions=0)

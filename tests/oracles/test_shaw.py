@@ -1,0 +1,132 @@
+"""Shaw's relative keys and values against equations 3 and 4 of Shaw et al. 2018 by loops."""
+
+import math
+
+import pytest
+import torch
+
+from posenc import Positions, attend
+from posenc.encoding import Site
+from posenc.encodings.shaw import Shaw
+
+from .by_hand import add, attention, close, draw, products, sees
+
+D, K = 6, 3
+
+
+def filled(values=True, d_head=D, k=K) -> Shaw:
+    encoding = Shaw(d_head, max_distance=k, values=values).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(encoding.parameters()):
+            parameter.copy_(torch.from_numpy(draw(seed + 10, *parameter.shape)))
+    return encoding
+
+
+def expected(q, k, v, encoding, at_q, at_k, may):
+    """logits_ij = q_i·(k_j + a^K)/√d, out_i = Σ α_ij (v_j + a^V), a of clip(j - i, -k, k): row 0 is k or more before."""
+    keys = encoding.keys.detach().numpy()
+    values = None if encoding.values is None else encoding.values.detach().numpy()
+
+    def row(b, i, j):
+        return max(-K, min(K, at_k[b][j] - at_q[b][i])) + K
+
+    logits = add(
+        products(q, k),
+        lambda b, h, i, j: sum(q[b, h, i, c] * keys[row(b, i, j), c] for c in range(D)) / math.sqrt(D),
+    )
+    return attention(logits, v, may, None if values is None else lambda b, h, i, j: values[row(b, i, j)])
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("impl", ["reference", "auto"])
+def test_keys_and_values_with_clipping_I5(impl, causal):
+    """Longer than the table on both sides, grouped heads, rows that start elsewhere."""
+    q, k, v = draw(1, 2, 4, 9, D), draw(2, 2, 2, 9, D), draw(3, 2, 2, 9, D)
+    encoding, rows, order = filled(), [range(5, 14), range(9)], [range(9)] * 2
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 9, torch.tensor([5, 0])), causal=causal, impl=impl
+    )
+    close(got, expected(q, k, v, encoding, rows, rows, sees(order, order, causal=causal)))
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_keys_only(impl):
+    q, k, v = draw(1, 2, 2, 7, D), draw(2, 2, 2, 7, D), draw(3, 2, 2, 7, D)
+    encoding, rows = filled(values=False), [range(7)] * 2
+    assert encoding.sites == Site.BIAS
+    assert encoding.values is None
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 7), impl=impl)
+    close(got, expected(q, k, v, encoding, rows, rows, sees(rows, rows)))
+
+
+def test_queries_and_keys_elsewhere():
+    """Cross-attention between positions that are neither consecutive nor the same."""
+    q, k, v = draw(1, 2, 2, 3, D), draw(2, 2, 2, 5, D), draw(3, 2, 2, 5, D)
+    at_q, at_k = [[4, 0, 9], [2, 2, 7]], [[3, 8, 5, 0, 4], [1, 6, 2, 3, 100]]
+    encoding = filled()
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
+        causal=False,
+    )  # fmt: skip
+    close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True))
+
+
+def test_packed_documents_F3():
+    q, k, v = draw(1, 1, 2, 7, D), draw(2, 1, 2, 7, D), draw(3, 1, 2, 7, D)
+    positions, documents, encoding = [[0, 1, 2, 3, 0, 1, 2]], [[0, 0, 0, 0, 1, 1, 1]], filled()
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 4, 7]))
+    may = sees([range(7)], [range(7)], documents, documents)
+    close(got, expected(q, k, v, encoding, positions, positions, may))
+
+
+def test_decode_row_is_the_last_row_I5():
+    q, k, v = draw(1, 1, 2, 8, D), draw(2, 1, 2, 8, D), draw(3, 1, 2, 8, D)
+    encoding, (tq, tk, tv) = filled(), map(torch.from_numpy, (q, k, v))
+    whole = attend(tq, tk, tv, encoding, Positions.arange(1, 8))
+    last = attend(tq[:, :, 7:], tk, tv, encoding, Positions.decode([7]), Positions.arange(1, 8))
+    close(last, whole[:, :, 7:])
+
+
+def test_nothing_beyond_the_query_with_distance_zero():
+    """k = 0 leaves one vector for all pairs."""
+    encoding = filled(k=0)
+    assert encoding.keys.shape == (1, D)
+    row = encoding.row(torch.tensor([0, 5]), torch.tensor([9, 1]))
+    assert row.tolist() == [0, 0]
+
+
+def test_rows_run_from_before_to_after():
+    query = torch.full((9,), 10)
+    assert filled().row(query, torch.arange(6, 15)).tolist() == [0, 0, 1, 2, 3, 4, 5, 6, 6]
+
+
+def test_gradients_by_differences():
+    encoding = filled()
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 6, D)).requires_grad_() for seed in (1, 2, 3))
+    at = Positions.arange(1, 6)
+    inputs = (q, k, v, encoding.keys, encoding.values)
+    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
+
+
+def test_defaults():
+    encoding = Shaw(8)
+    assert encoding.keys.shape == encoding.values.shape == (33, 8)
+    assert encoding.keys.std() > 0.05
+    assert encoding.values.std() > 0.05
+    assert encoding.sites == Site.BIAS | Site.VALUE
+
+
+def test_wrong_arguments():
+    q = torch.zeros(1, 2, 4, D, dtype=torch.float64)
+    with pytest.raises(TypeError, match="Shaw: needs integer positions"):
+        attend(q, q, q, filled(), Positions.at(torch.tensor([[0.0, 1.0, 2.0, 3.0]])))
+    with pytest.raises(TypeError, match="Shaw: needs integer positions"):
+        attend(q, q, q, filled(), Positions.arange(1, 4), Positions.at(torch.arange(4.0)[None]))
+    with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
+        attend(q, q, q, filled(), Positions.grid(2, 2))
+    with pytest.raises(ValueError, match=r"impl='sdpa' cannot express Shaw.*use impl='reference' or 'auto'"):
+        attend(q, q, q, filled(), Positions.arange(1, 4), impl="sdpa")
+    with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
+        attend(q[..., :4], q[..., :4], q[..., :4], filled(), Positions.arange(1, 4))
+    with pytest.raises(ValueError, match="max_distance: expected 0 or more, got -1"):
+        Shaw(8, max_distance=-1)

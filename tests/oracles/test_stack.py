@@ -1,0 +1,163 @@
+"""Several encodings at once, by loops: Stack(Learned(...), T5(...)) and others."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Positions, Stack, attend
+from posenc.encoding import PositionalEncoding, Site
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cope import CoPE
+from posenc.encodings.learned import Learned
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.shaw import Shaw
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5
+from posenc.encodings.xpos import XPos
+
+from .by_hand import add, attention, close, draw, each, products, sees, turned
+
+D = 6
+
+
+def filled(*parts: PositionalEncoding) -> Stack:
+    stack = Stack(*parts).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(stack.parameters()):
+            parameter.copy_(torch.from_numpy(draw(50 + seed, *parameter.shape)))
+    return stack
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_rotation_and_two_biases(impl):
+    q, k, v = draw(1, 2, 4, 5, D), draw(2, 2, 2, 5, D), draw(3, 2, 2, 5, D)
+    t5 = T5(4, n_buckets=4, max_distance=8)
+    stack, rows, order = filled(RoPE(D), ALiBi(4), t5), [range(3, 8), range(5)], [range(5)] * 2
+    table = t5.table.detach().numpy()  # buckets 0, 1, then 2 from distance 2 and 3 from distance 4 on
+
+    def rotated(x):
+        out = np.empty_like(x)
+        for b, h, t in each(*x.shape[:3]):
+            out[b, h, t] = turned(x[b, h, t], [rows[b][t] * 10000 ** (-2 * i / D) for i in range(3)], "interleaved")
+        return out
+
+    def bias(b, h, i, j):
+        distance = max(i - j, 0)
+        return (
+            -(2.0 ** (-2 * (h + 1))) * abs(i - j)
+            + table[0 if distance == 0 else 1 if distance == 1 else 2 + (distance >= 4), h]
+        )
+
+    logits = add(products(rotated(q), rotated(k)), bias)
+    got = attend(*map(torch.from_numpy, (q, k, v)), stack, Positions.arange(2, 5, torch.tensor([3, 0])), impl=impl)
+    close(got, attention(logits, v, sees(order, order)))
+
+
+def test_embeddings_are_added_by_every_part():
+    stack = filled(Sinusoidal(4), Learned(4, 9))
+    x, positions = draw(4, 1, 3, 4), [2, 8, 5]
+    table = stack.parts[1].table.detach().numpy()
+    sine = [[f(p * w) for w in (1.0, 0.01) for f in (math.sin, math.cos)] for p in positions]
+    got = stack.embed(torch.from_numpy(x), Positions.at(torch.tensor([positions])))
+    close(got, x + np.array(sine)[None] + table[positions][None])
+
+
+def test_values_of_every_part():
+    q, k, v = (draw(seed, 1, 1, 4, D) for seed in (1, 2, 3))
+    stack, rows = filled(Shaw(D, max_distance=1), NoPE(), Shaw(D, max_distance=2)), [range(4)]
+    first, second = stack.parts[0], stack.parts[2]
+
+    def of(table, clip, i, j):
+        return table.detach().numpy()[max(-clip, min(clip, j - i)) + clip]
+
+    logits = add(
+        products(q, k),
+        lambda b, h, i, j: q[b, h, i] @ (of(first.keys, 1, i, j) + of(second.keys, 2, i, j)) / math.sqrt(D),
+    )
+    got = attend(*map(torch.from_numpy, (q, k, v)), stack, Positions.arange(1, 4))
+    close(
+        got,
+        attention(logits, v, sees(rows, rows), lambda b, h, i, j: of(first.values, 1, i, j) + of(second.values, 2, i, j)),
+    )
+
+
+def test_parts_are_turned_in_the_order_given():
+    """xPos before RoPE: two rotations add their angles, the decay stays."""
+    x, at = torch.from_numpy(draw(5, 1, 2, 3, D)), Positions.at(torch.tensor([[3, 40, 7]]))
+    for side in ("query", "key", "value", "output"):
+        by_hand = RoPE(D, layout="half").rotate(XPos(D).rotate(x, at, side), at, side)
+        assert torch.equal(Stack(XPos(D), RoPE(D, layout="half")).rotate(x, at, side), by_hand)
+    assert not torch.equal(
+        Stack(XPos(D), RoPE(D, layout="half")).rotate(x, at, "key"),
+        Stack(RoPE(D, layout="half"), XPos(D)).rotate(x, at, "key"),
+    )
+
+
+def test_sites_and_traits_come_from_the_parts():
+    assert Stack(NoPE()).sites == Site.NONE
+    assert Stack(Learned(4, 5), RoPE(4), ALiBi(2)).sites == Site.EMBED | Site.ROTATE | Site.BIAS
+    assert Stack(Shaw(4), CoPE(4)).sites == Site.BIAS | Site.VALUE | Site.CONTEXT
+    assert Stack(RoPE(4), ALiBi(2)).traits == {"local", "shift_invariant", "norm_preserving"}
+    assert Stack(RoPE(4), Learned(4, 5)).traits == {"local", "norm_preserving"}  # all parts must be invariant
+    assert Stack(ALiBi(2), XPos(4)).traits == {"local", "shift_invariant", "causal_only"}  # one causal part is enough
+
+
+def test_tables_of_every_part_travel_together():
+    """Prepared once, read by each part; a part alone can read the stack's positions too."""
+    stack, at = filled(Sinusoidal(D), RoPE(D, layout="half"), ALiBi(2)), Positions.arange(1, 4, 7)
+    prepared = stack.prepare(at, torch.float64)
+    assert set(prepared.tables) == {stack.parts[0].owner, stack.parts[1].owner}
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 4, D)) for seed in (1, 2, 3))
+    assert torch.equal(attend(q, k, v, stack, prepared), attend(q, k, v, stack, at))
+    x = torch.from_numpy(draw(6, 1, 4, D))
+    assert torch.equal(stack.embed(x, prepared), stack.embed(x, at))
+    with pytest.raises(ValueError, match=r"prepared by .*used with"):
+        RoPE(D).rotate(q, prepared, "query")
+
+
+def test_layers_lengths_and_heads_go_to_the_parts():
+    stack = filled(Learned(4, 5), T5(4, n_buckets=4, max_distance=8), ALiBi(4))
+    deep = stack.at_layer(3)
+    x, at = torch.zeros(1, 2, 4), Positions.arange(1, 2)
+    assert torch.equal(deep.embed(x, at), x)
+    assert not torch.equal(stack.at_layer(0).embed(x, at), x.double())
+    assert deep.parts[1] is stack.parts[1]
+    part = stack.heads(1, 3)
+    assert part.parts[2].slopes == stack.parts[2].slopes[1:3]
+    close(part.parts[1].table, stack.parts[1].table[:, 1:3].detach())
+    assert [type(one) for one in stack.at_length(7)] == [Learned, T5, ALiBi]
+
+
+def test_softmax_scale():
+    assert Stack(RoPE(4), ALiBi(2)).softmax_scale(16) == 0.25
+    assert Stack(T5(2, scale=1.0), T5(2, scale=1.0)).softmax_scale(16) == 1.0
+    mixed = Stack(T5(2, scale=1.0), ALiBi(2))
+    with pytest.raises(ValueError, match=r"different softmax scales, \[0\.25, 1\.0\]"):
+        mixed.softmax_scale(16)
+    q = torch.zeros(1, 2, 3, 16)
+    for impl in ("reference", "sdpa"):
+        with pytest.raises(ValueError, match="different softmax scales"):
+            attend(q, q, q, mixed, Positions.arange(1, 3), impl=impl)
+
+
+def test_parameters_of_the_parts_are_the_stacks():
+    stack = Stack(Learned(4, 5), ALiBi(2), T5(2))
+    assert sum(parameter.numel() for parameter in stack.parameters()) == 4 * 5 + 32 * 2
+    assert list(stack.state_dict()) == ["parts.0.table", "parts.2.table"]
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match=r"Stack: expected at least one encoding, got none.*NoPE"):
+        Stack()
+    with pytest.raises(TypeError, match="Stack: expected encodings, got list"):
+        Stack([RoPE(4), ALiBi(2)])
+    q = torch.zeros(1, 2, 3, 4)
+    with pytest.raises(ValueError, match="is defined for causal attention only"):
+        attend(q, q, q, Stack(ALiBi(2), XPos(4)), Positions.arange(1, 3), causal=False)
+    with pytest.raises(ValueError, match="impl='sdpa' cannot express Stack"):
+        attend(q, q, q, Stack(ALiBi(2), CoPE(4)), Positions.arange(1, 3), impl="sdpa")
+    with pytest.raises(ValueError, match="impl='sdpa' cannot express Stack"):
+        attend(q, q, q, Stack(ALiBi(2), Shaw(4)), Positions.arange(1, 3), impl="sdpa")

@@ -1,0 +1,198 @@
+"""T5 buckets against whole-number arithmetic and published boundaries. Raffel et al. 2020, section 2.1."""
+
+from decimal import Decimal, getcontext
+from fractions import Fraction
+
+import pytest
+import torch
+
+from posenc import Positions, attend
+from posenc.encodings.t5 import T5
+
+from .by_hand import add, attention, close, draw, products, sees
+
+
+def of_distance(n: int, buckets: int, furthest: int) -> int:
+    """The bucket of a distance n >= 0 among `buckets` of one side, with rationals only.
+
+    e + ⌊(N-e)·ln(n/e)/ln(furthest/e)⌋ is e + the largest m with (furthest/e)^m <= (n/e)^(N-e).
+    """
+    exact = buckets // 2
+    if n < exact:
+        return n
+    reached = Fraction(n, exact) ** (buckets - exact)
+    m = 0
+    while exact + m + 1 < buckets and Fraction(furthest, exact) ** (m + 1) <= reached:
+        m += 1
+    return exact + m
+
+
+def bucket(delta: int, buckets: int, furthest: int, bidirectional: bool) -> int:
+    """delta = query - key; keys after the query use the upper half, or, causally, bucket 0."""
+    if not bidirectional:
+        return of_distance(max(delta, 0), buckets, furthest)
+    return of_distance(abs(delta), buckets // 2, furthest) + (buckets // 2 if delta < 0 else 0)
+
+
+# The distance at which each bucket after the exact ones begins.
+PUBLISHED = {
+    (16, 128): [8, 12, 16, 23, 32, 46, 64, 91],  # T5's encoder: one side of 32; 16, 32, 64 are exact powers
+    (32, 128): [16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113],  # T5's decoder
+}
+
+
+@pytest.mark.parametrize(("side", "furthest"), PUBLISHED)
+def test_buckets_begin_where_published_I3(side, furthest):
+    bidirectional = side == 16
+    encoding = T5(1, n_buckets=32, max_distance=furthest, bidirectional=bidirectional)
+    buckets = encoding.bucket(torch.arange(1000)).tolist()
+    starts = [buckets.index(number) for number in range(side // 2, side)]
+    assert starts == PUBLISHED[side, furthest]
+    assert buckets[: side // 2] == list(range(side // 2))
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(
+    ("buckets", "furthest"), [(32, 128), (320, 800), (8, 9), (2, 5), (6, 4), (7, 100), (32, 64)], ids=str
+)
+def test_every_distance_to_100000_both_ways_I3(buckets, furthest, bidirectional):
+    if bidirectional and buckets == 2:
+        buckets = 4  # one bucket a side has no exact one
+    encoding = T5(1, n_buckets=buckets, max_distance=furthest, bidirectional=bidirectional)
+    near = range(-furthest - 5, furthest + 6)
+    assert encoding.bucket(torch.tensor(list(near))).tolist() == [
+        bucket(delta, buckets, furthest, bidirectional) for delta in near
+    ]
+    far = torch.arange(furthest, 100_001)
+    side = buckets // 2 if bidirectional else buckets
+    assert encoding.bucket(far).eq(side - 1).all()
+    assert encoding.bucket(-far).eq(2 * side - 1 if bidirectional else 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16])
+def test_buckets_of_every_integer_dtype(dtype):
+    encoding = T5(1, bidirectional=True)
+    delta = torch.arange(-300, 301)
+    assert encoding.bucket(delta.to(dtype)).tolist() == encoding.bucket(delta).tolist()
+
+
+def test_wavlm_buckets_have_no_gap_and_end_at_800():
+    """(320, 800), by logarithms in 60 decimals instead of powers."""
+    getcontext().prec = 60
+    got = T5(1, n_buckets=320, max_distance=800, bidirectional=True).bucket(torch.arange(801)).tolist()
+    for n in range(80, 801):
+        share = (Decimal(n) / 80).ln() / (Decimal(800) / 80).ln() * 80
+        assert got[n] == min(159, 80 + int(share + Decimal(10) ** -50)), n
+
+
+def filled(**options) -> T5:
+    encoding = T5(4, n_buckets=8, max_distance=20, **options).double()
+    with torch.no_grad():
+        encoding.table.copy_(torch.from_numpy(draw(30, 8, 4)))
+    return encoding
+
+
+def expected(q, k, v, encoding, at_q, at_k, may, bidirectional, scale=None):
+    table = encoding.table.detach().numpy()
+    logits = add(products(q, k, scale), lambda b, h, i, j: table[bucket(at_q[b][i] - at_k[b][j], 8, 20, bidirectional), h])
+    return attention(logits, v, may)
+
+
+@pytest.mark.parametrize("scale", [None, 1.0])
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_bias_and_scale_by_loops(impl, bidirectional, scale):
+    """The bias is added after the scale: 1/√d unless the option says 1."""
+    q, k, v = draw(1, 2, 4, 6, 5), draw(2, 2, 2, 6, 5), draw(3, 2, 2, 6, 5)
+    encoding, rows, order = filled(bidirectional=bidirectional, scale=scale), [range(4, 10), range(6)], [range(6)] * 2
+    at = Positions.arange(2, 6, torch.tensor([4, 0]))
+    for causal in (True, False) if bidirectional else (True,):
+        may = sees(order, order, causal=causal)
+        got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=causal, impl=impl)
+        close(got, expected(q, k, v, encoding, rows, rows, may, bidirectional, scale))
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_queries_and_keys_elsewhere(impl):
+    q, k, v = draw(1, 2, 4, 3, 5), draw(2, 2, 4, 5, 5), draw(3, 2, 4, 5, 5)
+    at_q, at_k = [[4, 0, 30], [2, 2, 7]], [[3, 18, 5, 0, 4], [1, 6, 2, 3, 100]]
+    encoding = filled(bidirectional=True)
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
+        causal=False, impl=impl,
+    )  # fmt: skip
+    close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True, True))
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "start_q", "start_k"), [(1, 9, 8, 0), (4, 4, 30, 12), (3, 9, 6, 0), (9, 3, 0, 5)]
+)
+def test_consecutive_positions_of_both_sides_C2(queries, keys, start_q, start_k):
+    """One encoding, many shapes: each as if it were the first."""
+    encoding = filled(bidirectional=True)
+    q, k, v = draw(1, 1, 4, queries, 5), draw(2, 1, 4, keys, 5), draw(3, 1, 4, keys, 5)
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, queries, start_q),
+        Positions.arange(1, keys, start_k), causal=False,
+    )  # fmt: skip
+    rows = [range(start_q, start_q + queries)], [range(start_k, start_k + keys)]
+    close(got, expected(q, k, v, encoding, *rows, lambda b, i, j: True, True))
+
+
+def test_packed_documents_F3():
+    q, k, v = (draw(seed, 1, 4, 7, 5) for seed in (1, 2, 3))
+    positions, documents, encoding = [[0, 1, 2, 0, 1, 2, 3]], [[0, 0, 0, 1, 1, 1, 1]], filled()
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 3, 7]))
+    may = sees([range(7)], [range(7)], documents, documents)
+    close(got, expected(q, k, v, encoding, positions, positions, may, False))
+
+
+def test_decode_row_is_the_last_row_I1():
+    q, k, v = (torch.from_numpy(draw(seed, 1, 4, 25, 5)) for seed in (1, 2, 3))
+    encoding = filled()
+    whole = attend(q, k, v, encoding, Positions.arange(1, 25))
+    last = attend(q[:, :, 24:], k, v, encoding, Positions.decode([24]), Positions.arange(1, 25))
+    close(last, whole[:, :, 24:].detach())
+
+
+def test_tensor_parallel_slice_H2():
+    encoding = filled(bidirectional=True, scale=1.0)
+    part = encoding.heads(1, 3)
+    delta = torch.arange(-30, 30)
+    close(part.at_distance(delta), encoding.at_distance(delta)[1:3].detach())
+    assert part.softmax_scale(9) == 1.0
+    assert part.configuration == {**encoding.configuration, "n_heads": 2}
+    assert part.table.requires_grad
+
+
+def test_gradients_by_differences():
+    encoding, at = filled(bidirectional=True), Positions.at(torch.tensor([[0, 3, 40, 2]]))
+    q, k, v = (torch.from_numpy(draw(seed, 1, 4, 4, 5)).requires_grad_() for seed in (1, 2, 3))
+    inputs = (q, k, v, encoding.table)
+    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at, causal=False), inputs)
+
+
+def test_defaults():
+    encoding = T5(256)
+    assert encoding.table.shape == (32, 256)
+    assert 0.018 < encoding.table.std().item() < 0.022
+    assert encoding.bucket(torch.tensor([127, 128, 112, 113])).tolist() == [31, 31, 30, 31]
+    assert encoding.softmax_scale(64) == 1 / 8
+    assert "causal_only" in encoding.traits
+    assert "causal_only" not in T5(2, bidirectional=True).traits
+    assert T5(2, scale=0.5).softmax_scale(64) == 0.5
+
+
+def test_wrong_arguments():
+    q = torch.zeros(1, 4, 4, 5, dtype=torch.float64)
+    real = Positions.at(torch.arange(4.0)[None])
+    with pytest.raises(TypeError, match=r"T5: needs integer positions, got torch\.float32"):
+        attend(q, q, q, filled(), real)
+    with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
+        attend(q, q, q, filled(), Positions.grid(2, 2))
+    with pytest.raises(ValueError, match="is defined for causal attention only"):
+        attend(q, q, q, filled(), Positions.arange(1, 4), causal=False)
+    for wrong in ({"n_buckets": 1}, {"max_distance": 16}, {"n_buckets": 2, "bidirectional": True}, {"max_distance": 3}):
+        with pytest.raises(ValueError, match="n_buckets, max_distance"):
+            T5(2, **wrong)
+    assert T5(2, max_distance=17).thresholds[-1] == 17

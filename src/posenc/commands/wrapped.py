@@ -21,7 +21,7 @@ UNIT = re.compile(rf"[{OPENING}]*(?:[^\s{OPENING}{CLOSING}{CHINESE}]+|(?![{CLOSI
 def lines(text: str, width: int) -> Iterator[str]:
     """`text` in lines of at most `width` cells; a longer word has a line of its own."""
     line = ""
-    for unit in UNIT.findall(text):
+    for unit in filter(None, UNIT.findall(text)):
         if line and cell_len((line + unit).rstrip()) > width:
             yield line.rstrip()
             line = ""

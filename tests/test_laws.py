@@ -1,4 +1,4 @@
-"""Every law over every encoding, backend and dtype. There is no exception list: what a backend cannot express must raise."""
+"""Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise."""
 
 import pytest
 import torch

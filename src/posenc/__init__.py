@@ -4,7 +4,8 @@
     at = encoding.prepare(posenc.Positions.arange(batch, length))
     out = posenc.attend(q, k, v, encoding, at)
 
-Names are loaded when first used; importing posenc itself loads nothing else.
+Names are loaded when first used; importing posenc itself loads nothing else. No module may bear the name of a function
+here: importing it would put it in the function's place.
 """
 
 from __future__ import annotations
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from posenc import measures as measures
     from posenc import plots as plots
     from posenc import walk as walk
-    from posenc.attend import attend as attend
-    from posenc.attend import attend_rotated as attend_rotated
-    from posenc.attention import Attention as Attention
-    from posenc.attention import KeyValueCache as KeyValueCache
+    from posenc.attention import attend as attend
+    from posenc.attention import attend_rotated as attend_rotated
     from posenc.catalogue import create as create
     from posenc.catalogue import names as names
     from posenc.encoding import BiasFn as BiasFn
@@ -36,12 +35,14 @@ if TYPE_CHECKING:
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
     from posenc.frequencies import wavelengths as wavelengths
     from posenc.measures import shift_matrix as shift_matrix
+    from posenc.module import Attention as Attention
+    from posenc.module import KeyValueCache as KeyValueCache
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
     from posenc.stack import Stack as Stack
 
 _WHERE = {
-    "attend": "attend", "attend_rotated": "attend", "Attention": "attention", "KeyValueCache": "attention",
+    "attend": "attention", "attend_rotated": "attention", "Attention": "module", "KeyValueCache": "module",
     "create": "catalogue", "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
     "PositionalEncoding": "encoding", "Site": "encoding", "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope", "sinusoidal_table": "encodings.sinusoidal", "wavelengths": "frequencies",

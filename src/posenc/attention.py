@@ -1,102 +1,86 @@
-"""The drop-in module: projections, grouped heads, any encoding, a key-value cache.
+"""Attention with any encoding, on one page.
 
-Legend: b batch, t tokens, s tokens of the memory, d d_model, h query heads, g key heads.
+Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j key, d channel.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from posenc.attend import attend, attend_rotated
-from posenc.encoding import PositionalEncoding
+from posenc.backends import choose
+from posenc.encoding import PositionalEncoding, full_precision
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
 
-@dataclass(frozen=True, eq=False)
-class KeyValueCache:
-    """Rotated keys, values and where they sit. `extend` returns a longer one and leaves this as it is."""
+def attend(
+    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding, at_q: Positions, at_k: Positions | None = None, *,
+    causal: bool = True, impl: str = "auto",
+) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    """Attention of q over k and v with the encoding's rotation, bias, context and value seams.
 
-    k: Float[Tensor, "b g s dh"]
-    v: Float[Tensor, "b g s dh"]
-    at: Positions
+        q̂, k̂ = rotate(q), rotate(k)
+        out   = rotate(softmax(context(q̂·k̂·scale + bias))·v + value)
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
-        at = at.expand(k.shape[0])
-        return KeyValueCache(
-            torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), Positions.cat([self.at.expand(k.shape[0]), at])
-        )
+    q, k, v   float64, float32, bfloat16 or float16; key heads may be fewer than query heads
+    at_q      positions of the queries; at_k of the keys, the same where it is left out
+    causal    a query sees keys up to its own `order`; documents and padding are respected either way
+    impl      "auto", or a backend by name: "reference", "sdpa"
 
-
-class Attention(nn.Module):
-    """Multi-head attention with any encoding at any seam, `embed` included.
-
-        out = W_o · attend(W_q x̃, W_k x̃, W_v x̃),   x̃ = encoding.embed(x)
-
-    A model that adds its absolute encoding to the residual stream (as the original Transformer does) calls
-    `encoding.embed` itself, once, and builds on `attend`; this module then would add it a second time.
-
-    d_model, n_heads, n_kv_heads (default n_heads), d_head (default d_model / n_heads)
-    Raises ValueError for widths that do not divide.
+    `embed` is not called: absolute encodings are added to the embeddings, before the projections.
+    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, and for a backend
+    that cannot express the encoding; TypeError for mixed or integer dtypes.
     """
+    at_k = at_q if at_k is None else at_k
+    _check(q, k, v, encoding, at_q, at_k, causal)
+    with full_precision(q):
+        q = encoding.rotate(q, at_q, "query")
+        k = encoding.rotate(k, at_k, "key")
+        v = encoding.rotate(v, at_k, "value")
+    return attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl)
 
-    def __init__(
-        self, d_model: int, n_heads: int, encoding: PositionalEncoding, *,
-        n_kv_heads: int | None = None, d_head: int | None = None, bias: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if d_head is None and d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
-        if n_heads % n_kv_heads:
-            raise ValueError(f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}")
-        self.d_head = d_model // n_heads if d_head is None else d_head
-        self.encoding = encoding
-        self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
-        self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
-        self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
-        self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
 
-    def forward(
-        self, x: Float[Tensor, "b t d"], at: Positions,
-        memory: Float[Tensor, "b s d"] | None = None, at_memory: Positions | None = None, *,
-        causal: bool = True, impl: str = "auto",
-    ) -> Float[Tensor, "b t d"]:  # fmt: skip
-        """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False)."""
-        if (memory is None) != (at_memory is None):
-            raise ValueError("memory, at_memory: expected both or neither")
-        x = self.encoding.embed(x, at)
-        source, at_source = x, at
-        if memory is not None and at_memory is not None:
-            source, at_source = self.encoding.embed(memory, at_memory), at_memory
-        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
-        out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)
-        return self._merge(out)
+def attend_rotated(
+    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding, at_q: Positions, at_k: Positions, *, causal: bool = True, impl: str = "auto",
+) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
+    _check(q, k, v, encoding, at_q, at_k, causal)
+    same = at_q is at_k
+    at_q = at_q.expand(q.shape[0])
+    at_k = at_q if same else at_k.expand(q.shape[0])
+    with full_precision(q):
+        out = choose(impl, encoding).attend(q, k, v, encoding, at_q, at_k, causal)
+        return encoding.rotate(out, at_q, "output")
 
-    def decode(
-        self, x: Float[Tensor, "b t d"], at: Positions, cache: KeyValueCache | None = None, *, impl: str = "auto"
-    ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
-        """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
-        Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
-        """
-        x = self.encoding.embed(x, at)
-        q = self.encoding.rotate(self._split(self.query(x)), at, "query")
-        k = self.encoding.rotate(self._split(self.key(x)), at, "key")
-        v = self.encoding.rotate(self._split(self.val(x)), at, "value")
-        cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
-        out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)
-        return self._merge(out), cache
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)  # [b, t, h·dh] -> [b, h, t, dh]
-
-    def _merge(self, x: Tensor) -> Tensor:
-        merged: Tensor = self.out(x.transpose(1, 2).flatten(-2))
-        return merged
+def _check(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> None:
+    for name, tensor in {"q": q, "k": k, "v": v}.items():
+        if tensor.ndim != 4:
+            raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(tensor.shape)}")
+        if not tensor.is_floating_point() or tensor.dtype != q.dtype:
+            raise TypeError(f"{name}: expected one floating dtype for q, k and v, got {tensor.dtype} beside {q.dtype}")
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise ValueError(
+            f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], "
+            f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
+        )
+    if q.shape[1] % k.shape[1]:
+        raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
+    for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
+        if not isinstance(at, Positions):
+            raise TypeError(f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) "
+                            "makes plain ones")  # fmt: skip
+        if at.length != tensor.shape[2] or at.batch not in (1, q.shape[0]):
+            raise ValueError(
+                f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
+            )
+    if not causal and "causal_only" in encoding.traits:
+        raise ValueError(f"causal=False: {encoding.owner} is defined for causal attention only")

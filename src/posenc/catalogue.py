@@ -1,6 +1,6 @@
 """Every encoding by name: what it is called elsewhere, who uses it, where it comes from. Needs no torch to read.
 
-`names()` lists them, `create(name, ...)` builds one from sizes alone, `hint(word)` points from any other name to the right place.
+`names()` lists them, `create(name, ...)` builds one from sizes alone, `look_up(word)` leads there from other names.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ ENTRIES = (
     ),
     Entry(
         "learned", "Learned", "可学习位置编码", "x + table[p]",
-        ("LearnablePositionalEncoding", "learnable", "trainable", "embedding", "position_embeddings", "wpe", "absolute_learned",
-         "可学习位置编码", "可训练位置编码"),
+        ("LearnablePositionalEncoding", "learnable", "trainable", "embedding", "position_embeddings", "wpe",
+         "absolute_learned", "可学习位置编码", "可训练位置编码"),
         ("BERT", "GPT-2", "OPT", "ViT"),
         "Gehring et al. 2017, arXiv 1705.03122, section 3.2; Devlin et al. 2018, arXiv 1810.04805",
     ),
@@ -88,8 +88,8 @@ ENTRIES = (
     ),
     Entry(
         "rope", "RoPE", "旋转位置编码", "R(p)q · R(p')k",
-        ("rotary", "RotaryPositionalEmbedding", "RotaryEmbedding", "rotary_embedding", "rotary_position_embedding", "roformer",
-         "apply_rotary_pos_emb", "rotate_half", "旋转位置编码", "旋转式位置编码"),
+        ("rotary", "RotaryPositionalEmbedding", "RotaryEmbedding", "rotary_embedding", "rotary_position_embedding",
+         "roformer", "apply_rotary_pos_emb", "rotate_half", "旋转位置编码", "旋转式位置编码"),
         ("LLaMA", "Qwen", "Mistral", "GPT-NeoX", "GPT-J"),
         "Su et al. 2021, arXiv 2104.09864, section 3.2",
     ),

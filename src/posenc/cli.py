@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -47,13 +47,10 @@ app = typer.Typer(cls=LazyGroup, add_completion=False, no_args_is_help=True, ric
                   epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
 
 
-@app.callback(invoke_without_command=False)
-def _top(version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True, callback=lambda v: _version(v))) -> None:
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
     """posenc: positional encodings for Transformers, compared, explained and proven."""
-
-
-def _version(asked: bool) -> None:
-    if asked:
+    if version:
         from posenc import __version__
 
         typer.echo(__version__)

@@ -10,6 +10,7 @@ Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances
 from __future__ import annotations
 
 import contextlib
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,9 +57,16 @@ class PositionalEncoding(nn.Module):
     coordinate_axes: ClassVar[int] = 1
 
     def __init__(self, **configuration: Any) -> None:
+        """Keeps the configuration; sizes and numbers known by name are checked: ValueError names the wrong one."""
         super().__init__()
+        check_configuration(type(self).__name__, **configuration)
         self.configuration = configuration
-        self.owner = f"{type(self).__name__}({self.extra_repr()})"
+        self._described = f"{type(self).__name__}({self.extra_repr()})"
+
+    @property
+    def owner(self) -> str:
+        """Who computed a table: the class and its configuration. Encodings with tables of parameters add who they are."""
+        return self._described
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.configuration.items())
@@ -111,15 +119,13 @@ class PositionalEncoding(nn.Module):
         """Changes the logits after reading all of them."""
         return logits
 
-    def value(
-        self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions
-    ) -> Float[Tensor, "b h i d"] | None:
+    def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
         """The addend to the output."""
         return None
 
     def softmax_scale(self, d_head: int) -> float:
         """What the product q·k is multiplied with before anything is added."""
-        return d_head**-0.5
+        return 1 / math.sqrt(d_head)
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
 
@@ -151,6 +157,38 @@ class PositionalEncoding(nn.Module):
         elif not bool(inside.all()):
             first = at.coords[~inside][0].item()
             raise ValueError(f"{type(self).__name__}: position {first} is outside {low} … {high}: {why}")
+
+
+COUNTS = (
+    "d_model",
+    "d_head",
+    "n_heads",
+    "n_kv_heads",
+    "n_layers",
+    "n_buckets",
+    "n_positions",
+    "max_positions",
+    "rotary_dim",
+    "axes",
+)
+POSITIVE = ("base", "scale", "scale_base", "gamma", "step", "rtol", "atol")
+
+
+def check_configuration(owner: str, **configuration: Any) -> None:
+    """Known sizes must be whole numbers from 1, known magnitudes positive and finite; None means not given."""
+    for name, value in configuration.items():
+        if value is None:
+            continue
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if name in COUNTS and not (whole and value >= 1):
+            raise ValueError(f"{owner}: {name}: expected a whole number from 1, got {value!r}")
+        if name in ("row_offset", "max_distance") and not (whole and value >= 0):
+            raise ValueError(f"{owner}: {name}: expected a whole number from 0, got {value!r}")
+        number = whole or isinstance(value, float)
+        if name in POSITIVE and not (number and math.isfinite(value) and value > 0):
+            raise ValueError(f"{owner}: {name}: expected a positive number, got {value!r}")
+        if name == "offset" and not (number and math.isfinite(value)):
+            raise ValueError(f"{owner}: {name}: expected a finite number, got {value!r}")
 
 
 def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int) -> None:

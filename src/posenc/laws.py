@@ -14,18 +14,19 @@ Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 
-from posenc.attend import attend, attend_rotated
+from posenc.attention import attend, attend_rotated
 from posenc.backends import BACKENDS
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.positions import Positions, shard_index
 
 
@@ -160,7 +161,7 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
     ends = [0, 5, setting.length]
     x = world.x[:1]
     packed = world.output(encoding, x, Positions.packed(ends, device=setting.device))
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in itertools.pairwise(ends):
         alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
         close(packed_equals_separate, encoding, packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
 
@@ -202,9 +203,11 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None
         shards = [shard_index(setting.length, rank, 2, zigzag=zigzag).to(setting.device) for rank in range(2)]
         gathered = torch.cat(shards)
         for index in shards:
-            part = attend(q[:, :, index], k[:, :, gathered], v[:, :, gathered], encoding, at.take(index), at.take(gathered),
+            at_q, at_k = at.take(index), at.take(gathered)
+            part = attend(q[:, :, index], k[:, :, gathered], v[:, :, gathered], encoding, at_q, at_k,
                           causal=setting.causal, impl=setting.impl)  # fmt: skip
-            close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, "zigzag" if zigzag else "contiguous")
+            how = "zigzag" if zigzag else "contiguous"
+            close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, how)
 
 
 @law
@@ -351,8 +354,10 @@ def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> No
     compiled = torch.compile(lambda x, at: world.output(encoding, x, at), backend=counting, fullgraph=True, dynamic=True)
     for length in (8, 16, 24, 40, 64):
         x = world.x[:, :length].contiguous()
-        at = encoding.prepare(Positions.arange(setting.batch, length, device=setting.device), working_dtype(setting.dtype))
-        close(one_graph_over_lengths, encoding, compiled(x, at), world.output(encoding, x, at), setting.dtype, f"length {length}")
+        plain = Positions.arange(setting.batch, length, device=setting.device)
+        at = encoding.prepare(plain, working_dtype(setting.dtype))
+        expected = world.output(encoding, x, at)
+        close(one_graph_over_lengths, encoding, compiled(x, at), expected, setting.dtype, f"length {length}")
     if len(graphs) != 1:
         raise LawBroken(f"one_graph_over_lengths: {encoding.owner}: {len(graphs)} graphs")
     for node in graphs[0].graph.nodes:
@@ -388,7 +393,8 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     world = World(setting)
     at = world.plain()
     q, k, v = world.heads(encoding, world.x, at)
-    exact = attend(q.double(), k.double(), v.double(), copy.deepcopy(encoding).double(), at, causal=setting.causal, impl="reference")
+    wide, causal = copy.deepcopy(encoding).double(), setting.causal
+    exact = attend(q.double(), k.double(), v.double(), wide, at, causal=causal, impl="reference")
     reference = attend(q, k, v, encoding, at, causal=setting.causal, impl="reference").double()
     allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
     if setting.dtype == torch.float64:
@@ -456,8 +462,8 @@ class World:
         x = self.x
         heads = self.draw("rows", self.setting.batch, self.setting.n_heads, self.setting.length, self.setting.d_head)
         found = [("embed", encoding.embed(x, at)[:, some], encoding.embed(x[:, some], at.take(some)))]
-        for side in ("query", "key", "value", "output"):
-            whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)  # type: ignore[arg-type]
+        for side in get_args(Side):
+            whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
             found.append((f"rotate {side}", whole[:, :, some], alone))
         return found
 
@@ -484,7 +490,9 @@ def restore(copied: PositionalEncoding, original: PositionalEncoding, saved: dic
 
 def attributes(encoding: PositionalEncoding) -> list[tuple[str, list[tuple[str, int]]]]:
     """Names and identities of everything that hangs on the module and its parts."""
-    return [(name, sorted((key, id(value)) for key, value in vars(module).items())) for name, module in encoding.named_modules()]
+    return [
+        (name, sorted((key, id(value)) for key, value in vars(module).items())) for name, module in encoding.named_modules()
+    ]
 
 
 def tolerance(dtype: torch.dtype, expected: Tensor) -> float:
@@ -504,7 +512,9 @@ def close(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tens
 
 def equal(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
     """Equal up to one rounding: nothing is summed over tokens."""
-    _compare(law, encoding, actual, expected, 2 * torch.finfo(dtype).eps * max(float(expected.detach().abs().max()), 1.0), what)
+    _compare(
+        law, encoding, actual, expected, 2 * torch.finfo(dtype).eps * max(float(expected.detach().abs().max()), 1.0), what
+    )
 
 
 def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, what: str) -> None:
@@ -514,7 +524,9 @@ def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tenso
 
 def _compare(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
     if actual.shape != expected.shape:
-        raise LawBroken(f"{law.__name__}: {encoding.owner}: {what}: shape {list(actual.shape)}, expected {list(expected.shape)}")
+        raise LawBroken(
+            f"{law.__name__}: {encoding.owner}: {what}: shape {list(actual.shape)}, expected {list(expected.shape)}"
+        )
     error = difference(actual, expected)
     if not error <= allowed:  # catches NaN too
         raise LawBroken(f"{law.__name__}: {encoding.owner}: {what}: differs by {error:.3g}, allowed {allowed:.3g}")

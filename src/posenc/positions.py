@@ -16,9 +16,10 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -109,16 +110,16 @@ class Positions:
         return cls(count, count, real.long() - 1)
 
     @classmethod
-    def packed(cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
+    def packed(
+        cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
+    ) -> Positions:
         """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
         ends = [int(end) for end in cu_seqlens]
-        if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in zip(ends, ends[1:], strict=False)):
+        if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in itertools.pairwise(ends)):
             raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
-        lengths = [b - a for a, b in zip(ends, ends[1:], strict=False)]
+        lengths = [b - a for a, b in itertools.pairwise(ends)]
         order = torch.arange(ends[-1], device=device)
-        document = torch.repeat_interleave(
-            torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device)
-        )
+        document = torch.repeat_interleave(torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device))
         coords = order - torch.tensor(ends[:-1], device=device)[document]
         return cls(coords[None], order[None], document[None])
 
@@ -191,15 +192,21 @@ class Positions:
 
     @staticmethod
     def cat(parts: Sequence[Positions]) -> Positions:
-        """Tokens one after the other along t, as a growing key-value cache holds them. Tables are kept if all have them."""
-        owners = set(parts[0].tables).intersection(*(part.tables for part in parts))
+        """Tokens one after the other along t, as a growing key-value cache holds them.
+
+        Tables are kept where all parts have them in one dtype, and otherwise left to be computed again.
+        """
+        owners = [
+            owner for owner, first in parts[0].tables.items()
+            if all(owner in part.tables and part.tables[owner][0].dtype == first[0].dtype for part in parts)
+        ]  # fmt: skip
         return Positions(
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
             torch.cat([part.document for part in parts], dim=1),
             tables={
                 owner: tuple(torch.cat(table, dim=1) for table in zip(*(p.tables[owner] for p in parts), strict=True))
-                for owner in sorted(owners)
+                for owner in owners
             },
         )
 
@@ -231,7 +238,7 @@ def shard_index(
     chunks = 2 * size if zigzag else size
     mine = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
     index: list[int] = []
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in itertools.pairwise(ends):
         if (end - begin) % chunks:
             raise ValueError(f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them first")
         chunk = (end - begin) // chunks
@@ -251,7 +258,8 @@ def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "
 
 def readable(tensor: Tensor) -> bool:
     """Whether values may be looked at: eager, on the CPU. Elsewhere a look would synchronise or break a graph."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling() and type(tensor) in (Tensor, torch.nn.Parameter)
+    plain = type(tensor) in (Tensor, torch.nn.Parameter)
+    return plain and tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _check_counts(**counts: int) -> None:
@@ -260,7 +268,7 @@ def _check_counts(**counts: int) -> None:
             raise ValueError(f"{name}: expected a whole number from 1, got {count}")
 
 
-def _map(at: Positions, change) -> Positions:
+def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
     leaves, context = _flatten(at)
     return _unflatten([change(leaf) for leaf in leaves], context)
 
@@ -268,13 +276,13 @@ def _map(at: Positions, change) -> Positions:
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
 
 
-def _flatten(at: Positions):
+def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, tuple[tuple[str, int], ...]]]:
     shape = tuple((owner, len(tables)) for owner, tables in at.tables.items())
     leaves = [at.coords, at.order, at.document, *(table for tables in at.tables.values() for table in tables)]
     return leaves, (at.consecutive, shape)
 
 
-def _unflatten(leaves, context) -> Positions:
+def _unflatten(leaves: Any, context: Any) -> Positions:
     consecutive, shape = context
     coords, order, document, *rest = leaves
     tables = {}
@@ -287,7 +295,7 @@ def _unflatten(leaves, context) -> Positions:
     return at
 
 
-def _flatten_with_keys(at: Positions):
+def _flatten_with_keys(at: Positions) -> Any:
     leaves, context = _flatten(at)
     return [(_pytree.SequenceKey(n), leaf) for n, leaf in enumerate(leaves)], context
 

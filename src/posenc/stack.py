@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -27,10 +27,10 @@ class Stack(PositionalEncoding):
                 raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
-        self.owner = f"Stack({', '.join(part.owner for part in parts)})"
+        self._described = f"Stack({', '.join(part.owner for part in parts)})"
 
-    def __iter__(self) -> Any:
-        return iter(self.parts)
+    def __iter__(self) -> Iterator[PositionalEncoding]:
+        return iter(self.parts)  # type: ignore[arg-type]
 
     @property
     def sites(self) -> Site:  # type: ignore[override]

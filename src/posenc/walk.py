@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.attend import attend
+from posenc.attention import attend
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix

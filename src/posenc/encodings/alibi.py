@@ -42,9 +42,9 @@ class ALiBi(DistanceBias):
 
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None) -> None:
         slopes = alibi_slopes(n_heads) if slopes is None else tuple(map(float, slopes))
-        if len(slopes) != n_heads:
-            raise ValueError(f"slopes: expected one for each of {n_heads} heads, got {len(slopes)}")
         super().__init__(n_heads=n_heads, slopes=slopes)
+        if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):
+            raise ValueError(f"slopes: expected a finite number for each of {n_heads} heads, got {slopes}")
         self.slopes = slopes
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:

@@ -3,7 +3,7 @@
     g_it = σ(logit_it),   p_ij = Σ_{t = j … i} g_it,   logits_ij += q_i·e[p_ij], interpolated between whole positions
 
 Golovneva et al. 2024, "Contextual Position Encoding: Learning to Count What's Important", section 4 and its listing
-(gates read the scaled logits, e is shared by all heads). Three other methods go by the name CoPE; this is the contextual one.
+(gates read the scaled logits, e is shared by all heads). Other methods go by the name CoPE too; this is the contextual one.
 Legend: b batch, h query heads, i query, j key, d d_head, n whole positions.
 """
 
@@ -34,8 +34,6 @@ class CoPE(PositionalEncoding):
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     def __init__(self, d_head: int, *, n_positions: int = 64) -> None:
-        if n_positions < 1:
-            raise ValueError(f"n_positions: expected 1 or more, got {n_positions}")
         super().__init__(d_head=d_head, n_positions=n_positions)
         self.d_head, self.n_positions = d_head, n_positions
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))

@@ -1,14 +1,18 @@
 """Position as the path of a learned dynamical system.
 
-    p(t) = p(0) + ∫_0^t h(τ, p(τ)) dτ,   x_i + p(step·i),   h two linear layers that also see τ
+    p(t) = p(0) + ∫_0^t h(τ, p(τ)) dτ,   x_i + p(step·i),   h = W₂[tanh(W₁[p, τ] + b₁), τ] + b₂
 
 Liu et al. 2020, "Learning to Encode Position for Transformer with Continuous Dynamical Model", section 3; the dynamics
-are shared by all layers and every layer has its own p(0). The path goes on beyond the trained length with no new parameter.
+are shared by all layers and every layer has its own p(0). The path goes on beyond the trained length with no new
+parameter. The authors' code has ReLU for tanh; an adaptive solver of fifth order needs a smooth h, and with ReLU its
+gradients were wrong.
 Legend: b batch, t tokens, l layers, d d_model.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,6 +26,18 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
+class _Identity:
+    """Tells the tables of one set of parameters from those of a copy; shared by the layers that share the parameters."""
+
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.number = next(self.numbers)
+
+    def __reduce__(self) -> tuple[type[_Identity], tuple[()]]:
+        return _Identity, ()  # copies and pickles get a number of their own, once per copied model
+
+
 class FLOATER(PositionalEncoding):
     """x + p(step·position), at every layer with that layer's own path. Needs torchdiffeq.
 
@@ -30,7 +46,8 @@ class FLOATER(PositionalEncoding):
     step        time from one position to the next; 0.01 in the authors' code
     rtol, atol  tolerances of the adaptive solver (dopri5)
 
-    The solver chooses its steps by the path alone, so a position asked alone gets what it gets among others.
+    The path is solved in fp64 and rounded once. The solver chooses its steps by the path alone, so a position asked alone
+    gets what it gets among others. Tables belong to this very module: a copy, with parameters of its own, refuses them.
     Raises ValueError for negative positions, ModuleNotFoundError without torchdiffeq.
     """
 
@@ -38,9 +55,9 @@ class FLOATER(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-5, atol: float = 1e-6
+        self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
-        _odeint()
+        _odeint()  # say at once what is missing
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
         self.start = nn.Parameter(torch.empty(n_layers, d_model))
@@ -50,6 +67,11 @@ class FLOATER(PositionalEncoding):
         for linear in (self.inner, self.outer):
             nn.init.xavier_normal_(linear.weight)
             nn.init.zeros_(linear.bias)
+        self._parameters_of = _Identity()
+
+    @property
+    def owner(self) -> str:
+        return f"{self._described} number {self._parameters_of.number}"
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""
@@ -62,19 +84,17 @@ class FLOATER(PositionalEncoding):
     def path(self, positions: Float[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
         """p at growing, distinct positions, for every layer."""
         with full_precision(self.start):
-            weights = [parameter.to(dtype) for parameter in (self.inner.weight, self.inner.bias,
-                                                             self.outer.weight, self.outer.bias)]  # fmt: skip
+            inner, outer = ((linear.weight.double(), linear.bias.double()) for linear in (self.inner, self.outer))
 
             def velocity(time: Tensor, state: Tensor) -> Tensor:
-                clock = time.to(dtype).expand(state.shape[0], 1)
-                hidden = F.linear(torch.cat([state, clock], dim=-1), weights[0], weights[1]).relu()
-                return F.linear(torch.cat([hidden, clock], dim=-1), weights[2], weights[3])
+                clock = time.expand(state.shape[0], 1)
+                hidden = F.linear(torch.cat([state, clock], dim=-1), *inner).tanh()
+                return F.linear(torch.cat([hidden, clock], dim=-1), *outer)
 
-            times = positions.double() * self.step
-            origin = times.new_zeros(1)
-            solved = _odeint()(velocity, self.start.to(dtype), torch.cat([origin, times[times > 0]]).to(self.start.device),
-                               rtol=self.rtol, atol=self.atol, method="dopri5")  # fmt: skip
-        return solved if bool((times == 0).any()) else solved[1:]
+            times = positions.to(self.start.device).double() * self.step
+            from_zero = torch.cat([times.new_zeros(1), times[times > 0]])
+            solved = _odeint()(velocity, self.start.double(), from_zero, rtol=self.rtol, atol=self.atol, method="dopri5")
+        return (solved if bool((times == 0).any()) else solved[1:]).to(dtype)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
@@ -93,9 +113,10 @@ class FLOATER(PositionalEncoding):
         return view
 
 
-def _odeint():
+def _odeint() -> Callable[..., Tensor]:
     try:
         from torchdiffeq import odeint
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("FLOATER solves an ODE with torchdiffeq: pip install 'posenc[floater]'") from error
-    return odeint
+    solver: Callable[..., Tensor] = odeint
+    return solver

@@ -35,8 +35,6 @@ class Learned(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(self, d_model: int, max_positions: int, *, row_offset: int = 0) -> None:
-        if max_positions < 1 or row_offset < 0:
-            raise ValueError(f"expected max_positions >= 1 and row_offset >= 0, got {max_positions} and {row_offset}")
         super().__init__(d_model=d_model, max_positions=max_positions, row_offset=row_offset)
         self.d_model, self.max_positions, self.row_offset = d_model, max_positions, row_offset
         self.table = nn.Parameter(torch.empty(max_positions + row_offset, d_model))

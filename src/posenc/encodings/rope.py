@@ -44,15 +44,14 @@ class RoPE(PositionalEncoding):
         reverse: bool = False, axes: int = 1,
     ) -> None:  # fmt: skip
         rotary_dim = d_head if rotary_dim is None else rotary_dim
-        if isinstance(rotary_dim, float) or rotary_dim % 2 or not 0 < rotary_dim <= d_head:
+        super().__init__(d_head=d_head, base=base, layout=layout, rotary_dim=rotary_dim, reverse=reverse, axes=axes)
+        if rotary_dim % 2 or rotary_dim > d_head:
             raise ValueError(f"rotary_dim: expected an even number up to d_head={d_head}, got {rotary_dim}")
-        if axes < 1 or (rotary_dim // 2) % axes:
+        if (rotary_dim // 2) % axes:
             raise ValueError(f"axes: {rotary_dim // 2} pairs cannot be shared evenly by {axes} axes")
         layouts.check(layout)
-        per_axis = frequencies.rotary(rotary_dim // axes, base)
-        super().__init__(d_head=d_head, base=base, layout=layout, rotary_dim=rotary_dim, reverse=reverse, axes=axes)
         self.d_head, self.layout, self.reverse, self.coordinate_axes = d_head, layout, reverse, axes  # type: ignore[misc]
-        self.frequencies = (per_axis,) * axes
+        self.frequencies = (frequencies.rotary(rotary_dim // axes, base),) * axes
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""

@@ -17,7 +17,7 @@ from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Int
 
 
 class Shaw(PositionalEncoding):
@@ -29,8 +29,6 @@ class Shaw(PositionalEncoding):
     """
 
     def __init__(self, d_head: int, *, max_distance: int = 16, values: bool = True) -> None:
-        if max_distance < 0:
-            raise ValueError(f"max_distance: expected 0 or more, got {max_distance}")
         super().__init__(d_head=d_head, max_distance=max_distance, values=values)
         self.d_head, self.max_distance = d_head, max_distance
         self.sites = Site.BIAS | Site.VALUE if values else Site.BIAS

@@ -46,17 +46,16 @@ class Sinusoidal(PositionalEncoding):
         self, d_model: int, *, base: float = 10000.0, layout: ChannelLayout = "interleaved",
         denominator: Denominator = "d/2", offset: float = 0, axes: int = 1,
     ) -> None:  # fmt: skip
+        super().__init__(d_model=d_model, base=base, layout=layout, denominator=denominator, offset=offset, axes=axes)
         if layout not in get_args(ChannelLayout):
             raise ValueError(f"layout: expected one of {', '.join(get_args(ChannelLayout))}, got {layout!r}")
         if denominator not in get_args(Denominator):
             raise ValueError(f"denominator: expected one of {', '.join(get_args(Denominator))}, got {denominator!r}")
-        if axes < 1 or (axes > 1 and d_model % axes):
+        if d_model % axes:
             raise ValueError(f"axes: {d_model} channels cannot be shared evenly by {axes} axes")
         spacing = frequencies.rotary if denominator == "d/2" else frequencies.to_the_end
-        self_frequencies = spacing(d_model // axes, base)
-        super().__init__(d_model=d_model, base=base, layout=layout, denominator=denominator, offset=offset, axes=axes)
         self.d_model, self.layout, self.offset = d_model, layout, offset
-        self.frequencies, self.coordinate_axes = self_frequencies, axes  # type: ignore[misc]
+        self.frequencies, self.coordinate_axes = spacing(d_model // axes, base), axes  # type: ignore[misc]
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         self.check_coords(at)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
 from posenc.phasors import phasors
 from posenc.positions import Positions
 
@@ -48,6 +48,7 @@ class TransformerXL(PositionalEncoding):
     sites = Site.BIAS
 
     def __init__(self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0) -> None:
+        check_configuration("TransformerXL", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
         if d_model % 2 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head

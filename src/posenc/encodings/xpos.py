@@ -46,18 +46,16 @@ class XPos(PositionalEncoding):
         self, d_head: int, *, base: float = 10000.0, scale_base: float = 512.0, gamma: float = 0.4,
         layout: Layout = "interleaved",
     ) -> None:  # fmt: skip
-        if d_head % 2 or d_head < 2:
-            raise ValueError(f"d_head: expected an even number, got {d_head}")
-        if not (scale_base > 0 and gamma > 0):
-            raise ValueError(f"scale_base, gamma: expected positive numbers, got {scale_base}, {gamma}")
-        layouts.check(layout)
         super().__init__(d_head=d_head, base=base, scale_base=scale_base, gamma=gamma, layout=layout)
+        if d_head % 2:
+            raise ValueError(f"d_head: expected an even number, got {d_head}")
+        layouts.check(layout)
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_head, base)
         self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
 
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int:
-        """The last position, either way from 0, at which ζ_0^(-p/s) still leaves `dtype` room for entries up to 256."""
+        """The last position, either way from 0, at which ζ_0^(-p/s) still leaves `dtype` room for pairs of length 256."""
         return math.floor(math.log(torch.finfo(dtype).max / 256) / -self.log_decay[0])
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.attend import attend
+from posenc.attention import attend
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 

@@ -1,0 +1,104 @@
+"""The drop-in module: projections, grouped heads, any encoding, a key-value cache.
+
+Legend: b batch, t tokens, s tokens of the memory, d d_model, h query heads, g key heads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc.attention import attend, attend_rotated
+from posenc.encoding import PositionalEncoding, check_configuration
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValueCache:
+    """Rotated keys, values and where they sit. `extend` returns a longer one and leaves this as it is."""
+
+    k: Float[Tensor, "b g s dh"]
+    v: Float[Tensor, "b g s dh"]
+    at: Positions
+
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+        at = at.expand(k.shape[0])
+        return KeyValueCache(
+            torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), Positions.cat([self.at.expand(k.shape[0]), at])
+        )
+
+
+class Attention(nn.Module):
+    """Multi-head attention with any encoding at any seam, `embed` included.
+
+        out = W_o · attend(W_q x̃, W_k x̃, W_v x̃),   x̃ = encoding.embed(x)
+
+    A model that adds its absolute encoding to the residual stream (as the original Transformer does) calls
+    `encoding.embed` itself, once, and builds on `attend`; this module then would add it a second time.
+
+    d_model, n_heads, n_kv_heads (default n_heads), d_head (default d_model / n_heads)
+    Raises ValueError for widths that do not divide.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, encoding: PositionalEncoding, *,
+        n_kv_heads: int | None = None, d_head: int | None = None, bias: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        check_configuration("Attention", d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        if d_head is None and d_model % n_heads:
+            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
+        if n_heads % n_kv_heads:
+            raise ValueError(f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}")
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.encoding = encoding
+        self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
+        self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+
+    def forward(
+        self, x: Float[Tensor, "b t d"], at: Positions,
+        memory: Float[Tensor, "b s d"] | None = None, at_memory: Positions | None = None, *,
+        causal: bool = True, impl: str = "auto",
+    ) -> Float[Tensor, "b t d"]:  # fmt: skip
+        """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False)."""
+        if (memory is None) != (at_memory is None):
+            raise ValueError("memory, at_memory: expected both or neither")
+        x = self.encoding.embed(x, at)
+        source, at_source = x, at
+        if memory is not None and at_memory is not None:
+            source, at_source = self.encoding.embed(memory, at_memory), at_memory
+        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
+        out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)
+        return self._merge(out)
+
+    def decode(
+        self, x: Float[Tensor, "b t d"], at: Positions, cache: KeyValueCache | None = None, *, impl: str = "auto"
+    ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
+        """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
+
+        Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
+        """
+        x = self.encoding.embed(x, at)
+        q = self.encoding.rotate(self._split(self.query(x)), at, "query")
+        k = self.encoding.rotate(self._split(self.key(x)), at, "key")
+        v = self.encoding.rotate(self._split(self.val(x)), at, "value")
+        cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
+        out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)
+        return self._merge(out), cache
+
+    def _split(self, x: Tensor) -> Tensor:
+        heads: Tensor = x.unflatten(-1, (-1, self.d_head))
+        return heads.transpose(1, 2)  # [b, t, h·dh] -> [b, h, t, dh]
+
+    def _merge(self, x: Tensor) -> Tensor:
+        merged: Tensor = self.out(x.transpose(1, 2).flatten(-2))
+        return merged

@@ -1,0 +1,240 @@
+"""The laws themselves: each must fail on an encoding that shipped libraries have shown us, planted here on purpose."""
+
+import pytest
+import torch
+
+from posenc import Positions, laws
+from posenc.encoding import PositionalEncoding, Site
+from posenc.encodings.alibi import ALiBi, alibi_slopes
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.positions import readable
+
+
+class Absolute(Sinusoidal):
+    """A sinusoid whose planted fault is in how it finds the position or keeps its table."""
+
+    def __init__(self):
+        super().__init__(32)
+
+    def add(self, x, coords):
+        (table,) = Sinusoidal.tables(self, Positions.at(coords.expand(x.shape[0], -1)), torch.float32)
+        return (x.float() + table).to(x.dtype)
+
+
+class SmearsTokens(Absolute):
+    def embed(self, x, at):
+        return super().embed(x, at) + x.mean(dim=1, keepdim=True)
+
+
+class Stretches(RoPE):
+    def __init__(self):
+        super().__init__(8)
+
+    def rotate(self, x, at, side):
+        return super().rotate(x, at, side) * 1.1
+
+
+class CountsByIndex(Absolute):
+    """The decode offset lost, left padding counted, shards numbered from 0."""
+
+    def embed(self, x, at):
+        return self.add(x, torch.arange(x.shape[1])[None])
+
+
+class RunsThroughDocuments(Absolute):
+    def embed(self, x, at):
+        return self.add(x, at.order)
+
+
+class LooksAtTheLongest(Absolute):
+    """Dynamic scaling by positions.max(): a long batch-mate changes a short row."""
+
+    def embed(self, x, at):
+        return self.add(x, at.coords / (1 + at.coords.max() // 64))
+
+
+class ClaimsShiftInvariance(Absolute):
+    traits = Sinusoidal.traits | {"shift_invariant"}
+
+
+class HidesShiftInvariance(RoPE):
+    traits = frozenset({"local", "norm_preserving"})
+
+    def __init__(self):
+        super().__init__(8)
+
+
+class SlopesOfTheRank(ALiBi):
+    """Slopes recomputed for the local head count (the tensor-parallel bug)."""
+
+    def __init__(self, n_heads=4):
+        super().__init__(n_heads, slopes=alibi_slopes(n_heads))
+
+    def heads(self, start, stop):
+        return SlopesOfTheRank(stop - start)
+
+
+class FrequenciesInABuffer(RoPE):
+    def __init__(self):
+        super().__init__(8)
+        self.register_buffer("inv_freq", torch.tensor(self.frequencies[0]), persistent=False)
+
+    def tables(self, at, dtype):
+        angle = at.coords[..., None] * self.inv_freq.to(dtype)
+        return angle.cos(), angle.sin()
+
+
+class LosesItsOffset(Absolute):
+    """A setting that copying and pickling change."""
+
+    def __getstate__(self):
+        return {**self.__dict__, "offset": 1}
+
+
+class DefaultDtype(Absolute):
+    def embed(self, x, at):
+        return x + torch.outer(torch.arange(x.shape[1]) * torch.tensor(1.0 / 3), torch.ones(x.shape[2])).sin().to(x.dtype)
+
+
+class AnglesByMatmul(Absolute):
+    """An outer product that autocast casts to bfloat16."""
+
+    def tables(self, at, dtype):
+        angle = (at.coords[0, :, None].to(dtype) @ torch.tensor([self.frequencies], dtype=dtype)).to(dtype)
+        return (torch.cat([angle.sin(), angle.cos()], dim=-1).expand(at.batch, -1, -1),)
+
+
+class CachesOnTheModule(Absolute):
+    def embed(self, x, at):
+        self.cached = self.tables(at, torch.float32)[0]
+        return (x + self.cached).to(x.dtype)
+
+
+class DrawsANumber(PositionalEncoding):
+    """Moves the global random state."""
+
+    def embed(self, x, at):
+        torch.rand(1)
+        return x
+
+
+class WritesInPlace(PositionalEncoding):
+    def embed(self, x, at):
+        return x.add_(0.0)
+
+
+class TakesAnybodysTables(Absolute):
+    def tables_at(self, at, dtype):
+        return next(iter(at.tables.values())) if at.tables else self.tables(at, dtype)
+
+
+class AsksForValues(Absolute):
+    """A graph break: a branch on a tensor's value."""
+
+    def embed(self, x, at):
+        return super().embed(x, at) if at.coords.max().item() < 10_000 else x
+
+
+class GrowsACache(Absolute):
+    """One graph per length."""
+
+    def embed(self, x, at):
+        table = torch.zeros(int(x.shape[1]), 32) if x.shape[1] in (8, 16) else torch.zeros(x.shape[1], 32) + 0
+        return super().embed(x, at) + table
+
+
+class ComplexNumbers(PositionalEncoding):
+    def embed(self, x, at):
+        turned = torch.view_as_complex(x.float().unflatten(-1, (-1, 2))) * torch.ones(1, dtype=torch.complex64)
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
+class NoGradient(Absolute):
+    def embed(self, x, at):
+        return super().embed(x.detach(), at)
+
+
+class UndeclaredContext(PositionalEncoding):
+    """Reads the logits without saying so: the fused kernel would leave it out."""
+
+    def context(self, logits, q, at_q, at_k, may_attend):
+        return logits * 0.5
+
+
+class HidesItsBias(ALiBi):
+    """A bias at a seam it does not declare."""
+
+    sites = Site.NONE
+
+    def __init__(self):
+        super().__init__(4)
+
+
+class KeysByStorage(ALiBi):
+    """Distance from the index at which a key is stored: wrong as soon as shards are gathered out of order."""
+
+    def __init__(self):
+        super().__init__(4)
+
+    def bias(self, q, k, at_q, at_k):
+        slopes = torch.tensor(self.slopes)
+        return lambda b, h, i, j: -slopes[h] * (at_q.coords[b, i] - at_k.coords[b, 0 * j] - j).abs()
+
+
+PLANTED = [
+    ("locality", SmearsTokens),
+    ("norm_preservation", Stretches),
+    ("decode_equals_prefill", CountsByIndex),
+    ("packed_equals_separate", RunsThroughDocuments),
+    ("packed_equals_separate", CountsByIndex),
+    ("padded_equals_unpadded", CountsByIndex),
+    ("sharded_equals_whole", KeysByStorage),
+    ("batch_mates_do_not_matter", LooksAtTheLongest),
+    ("shift_invariance", ClaimsShiftInvariance),
+    ("shift_invariance", HidesShiftInvariance),
+    ("head_slices", SlopesOfTheRank),
+    ("state_is_configuration", FrequenciesInABuffer),
+    ("state_is_configuration", LosesItsOffset),
+    ("surroundings_do_not_matter", DefaultDtype),
+    ("surroundings_do_not_matter", AnglesByMatmul),
+    ("forward_writes_nothing", CachesOnTheModule),
+    ("forward_writes_nothing", DrawsANumber),
+    ("forward_writes_nothing", WritesInPlace),
+    ("tables_know_their_owner", TakesAnybodysTables),
+    ("one_graph_over_lengths", AsksForValues),
+    ("one_graph_over_lengths", GrowsACache),
+    ("one_graph_over_lengths", ComplexNumbers),
+    ("gradients", NoGradient),
+    ("backends_agree", UndeclaredContext),
+    ("backends_agree", HidesItsBias),
+]
+
+
+@pytest.mark.parametrize(("law", "planted"), PLANTED, ids=lambda value: getattr(value, "__name__", value))
+def test_a_planted_fault_breaks_the_law(law, planted):
+    encoding = planted()
+    broken_graph = torch._dynamo.exc.TorchDynamoException if law == "one_graph_over_lengths" else laws.LawBroken
+    with pytest.raises((laws.LawBroken, broken_graph)):
+        laws.check(encoding, laws.Setting(dtype=torch.float32), [law])
+
+
+def test_every_law_has_a_planted_fault():
+    assert {law for law, _ in PLANTED} == set(laws.LAWS)
+
+
+def test_report_names_what_broke():
+    findings = {finding.law: finding for finding in laws.report(CountsByIndex())}
+    assert not findings["decode_equals_prefill"].held
+    assert "differs by" in findings["decode_equals_prefill"].detail
+    assert findings["norm_preservation"].held
+
+
+def test_unknown_law():
+    with pytest.raises(ValueError, match="unknown law 'lokality'"):
+        laws.check(RoPE(8), laws=["lokality"])
+
+
+def test_readable_is_for_eager_cpu_tensors():
+    assert readable(torch.zeros(1))
+    assert not readable(torch.zeros(1, device="meta"))

@@ -1,4 +1,4 @@
-"""The drop-in module by loops: projections, grouped heads, memory, and a cache that grows."""
+"""Softmax attention by loops: grouped heads, documents, padding, seams, dtypes, and queries that see nothing."""
 
 import math
 
@@ -6,188 +6,360 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, KeyValueCache, Positions
+from posenc import Positions, attend, attend_rotated
+from posenc.backends import BACKENDS, choose
+from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
+from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5 import T5
 
-from .by_hand import add, attention, close, draw, each, products, sees, turned
+from .by_hand import add, attention, close, draw, half_ulp, products, sees
 
-D_MODEL, HEADS, SHARED = 12, 4, 2
-
-
-def filled(encoding, **options) -> Attention:
-    module = Attention(D_MODEL, HEADS, encoding, n_kv_heads=SHARED, **options).double()
-    with torch.no_grad():
-        for seed, parameter in enumerate(module.parameters()):
-            parameter.copy_(torch.from_numpy(draw(60 + seed, *parameter.shape)) * 0.4)
-    return module
+IMPLS = ["reference", "sdpa", "auto"]
 
 
-def projected(x, linear, d_head) -> np.ndarray:
-    """[b, t, d] -> [b, heads, t, d_head]: head h has rows h·d_head … of the weight."""
-    weight = linear.weight.detach().numpy()
-    shift = np.zeros(len(weight)) if linear.bias is None else linear.bias.detach().numpy()
-    out = np.zeros((x.shape[0], len(weight) // d_head, x.shape[1], d_head))
-    for b, h, t, c in each(*out.shape):
-        out[b, h, t, c] = weight[h * d_head + c] @ x[b, t] + shift[h * d_head + c]
-    return out
+def qkv(batch=2, heads=4, shared=2, queries=5, keys=5, d=6, dv=None):
+    return draw(1, batch, heads, queries, d), draw(2, batch, shared, keys, d), draw(3, batch, shared, keys, dv or d)
 
 
-def merged(heads, linear) -> np.ndarray:
-    batch, _, tokens, _ = heads.shape
-    flat = np.array([[heads[b, :, t].reshape(-1) for t in range(tokens)] for b in range(batch)])
-    shift = 0 if linear.bias is None else linear.bias.detach().numpy()
-    return flat @ linear.weight.detach().numpy().T + shift
+def tensors(*arrays, dtype=torch.float64):
+    return [torch.from_numpy(array).to(dtype) for array in arrays]
 
 
-def by_loops(module, x, source, may, bias=None, turn=None):
-    d_head = module.d_head
-    q, k, v = (
-        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.val))
+def alibi(q, k, at_q, at_k):
+    slopes = [2.0 ** (-8 * (h + 1) / q.shape[1]) for h in range(q.shape[1])]
+    return add(products(q, k), lambda b, h, i, j: -slopes[h] * abs(at_q[b][i] - at_k[b][j]))
+
+
+# `plain` has no bias, so that the fused kernel goes its shortest way; `biased` needs a mask.
+ENCODINGS = {"plain": (NoPE, lambda q, k, at_q, at_k: products(q, k)), "biased": (lambda: ALiBi(4), alibi)}
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("shared", [1, 2, 4])
+def test_grouped_heads(shared, causal, name, impl):
+    """Query head h reads key head h // (4 / shared); values may be wider than keys."""
+    q, k, v = qkv(shared=shared, dv=7)
+    encoding, logits = ENCODINGS[name]
+    rows, order = [range(9, 14), range(5)], [range(5)] * 2
+    got = attend(*tensors(q, k, v), encoding(), Positions.arange(2, 5, torch.tensor([9, 0])), causal=causal, impl=impl)
+    close(got, attention(logits(q, k, rows, rows), v, sees(order, order, causal=causal)))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_documents_F3(causal, name, impl):
+    q, k, v = qkv(batch=1, queries=7, keys=7)
+    encoding, logits = ENCODINGS[name]
+    rows, documents, order = [[0, 1, 0, 1, 2, 3, 0]], [[0, 0, 1, 1, 1, 1, 2]], [range(7)]
+    got = attend(*tensors(q, k, v), encoding(), Positions.packed([0, 2, 6, 7]), causal=causal, impl=impl)
+    close(got, attention(logits(q, k, rows, rows), v, sees(order, order, documents, documents, causal)))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_padding_on_either_side_F1(causal, name, impl):
+    """And rows of padding come out as zeros."""
+    q, k, v = qkv()
+    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0]])
+    encoding, logits = ENCODINGS[name]
+    rows, documents = [[0, 0, 0, 1, 2], [0, 1, 2, 3, 3]], (mask - 1).tolist()
+    got = attend(*tensors(q, k, v), encoding(), Positions.from_mask(mask), causal=causal, impl=impl)
+    close(got, attention(logits(q, k, rows, rows), v, sees(rows, rows, documents, documents, causal)))
+    assert not got[0, :, :2].any()
+    assert not got[1, :, 4].any()
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 5), (2, 5), (5, 2), (4, 4)])
+def test_queries_and_keys_of_different_counts_F13(queries, keys, causal, name, impl):
+    """The last queries of `keys` tokens, or, with (5, 2), queries that start with the keys: order decides, not a corner."""
+    q, k, v = qkv(queries=queries, keys=keys)
+    encoding, logits = ENCODINGS[name]
+    start = max(keys - queries, 0)
+    at_q, at_k = [range(start, start + queries)] * 2, [range(keys)] * 2
+    got = attend(
+        *tensors(q, k, v),
+        encoding(),
+        Positions.arange(2, queries, start),
+        Positions.arange(1, keys),
+        causal=causal,
+        impl=impl,
     )
-    if turn is not None:
-        q, k = turn(q), turn(k)
-    logits = products(q, k)
-    return merged(attention(logits if bias is None else add(logits, bias), v, may), module.out)
+    close(got, attention(logits(q, k, at_q, at_k), v, sees(at_q, at_k, causal=causal)))
 
 
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("d_head", [None, 4])
-def test_self_attention(d_head, bias, impl):
-    module, x, rows = filled(ALiBi(HEADS), d_head=d_head, bias=bias), draw(1, 2, 5, D_MODEL), [range(5)] * 2
-    assert module.d_head == (d_head or D_MODEL // HEADS)
-    assert module.key.weight.shape == (SHARED * module.d_head, D_MODEL)
-    slopes = [2.0 ** (-2 * (h + 1)) for h in range(HEADS)]
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_causal_order_is_apart_from_coordinates(name, impl):
+    """Zigzag shards, ring buffers: tokens stored out of order see by `order`; a shared coordinate hides nothing."""
+    q, k, v = qkv(batch=1, queries=4, keys=4)
+    order, coords = [[2, 0, 3, 1]], [[5, 5, 0, 9]]
+    at = Positions(torch.tensor(coords), torch.tensor(order), torch.zeros(1, 4, dtype=torch.int64))
+    encoding, logits = ENCODINGS[name]
+    close(
+        attend(*tensors(q, k, v), encoding(), at, impl=impl), attention(logits(q, k, coords, coords), v, sees(order, order))
+    )
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_future_values_do_not_matter_H7(name, impl):
+    """With no mask given: a bias does not replace the causal one."""
+    q, k, v = tensors(*qkv())
+    encoding, at = ENCODINGS[name][0](), Positions.arange(2, 5)
+    before = attend(q, k, v, encoding, at, impl=impl)
+    v2, k2 = v.clone(), k.clone()
+    v2[:, :, 3:], k2[:, :, 3:] = 1e6, 7.0
+    after = attend(q, k2, v2, encoding, at, impl=impl)
+    close(after[:, :, :3], before[:, :, :3])
+    assert (after[:, :, 3:] - before[:, :, 3:]).abs().max() > 1
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(causal, name, impl):
+    q, k, v = (tensor.requires_grad_() for tensor in tensors(*qkv(batch=1, queries=3, keys=4)))
+    document_q, document_k = [[0, 7, -1]], [[0, 0, -1, 0]]
+    at_q, at_k = (
+        Positions(torch.tensor([order]), torch.tensor([order]), torch.tensor(document))
+        for order, document in (([5, 6, 7], document_q), ([0, 1, 2, 9], document_k))
+    )
+    got = attend(q, k, v, ENCODINGS[name][0](), at_q, at_k, causal=causal, impl=impl)
+    logits = ENCODINGS[name][1](*(x.detach().numpy() for x in (q, k)), [[5, 6, 7]], [[0, 1, 2, 9]])
+    may = sees([[5, 6, 7]], [[0, 1, 2, 9]], document_q, document_k, causal)
+    close(got, attention(logits, v.detach().numpy(), may))
+    assert not got[:, :, 1:].any()
+    got.sin().sum().backward()
+    for tensor in (q, k, v):
+        assert tensor.grad.isfinite().all()
+    assert not q.grad[:, :, 1:].any()
+    assert q.grad[:, :, 0].any()
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_lower_dtypes_are_near_the_fp64_loops(name, dtype, bits, impl):
+    """The reference computes in fp32 and rounds once; the fused kernel may round its weights too."""
+    arrays = [tensor.double().numpy() for tensor in tensors(*qkv(queries=9, keys=9), dtype=dtype)]
+    encoding, logits = ENCODINGS[name]
+    rows = [range(9)] * 2
+    got = attend(*tensors(*arrays, dtype=dtype), encoding(), Positions.arange(2, 9), impl=impl)
+    assert got.dtype == dtype
+    exact = attention(logits(arrays[0], arrays[1], rows, rows), arrays[2], sees(rows, rows))
+    error = np.abs(got.double().numpy() - exact)
+    largest = np.abs(arrays[2]).max()
+    if impl == "reference":
+        assert (error <= half_ulp(exact, bits) + 2e-6 * largest).all()
+    else:
+        assert error.max() <= 2.0 ** (1 - bits) * largest + 2e-6 * largest
+
+
+class Probe(PositionalEncoding):
+    """Uses every seam in a way that tells it apart: what is called, with what, and where the result goes."""
+
+    sites = Site.ROTATE | Site.BIAS | Site.CONTEXT | Site.VALUE
+
+    def rotate(self, x, at, side):
+        factor = {"query": 1.1, "key": 0.7, "value": -2.0, "output": 3.0}[side]
+        added = {"query": 0.1, "key": 0.2, "value": 0.3, "output": 0.4}[side]
+        return x * factor + at.coords.to(x.dtype)[:, None, :, None] * added
+
+    def bias(self, q, k, at_q, at_k):
+        assert q.shape[1] == k.shape[1], "keys come expanded to the query heads"
+        query, key = at_q.coords.to(q.dtype), at_k.coords.to(q.dtype)
+        return lambda b, h, i, j: q[b, h, i, 0] * k[b, h, j, 1] * 0.3 + h - 0.1 * (query[b, i] - key[b, j])
+
+    def context(self, logits, q, at_q, at_k, may_attend):
+        return logits * 0.5 + (logits * may_attend).sum(-1, keepdim=True) * q[..., :1] * 0.1
+
+    def value(self, probs, at_q, at_k):
+        return (probs * at_k.coords[:, None, None, :]).sum(-1, keepdim=True) * 0.2
+
+    def softmax_scale(self, d_head):
+        return 0.9 / d_head
+
+
+def test_every_seam_in_its_place():
+    """out = rotate(softmax(context(q̂·k̂·scale + bias))·v̂ + value), with the hats from `rotate`."""
+    q, k, v = qkv(batch=2, queries=3, keys=4)
+    at_q, at_k = np.array([[1, 2, 4], [0, 3, 5]]), np.array([[0, 1, 2, 3], [5, 1, 0, 2]])
+    order_q, order_k = [range(2, 5)] * 2, [range(4)] * 2
+    turned_q, turned_k = q * 1.1 + at_q[:, None, :, None] * 0.1, k * 0.7 + at_k[:, None, :, None] * 0.2
+    turned_v = v * -2.0 + at_k[:, None, :, None] * 0.3
+    logits = add(
+        products(turned_q, turned_k, 0.9 / 6),
+        lambda b, h, i, j: turned_q[b, h, i, 0] * turned_k[b, h // 2, j, 1] * 0.3 + h - 0.1 * (at_q[b, i] - at_k[b, j]),
+    )
+    may = sees(order_q, order_k)
+    seen = np.array([[[may(b, i, j) for j in range(4)] for i in range(3)] for b in range(2)])[:, None]
+    logits = logits * 0.5 + (logits * seen).sum(-1, keepdims=True) * turned_q[..., :1] * 0.1
+    out = attention(logits, turned_v, may, lambda b, h, i, j: 0.2 * at_k[b, j]) * 3.0 + at_q[:, None, :, None] * 0.4
+
+    def positions(coords, order):
+        document = torch.zeros(coords.shape, dtype=torch.int64)
+        return Positions(torch.from_numpy(coords), torch.tensor([list(row) for row in order]), document)
+
+    on_q, on_k = positions(at_q, order_q), positions(at_k, order_k)
+    close(attend(*tensors(q, k, v), Probe(), on_q, on_k), out)
+    close(attend_rotated(*tensors(turned_q, turned_k, turned_v), Probe(), on_q, on_k), out)
+    with pytest.raises(ValueError, match="impl='sdpa' cannot express Probe"):
+        attend(*tensors(q, k, v), Probe(), on_q, on_k, impl="sdpa")
+
+
+class Biased(Probe):
+    """Its rotations, bias and scale, which a fused kernel can express."""
+
+    sites = Site.ROTATE | Site.BIAS
+    context, value = PositionalEncoding.context, PositionalEncoding.value
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_the_fused_backend_reads_the_same_seams(dtype):
+    q, k, v = tensors(*qkv(queries=4, keys=4), dtype=dtype)
+    at = Positions.at(torch.tensor([[3, 0, 1, 7], [2, 2, 9, 4]]))
     for causal in (True, False):
-        expected = by_loops(module, x, x, sees(rows, rows, causal=causal), lambda b, h, i, j: -slopes[h] * abs(i - j))
-        close(module(torch.from_numpy(x), Positions.arange(2, 5, 3), causal=causal, impl=impl), expected)
+        reference, fused = (attend(q, k, v, Biased(), at, causal=causal, impl=impl) for impl in ("reference", "sdpa"))
+        close(fused, reference, atol=1e-12 if dtype == torch.float64 else 5e-5)
 
 
-def test_rotary_self_attention_is_causal_unless_said():
-    module, x, rows = filled(RoPE(4, layout="half"), d_head=4), draw(1, 1, 4, D_MODEL), [range(7, 11)]
-
-    def turn(y):
-        out = np.empty_like(y)
-        for b, h, t in each(*y.shape[:3]):
-            out[b, h, t] = turned(y[b, h, t], [rows[b][t] * 10000 ** (-2 * i / 4) for i in range(2)], "half")
-        return out
-
-    close(module(torch.from_numpy(x), Positions.arange(1, 4, 7)), by_loops(module, x, x, sees(rows, rows), turn=turn))
-
-
-def test_embeds_before_the_projections():
-    module, x, rows = filled(Sinusoidal(D_MODEL)), draw(1, 1, 4, D_MODEL), [range(4)]
-    omega = [10000 ** (-2 * i / D_MODEL) for i in range(6)]
-    sine = np.array([[[f(p * w) for w in omega for f in (math.sin, math.cos)] for p in range(9, 13)]])
-    close(module(torch.from_numpy(x), Positions.arange(1, 4, 9)), by_loops(module, x + sine, x + sine, sees(rows, rows)))
+@pytest.mark.parametrize("impl", IMPLS)
+def test_rotated_keys_of_a_cache_F8(impl):
+    """attend_rotated turns neither queries nor keys again."""
+    q, k, v = tensors(*qkv())
+    encoding, at = RoPE(6), Positions.arange(2, 5, 30)
+    whole = attend(q, k, v, encoding, at, impl=impl)
+    turned = encoding.rotate(q, at, "query"), encoding.rotate(k, at, "key")
+    close(attend_rotated(*turned, v, encoding, at, at, impl=impl), whole)
+    last = at.take(torch.tensor([4]))
+    close(attend_rotated(turned[0][:, :, 4:], turned[1], v, encoding, last, at, impl=impl), whole[:, :, 4:])
 
 
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_cross_attention_to_a_memory_embedded_at_its_own_positions(impl):
-    module = filled(Learned(D_MODEL, 20))
-    table = module.encoding.table.detach().numpy()
-    x, memory = draw(1, 1, 3, D_MODEL), draw(2, 1, 5, D_MODEL)
-    at, at_memory = [7, 2, 2], [19, 0, 3, 4, 8]
-    expected = by_loops(module, x + table[at][None], memory + table[at_memory][None], lambda b, i, j: True)
-    got = module(
-        torch.from_numpy(x), Positions.at(torch.tensor([at])),
-        torch.from_numpy(memory), Positions.at(torch.tensor([at_memory])), causal=False, impl=impl,
-    )  # fmt: skip
-    close(got, expected)
+@pytest.mark.parametrize("impl", IMPLS)
+def test_one_row_of_positions_serves_a_batch(impl):
+    q, k, v = qkv(batch=3, queries=4, keys=4)
+    rows = [range(2, 6)] * 3
+    for at in (Positions.arange(1, 4, 2), Positions.arange(3, 4, 2), Positions.at(torch.arange(2, 6)[None])):
+        got = attend(*tensors(q, k, v), ALiBi(4), at, impl=impl)
+        close(got, attention(alibi(q, k, rows, rows), v, sees(rows, rows)))
+    for at_q, at_k in (
+        (Positions.arange(1, 4, 2), Positions.arange(3, 4, 2)),
+        (Positions.arange(3, 4, 2), Positions.arange(1, 4, 2)),
+    ):
+        close(
+            attend(*tensors(q, k, v), ALiBi(4), at_q, at_k, impl=impl),
+            attention(alibi(q, k, rows, rows), v, sees(rows, rows)),
+        )
 
 
-@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_gradients_by_differences(name, impl):
+    inputs = [tensor.requires_grad_() for tensor in tensors(*qkv(batch=1, queries=3, keys=3))]
+    at = Positions.from_mask(torch.tensor([[1, 1, 0]]))
+    assert torch.autograd.gradcheck(lambda q, k, v: attend(q, k, v, ENCODINGS[name][0](), at, impl=impl), inputs)
+
+
+@pytest.mark.parametrize("impl", IMPLS)
 @pytest.mark.parametrize(
-    "encoding",
-    [
-        NoPE,
-        lambda: RoPE(3 + 1),
-        lambda: Learned(D_MODEL, 9),
-        lambda: Sinusoidal(D_MODEL),
-        lambda: T5(HEADS),
-        lambda: ALiBi(HEADS),
-    ],
-    ids=["nope", "rope", "learned", "sinusoidal", "t5", "alibi"],
+    "encoding", [lambda: T5(4).double(), lambda: ALiBi(4), lambda: RoPE(6)], ids=["t5", "alibi", "rope"]
 )
-def test_decoding_by_one_equals_all_at_once_F8_H3_I1(encoding, impl):
-    module = filled(encoding(), d_head=4)
-    x = torch.from_numpy(draw(1, 2, 8, D_MODEL))
-    whole = module(x, Positions.arange(2, 8), impl=impl).detach()
-    for prompt in (1, 3, 7):
-        out, cache = module.decode(x[:, :prompt], Positions.arange(2, prompt), impl=impl)
-        parts = [out]
-        for t in range(prompt, 8):
-            out, cache = module.decode(x[:, t : t + 1], Positions.decode([t, t]), cache, impl=impl)
-            parts.append(out)
-        close(torch.cat(parts, dim=1), whole)
-        assert cache.k.shape == cache.v.shape == (2, SHARED, 8, 4)
-        assert cache.at.coords.tolist() == [list(range(8))] * 2
+def test_prefix_and_chunks_give_what_one_shot_gives_F8(encoding, impl):
+    """Any cut of the queries: rows do not know how many come with them."""
+    q, k, v = tensors(*qkv(queries=7, keys=7))
+    encoding, at = encoding(), Positions.arange(2, 7, 3)
+    whole = attend(q, k, v, encoding, at, impl=impl)
+    for cut in ([1] * 7, [3, 4], [2, 1, 4]):
+        parts, begin = [], 0
+        for length in cut:
+            index = torch.arange(begin, begin + length)
+            keys = torch.arange(begin + length)
+            parts.append(
+                attend(
+                    q[:, :, index], k[:, :, keys], v[:, :, keys], encoding, Positions.arange(2, length, 3 + begin),
+                    Positions.arange(2, begin + length, 3), impl=impl,
+                )
+            )  # fmt: skip
+            begin += length
+        close(torch.cat(parts, dim=2).detach(), whole.detach())
 
 
-def test_rows_of_different_length_decode_at_their_own_positions_F1_F2():
-    """A right-padded prompt goes on at the row's length, not at the padded width."""
-    module, lengths = filled(RoPE(4), d_head=4), [2, 4]
-    x = torch.from_numpy(draw(1, 2, 6, D_MODEL))
-    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
-    _, cache = module.decode(x[:, :4], Positions.from_mask(mask))
-    got, cache = module.decode(x[:, 4:5], Positions.decode(lengths), cache)
-    again, _ = module.decode(x[:, 5:], Positions.decode([n + 1 for n in lengths]), cache)
-    for row, length in enumerate(lengths):
-        alone = torch.cat([x[row : row + 1, :length], x[row : row + 1, 4:]], dim=1)
-        expected = module(alone, Positions.arange(1, length + 2))
-        close(torch.cat([got, again], dim=1)[row : row + 1], expected[:, length:].detach())
+def test_auto_takes_the_fused_backend_where_it_can():
+    assert choose("auto", NoPE()) is choose("auto", ALiBi(2)) is choose("auto", Shaw(4, values=False)) is BACKENDS["sdpa"]
+    assert choose("auto", CoPE(4)) is choose("auto", Shaw(4)) is BACKENDS["reference"]
+    assert choose("reference", NoPE()) is BACKENDS["reference"]
+    with pytest.raises(ValueError, match="impl: expected 'auto' or one of 'reference', 'sdpa', got 'flash'"):
+        choose("flash", NoPE())
 
 
-def test_requests_do_not_meet_C5():
-    """Prefill A, prefill B, decode A, decode B: as if each were alone, and a cache is never written into."""
-    module = filled(RoPE(4), d_head=4)
-    a, b = (torch.from_numpy(draw(seed, 1, 5, D_MODEL)) for seed in (1, 2))
-
-    def alone(x):
-        return module(x, Positions.arange(1, 5))[:, 4:].detach()
-
-    before = dict(vars(module.encoding))
-    _, cache_a = module.decode(a[:, :4], Positions.arange(1, 4))
-    _, cache_b = module.decode(b[:, :4], Positions.arange(1, 4))
-    kept = cache_a.k.clone()
-    out_a, longer = module.decode(a[:, 4:], Positions.decode([4]), cache_a)
-    out_b, _ = module.decode(b[:, 4:], Positions.decode([4]), cache_b)
-    close(out_a, alone(a))
-    close(out_b, alone(b))
-    assert torch.equal(cache_a.k, kept)
-    assert (cache_a.k.shape[2], longer.k.shape[2]) == (4, 5)
-    assert vars(module.encoding) == before
+def test_scale_is_one_over_the_root_of_the_width():
+    """A query of length √d along a key: the weight is σ(√d·√d/√d) for two keys, one of them zero."""
+    d = 9
+    q, k = torch.zeros(1, 1, 1, d).double(), torch.zeros(1, 1, 2, d).double()
+    q[..., 0] = k[0, 0, 0, 0] = 3.0
+    v = torch.tensor([1.0, 0.0]).double().view(1, 1, 2, 1)
+    for impl in IMPLS:
+        got = attend(q, k, v, NoPE(), Positions.arange(1, 1, 5), Positions.arange(1, 2), impl=impl).item()
+        assert got == pytest.approx(1 / (1 + math.exp(-3.0)), abs=1e-14)
 
 
-def test_a_cache_expands_one_row_of_positions():
-    k, v = torch.zeros(3, 2, 4, 5), torch.zeros(3, 2, 4, 5)
-    longer = KeyValueCache(k, v, Positions.arange(1, 4)).extend(k[:, :, :1], v[:, :, :1], Positions.arange(1, 1, 4))
-    assert longer.at.coords.tolist() == [[0, 1, 2, 3, 4]] * 3
-    assert longer.k.shape == longer.v.shape == (3, 2, 5, 5)
+# What is refused
 
 
-def test_gradients_reach_every_parameter():
-    module = filled(Learned(D_MODEL, 6), bias=True)
-    x = torch.from_numpy(draw(1, 1, 4, D_MODEL)).requires_grad_()
-    module(x, Positions.arange(1, 4)).sin().sum().backward()
-    assert x.grad.abs().min() > 0
-    for name, parameter in module.named_parameters():
-        assert parameter.grad.abs().max() > 0, name
+def test_shapes_that_do_not_fit():
+    q, k, v = tensors(*qkv())
+    at, encoding = Positions.arange(2, 5), NoPE()
+    with pytest.raises(ValueError, match=r"q: expected \[batch, heads, tokens, channels\], got \[4, 5, 6\]"):
+        attend(q[0], k, v, encoding, at)
+    with pytest.raises(ValueError, match=r"v: expected \[batch, heads, tokens, channels\]"):
+        attend(q, k, v[..., 0], encoding, at)
+    for wrong in (
+        (q, k[:, :, :4], v), (q, k[:, :1], v), (q[:1], k, v), (q[..., :4], k, v), (q, k[:1], v[:1]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="q, k, v: expected"):
+            attend(*wrong, encoding, at)
+    with pytest.raises(ValueError, match="q, k: 3 query heads cannot be shared evenly by 2 key heads"):
+        attend(q[:, :3], k, v, encoding, at)
+    with pytest.raises(ValueError, match=r"at_q: has positions \[2, 4\] for tokens \[2, 5\]"):
+        attend(q, k, v, encoding, Positions.arange(2, 4), at)
+    with pytest.raises(ValueError, match=r"at_q: has positions \[3, 5\] for tokens \[2, 5\]"):
+        attend(q, k, v, encoding, Positions.arange(3, 5), at)
+    with pytest.raises(ValueError, match=r"at_k: has positions \[2, 6\] for tokens \[2, 5\]"):
+        attend(q, k, v, encoding, at, Positions.arange(2, 6))
+    with pytest.raises(ValueError, match=r"at_k: has positions \[1, 6\]"):
+        attend_rotated(q, k, v, encoding, at, Positions.arange(1, 6))
 
 
-def test_wrong_arguments():
-    with pytest.raises(ValueError, match="d_model=10 is not a multiple of n_heads=4; say d_head"):
-        Attention(10, 4, NoPE())
-    with pytest.raises(ValueError, match="n_heads=4 is not a multiple of n_kv_heads=3"):
-        Attention(12, 4, NoPE(), n_kv_heads=3)
-    module, x, at = filled(NoPE()), torch.zeros(1, 3, D_MODEL).double(), Positions.arange(1, 3)
-    for only in ({"memory": x}, {"at_memory": at}):
-        with pytest.raises(ValueError, match="memory, at_memory: expected both or neither"):
-            module(x, at, **only)
-    with pytest.raises(ValueError, match=r"at_q: has positions \[1, 3\] for tokens \[1, 2\]"):
-        module(x[:, :2], at)
+def test_dtypes_that_do_not_fit():
+    q, k, v = tensors(*qkv())
+    at, encoding = Positions.arange(2, 5), NoPE()
+    for wrong in ((q, k.float(), v), (q, k, v.bfloat16()), (q.long(), k.long(), v.long()), (q.float(), k, v)):
+        with pytest.raises(TypeError, match="expected one floating dtype for q, k and v"):
+            attend(*wrong, encoding, at)
+    with pytest.raises(TypeError, match=r"at_q: expected Positions, got Tensor; Positions\.arange"):
+        attend(q, k, v, encoding, torch.arange(5)[None])
+    with pytest.raises(TypeError, match="at_k: expected Positions, got int"):
+        attend(q, k, v, encoding, at, 5)
+
+
+def test_backends_by_name():
+    q, k, v = tensors(*qkv())
+    at = Positions.arange(2, 5)
+    with pytest.raises(ValueError, match="impl: expected 'auto' or one of 'reference', 'sdpa', got 'flex'"):
+        attend(q, k, v, NoPE(), at, impl="flex")
+    with pytest.raises(ValueError, match=r"reads the logits.*use impl='reference' or 'auto'"):
+        attend(q, k, v, CoPE(6), at, impl="sdpa")
+    with pytest.raises(ValueError, match="adds to the output by the attention probabilities"):
+        attend(q, k, v, Shaw(6), at, impl="sdpa")
+    assert attend(q, k, v, Shaw(6, values=False).double(), at, impl="sdpa").isfinite().all()

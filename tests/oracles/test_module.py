@@ -1,0 +1,193 @@
+"""The drop-in module by loops: projections, grouped heads, memory, and a cache that grows."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, KeyValueCache, Positions
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.learned import Learned
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.t5 import T5
+
+from .by_hand import add, attention, close, draw, each, products, sees, turned
+
+D_MODEL, HEADS, SHARED = 12, 4, 2
+
+
+def filled(encoding, **options) -> Attention:
+    module = Attention(D_MODEL, HEADS, encoding, n_kv_heads=SHARED, **options).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(module.parameters()):
+            parameter.copy_(torch.from_numpy(draw(60 + seed, *parameter.shape)) * 0.4)
+    return module
+
+
+def projected(x, linear, d_head) -> np.ndarray:
+    """[b, t, d] -> [b, heads, t, d_head]: head h has rows h·d_head … of the weight."""
+    weight = linear.weight.detach().numpy()
+    shift = np.zeros(len(weight)) if linear.bias is None else linear.bias.detach().numpy()
+    out = np.zeros((x.shape[0], len(weight) // d_head, x.shape[1], d_head))
+    for b, h, t, c in each(*out.shape):
+        out[b, h, t, c] = weight[h * d_head + c] @ x[b, t] + shift[h * d_head + c]
+    return out
+
+
+def merged(heads, linear) -> np.ndarray:
+    batch, _, tokens, _ = heads.shape
+    flat = np.array([[heads[b, :, t].reshape(-1) for t in range(tokens)] for b in range(batch)])
+    shift = 0 if linear.bias is None else linear.bias.detach().numpy()
+    return flat @ linear.weight.detach().numpy().T + shift
+
+
+def by_loops(module, x, source, may, bias=None, turn=None):
+    d_head = module.d_head
+    q, k, v = (
+        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.val))
+    )
+    if turn is not None:
+        q, k = turn(q), turn(k)
+    logits = products(q, k)
+    return merged(attention(logits if bias is None else add(logits, bias), v, may), module.out)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("d_head", [None, 4])
+def test_self_attention(d_head, bias, impl):
+    module, x, rows = filled(ALiBi(HEADS), d_head=d_head, bias=bias), draw(1, 2, 5, D_MODEL), [range(5)] * 2
+    assert module.d_head == (d_head or D_MODEL // HEADS)
+    assert module.key.weight.shape == (SHARED * module.d_head, D_MODEL)
+    slopes = [2.0 ** (-2 * (h + 1)) for h in range(HEADS)]
+    for causal in (True, False):
+        expected = by_loops(module, x, x, sees(rows, rows, causal=causal), lambda b, h, i, j: -slopes[h] * abs(i - j))
+        close(module(torch.from_numpy(x), Positions.arange(2, 5, 3), causal=causal, impl=impl), expected)
+
+
+def test_rotary_self_attention_is_causal_unless_said():
+    module, x, rows = filled(RoPE(4, layout="half"), d_head=4), draw(1, 1, 4, D_MODEL), [range(7, 11)]
+
+    def turn(y):
+        out = np.empty_like(y)
+        for b, h, t in each(*y.shape[:3]):
+            out[b, h, t] = turned(y[b, h, t], [rows[b][t] * 10000 ** (-2 * i / 4) for i in range(2)], "half")
+        return out
+
+    close(module(torch.from_numpy(x), Positions.arange(1, 4, 7)), by_loops(module, x, x, sees(rows, rows), turn=turn))
+
+
+def test_embeds_before_the_projections():
+    module, x, rows = filled(Sinusoidal(D_MODEL)), draw(1, 1, 4, D_MODEL), [range(4)]
+    omega = [10000 ** (-2 * i / D_MODEL) for i in range(6)]
+    sine = np.array([[[f(p * w) for w in omega for f in (math.sin, math.cos)] for p in range(9, 13)]])
+    close(module(torch.from_numpy(x), Positions.arange(1, 4, 9)), by_loops(module, x + sine, x + sine, sees(rows, rows)))
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_cross_attention_to_a_memory_embedded_at_its_own_positions(impl):
+    module = filled(Learned(D_MODEL, 20))
+    table = module.encoding.table.detach().numpy()
+    x, memory = draw(1, 1, 3, D_MODEL), draw(2, 1, 5, D_MODEL)
+    at, at_memory = [7, 2, 2], [19, 0, 3, 4, 8]
+    expected = by_loops(module, x + table[at][None], memory + table[at_memory][None], lambda b, i, j: True)
+    got = module(
+        torch.from_numpy(x), Positions.at(torch.tensor([at])),
+        torch.from_numpy(memory), Positions.at(torch.tensor([at_memory])), causal=False, impl=impl,
+    )  # fmt: skip
+    close(got, expected)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        NoPE,
+        lambda: RoPE(3 + 1),
+        lambda: Learned(D_MODEL, 9),
+        lambda: Sinusoidal(D_MODEL),
+        lambda: T5(HEADS),
+        lambda: ALiBi(HEADS),
+    ],
+    ids=["nope", "rope", "learned", "sinusoidal", "t5", "alibi"],
+)
+def test_decoding_by_one_equals_all_at_once_F8_H3_I1(encoding, impl):
+    module = filled(encoding(), d_head=4)
+    x = torch.from_numpy(draw(1, 2, 8, D_MODEL))
+    whole = module(x, Positions.arange(2, 8), impl=impl).detach()
+    for prompt in (1, 3, 7):
+        out, cache = module.decode(x[:, :prompt], Positions.arange(2, prompt), impl=impl)
+        parts = [out]
+        for t in range(prompt, 8):
+            out, cache = module.decode(x[:, t : t + 1], Positions.decode([t, t]), cache, impl=impl)
+            parts.append(out)
+        close(torch.cat(parts, dim=1), whole)
+        assert cache.k.shape == cache.v.shape == (2, SHARED, 8, 4)
+        assert cache.at.coords.tolist() == [list(range(8))] * 2
+
+
+def test_rows_of_different_length_decode_at_their_own_positions_F1_F2():
+    """A right-padded prompt goes on at the row's length, not at the padded width."""
+    module, lengths = filled(RoPE(4), d_head=4), [2, 4]
+    x = torch.from_numpy(draw(1, 2, 6, D_MODEL))
+    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
+    _, cache = module.decode(x[:, :4], Positions.from_mask(mask))
+    got, cache = module.decode(x[:, 4:5], Positions.decode(lengths), cache)
+    again, _ = module.decode(x[:, 5:], Positions.decode([n + 1 for n in lengths]), cache)
+    for row, length in enumerate(lengths):
+        alone = torch.cat([x[row : row + 1, :length], x[row : row + 1, 4:]], dim=1)
+        expected = module(alone, Positions.arange(1, length + 2))
+        close(torch.cat([got, again], dim=1)[row : row + 1], expected[:, length:].detach())
+
+
+def test_requests_do_not_meet_C5():
+    """Prefill A, prefill B, decode A, decode B: as if each were alone, and a cache is never written into."""
+    module = filled(RoPE(4), d_head=4)
+    a, b = (torch.from_numpy(draw(seed, 1, 5, D_MODEL)) for seed in (1, 2))
+
+    def alone(x):
+        return module(x, Positions.arange(1, 5))[:, 4:].detach()
+
+    before = dict(vars(module.encoding))
+    _, cache_a = module.decode(a[:, :4], Positions.arange(1, 4))
+    _, cache_b = module.decode(b[:, :4], Positions.arange(1, 4))
+    kept = cache_a.k.clone()
+    out_a, longer = module.decode(a[:, 4:], Positions.decode([4]), cache_a)
+    out_b, _ = module.decode(b[:, 4:], Positions.decode([4]), cache_b)
+    close(out_a, alone(a))
+    close(out_b, alone(b))
+    assert torch.equal(cache_a.k, kept)
+    assert (cache_a.k.shape[2], longer.k.shape[2]) == (4, 5)
+    assert vars(module.encoding) == before
+
+
+def test_a_cache_expands_one_row_of_positions():
+    k, v = torch.zeros(3, 2, 4, 5), torch.zeros(3, 2, 4, 5)
+    longer = KeyValueCache(k, v, Positions.arange(1, 4)).extend(k[:, :, :1], v[:, :, :1], Positions.arange(1, 1, 4))
+    assert longer.at.coords.tolist() == [[0, 1, 2, 3, 4]] * 3
+    assert longer.k.shape == longer.v.shape == (3, 2, 5, 5)
+
+
+def test_gradients_reach_every_parameter():
+    module = filled(Learned(D_MODEL, 6), bias=True)
+    x = torch.from_numpy(draw(1, 1, 4, D_MODEL)).requires_grad_()
+    module(x, Positions.arange(1, 4)).sin().sum().backward()
+    assert x.grad.abs().min() > 0
+    for name, parameter in module.named_parameters():
+        assert parameter.grad.abs().max() > 0, name
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="d_model=10 is not a multiple of n_heads=4; say d_head"):
+        Attention(10, 4, NoPE())
+    with pytest.raises(ValueError, match="n_heads=4 is not a multiple of n_kv_heads=3"):
+        Attention(12, 4, NoPE(), n_kv_heads=3)
+    module, x, at = filled(NoPE()), torch.zeros(1, 3, D_MODEL).double(), Positions.arange(1, 3)
+    for only in ({"memory": x}, {"at_memory": at}):
+        with pytest.raises(ValueError, match="memory, at_memory: expected both or neither"):
+            module(x, at, **only)
+    with pytest.raises(ValueError, match=r"at_q: has positions \[1, 3\] for tokens \[1, 2\]"):
+        module(x[:, :2], at)

@@ -1,0 +1,100 @@
+"""posenc list, and the catalogue behind it."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+import posenc
+from posenc.catalogue import ENTRIES, SIZES, entry_of, look_up
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-m", "posenc", *arguments], capture_output=True, text=True, check=False,
+                          env={"PATH": "", "COLUMNS": "120", "LANG": "C.UTF-8"})  # fmt: skip
+
+
+def test_help_is_quick_and_names_every_command():
+    begin = time.perf_counter()
+    done = run("--help")
+    assert time.perf_counter() - begin < 2.0  # 0.5 s is the aim; a loaded machine gets four times that
+    assert done.returncode == 0
+    for command in ("compare", "list", "show", "walk", "claims"):
+        assert command in done.stdout
+    quiet = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "posenc", "--help"], capture_output=True, text=True, check=True
+    )
+    assert not {"torch", "numpy", "matplotlib"} & {line.split("|")[-1].strip() for line in quiet.stderr.splitlines()}
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, posenc; print([m for m in ('torch', 'numpy', 'typer', 'rich', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_table_names_every_encoding_and_keeps_its_brackets():
+    done = run("list", "--lang", "en")
+    assert done.returncode == 0
+    for name in posenc.names():
+        assert name in done.stdout
+    assert "[sin pω, cos pω]" in done.stdout
+
+
+def test_json_agrees_with_the_encodings_themselves():
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)}
+    assert list(rows) == posenc.names()
+    assert rows["rope"]["seams"] == ["rotate"]
+    assert rows["rope"]["parameters"] == rows["alibi"]["parameters"] == 0
+    assert rows["learned"]["parameters"] == 2048 * 512
+    assert rows["t5"]["parameters"] == 32 * 8
+    assert rows["shaw"]["parameters"] == 2 * 33 * 64
+    assert rows["transformer_xl"]["parameters"] == 512 * 512 + 2 * 512
+    assert "causal_only" in rows["xpos"]["traits"]
+    assert rows["rope"]["options"]["layout"] == "interleaved"
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("rotary", "rope"), ("旋转位置编码", "rope"), ("RotaryPositionalEmbedding", "rope"), ("正弦位置编码", "sinusoidal"),
+     ("LearnablePositionalEncoding", "learned"), ("可学习位置编码", "learned"), ("相对位置编码", "shaw"),
+     ("relative_attention_bias", "t5"), ("linear bias", "alibi"), ("rotery", "rope")],
+)  # fmt: skip
+def test_words_from_elsewhere_lead_to_the_encoding(word, name):
+    assert entry_of(word).name == name
+    with pytest.raises(ValueError, match="did you mean"):
+        posenc.create(word, d_model=32, n_heads=4)
+
+
+def test_words_that_mean_a_function():
+    assert look_up("positional_encoding") == "posenc.sinusoidal_table(length, d_model)"
+    with pytest.raises(AttributeError, match="sinusoidal_table"):
+        posenc.positional_encoding  # noqa: B018
+    with pytest.raises(AttributeError, match=r'create\("rope"'):
+        posenc.RotaryPositionalEmbedding  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'frobnicate'$"):
+        posenc.frobnicate  # noqa: B018
+
+
+def test_unknown_words_are_usage_errors():
+    for word in ("zzz", "m_k"):
+        done = run("list", word)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+    assert run("nonsense").returncode == 2
+
+
+def test_no_word_leads_to_two_encodings():
+    seen = {}
+    for entry in ENTRIES:
+        for alias in (entry.name, entry.class_name, *entry.also_called):
+            folded = "".join(character for character in alias.lower() if character.isalnum())
+            assert seen.setdefault(folded, entry.name) == entry.name, alias
+
+
+def test_every_name_is_made_from_sizes_alone():
+    sizes = dict.fromkeys(SIZES, 4) | {"d_model": 16}
+    for name in posenc.names():
+        encoding = posenc.create(name, **{size: value for size, value in sizes.items() if size != "d_head"})
+        assert type(encoding).__name__ == next(entry.class_name for entry in ENTRIES if entry.name == name)

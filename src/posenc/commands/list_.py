@@ -111,7 +111,8 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in HEADINGS[language]:
-        table.add_column(heading, justify="right" if heading == HEADINGS[language][3] else "left")
+        place = HEADINGS[language].index(heading)
+        table.add_column(heading, justify="right" if place == 3 else "left", no_wrap=place < 4)
     for row in described:
         table.add_row(f"[bold]{row['name']}[/bold]", escape(row["formula"]), seams(row, language), f"{row['parameters']:,}",
                       traits(row, language), Wrapped(", ".join(row["used_by"][:3])))  # fmt: skip

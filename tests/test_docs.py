@@ -1,0 +1,40 @@
+"""The generated pages are what the package would write, in both languages, with every link leading somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posenc
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_generated_pages_are_current():
+    done = subprocess.run(
+        [sys.executable, "docs/make.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_page_has_its_twin(page):
+    if page.name in ("CHANGELOG.md", "RESULTS.md", "design.md"):
+        return
+    twin = page.name.replace(".zh-CN.md", ".md") if ".zh-CN" in page.name else page.name.replace(".md", ".zh-CN.md")
+    assert (page.parent / twin).exists()
+
+
+def test_every_encoding_has_a_page():
+    for name in posenc.names():
+        assert (ROOT / "docs" / "encodings" / f"{name}.md").exists()
+        assert (ROOT / "docs" / "pictures" / f"{name}.png").stat().st_size > 5000

@@ -128,6 +128,7 @@ FIGURES = {
     ("index-range", "last_i"): "255",
     ("orthogonal-columns", "largest_within_a_pair"): "0.87",
     ("same-attention", "weights_on_cat"): "0.505 0.698 0.830",
+    ("same-attention", "spread"): "0.324",  # of the weights on 猫
     ("column-is-index", "pair"): "32",
     ("column-is-index", "frequency"): "0.010000",
 }
@@ -146,6 +147,12 @@ def test_figures(findings, name, number):
 def test_alibi_windows(findings):
     """m = 1/2 keeps 99.9 % within 14 tokens, m = 1/256 within 1769."""
     assert (findings["alibi-best"].numbers["windows"][0], findings["alibi-best"].numbers["windows"][-1]) == (14, 1769)
+
+
+def test_gpt2_cannot_go_there_at_all(findings):
+    assert "position 4095 is outside 0 … 1023" in findings["gpt2-sinusoid"].numbers["error"]
+    assert "raises an error" in findings["gpt2-sinusoid"].value.en
+    assert LEDGER["gpt2-sinusoid"].check(asked=1024).numbers["error"] == ""
 
 
 def test_other_widths_and_precisions():

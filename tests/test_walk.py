@@ -266,6 +266,8 @@ def test_everything_fits_80_columns(lang):
     for sentence in ("猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展"):
         assert sentence in result.output
     assert "0.38 → 0.36" in result.output
+    assert re.search(r"吃 1 +1\.1415 +0\.1403 +0\.6998 +1\.0950\n", result.output)
+    assert re.search(r"i=3 +1000 +0\.0020 +0\.0020 +0\.9999 → 1\.0000\n", result.output)
     assert "0.9999 → 1.0000" in result.output
     assert ("8 of 9 wrong" if lang == "en" else "9 个数里错了 8 个") in result.output
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc import catalogue, measures
-from posenc.attend import attend
+from posenc.attention import attend
 from posenc.claims.claim import Finding, Verdict, claim, verdict
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.nope import NoPE

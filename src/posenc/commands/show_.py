@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from posenc.plots.picture import Picture
 
 FORMATS = (".png", ".svg", ".pdf")
-MOST_ENTRIES = 2**24
 HEADS = "Heads; d_head is d_model / n_heads. One for encodings that rotate, else four."
 
 
@@ -26,7 +25,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of the picture.")] = False,
     length: Annotated[int | None, typer.Option(min=1, help="Positions.", show_default=False)] = None,
-    d_model: Annotated[int | None, typer.Option(min=1, max=65536, help="Channels.", show_default=False)] = None,
+    d_model: Annotated[int | None, typer.Option(min=1, max=4096, help="Channels.", show_default=False)] = None,
     n_heads: Annotated[int | None, typer.Option(min=1, max=64, help=HEADS, show_default=False)] = None,
     base: Annotated[float | None, typer.Option(help="Base of the frequencies.", show_default=False)] = None,
     lag: Annotated[float | None, typer.Option(help="For --what shift: how far; 3 if left out.", show_default=False)] = None,
@@ -56,13 +55,13 @@ def command(
     if what not in own:
         why = f"does not suit {method}; it is for {', '.join(methods_of(what))}" if what in VIEWS else "is no picture"
         raise typer.BadParameter(f"{what!r} {why}. {method} has {', '.join(own)}", param_hint="--what")
-    if (length or 1) * (d_model or 1) > MOST_ENTRIES:
-        raise typer.BadParameter(f"{length} × {d_model} entries are too many; up to {MOST_ENTRIES}", param_hint="--length")
     request = Request(length=length, d_model=d_model, n_heads=n_heads, base=base, lag=3.0 if lag is None else lag)
     try:
         picture, sizes = picture_of(method, what, request)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
+    except ArithmeticError as error:
+        raise typer.BadParameter(f"{base} is out of range for floating-point numbers", param_hint="--base") from error
 
     if out is not None:
         _write(picture, out)
@@ -85,7 +84,7 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
     if base is not None and not (math.isfinite(base) and base > 0):
         raise typer.BadParameter(f"expected a positive number such as 10000, got {base}", param_hint="--base")
     if lag is not None and (what != "shift" or not math.isfinite(lag)):
-        raise typer.BadParameter(f"expected a finite number, with --what shift, got {lag} for {what}", param_hint="--lag")
+        raise typer.BadParameter(f"expected a finite number together with --what shift, got {lag}", param_hint="--lag")
     if out is None:
         return
     if out.suffix.lower() not in FORMATS:

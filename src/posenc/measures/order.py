@@ -76,7 +76,11 @@ def sentence_sensitivity(
     encoding: PositionalEncoding, pair: SentencePair, *, d_model: int, n_heads: int, n_kv_heads: int | None = None,
     causal: bool, layers: int = 1, seed: int = 0,
 ) -> float:  # fmt: skip
-    """The same for two sentences of the same words, every word a random vector of its own, the same in both (S7)."""
+    """The same for two sentences of the same words, every word a random vector of its own, the same in both (S7).
+
+    The pairs of the notes are mirror images. A bias of |i - j| alone, as ALiBi's without a mask, cannot tell those apart:
+    it gives rounding error here and not in `order_sensitivity`.
+    """
     return order_sensitivity_of(
         encoding, word_vectors(pair.before, d_model, seed), _order_of(pair)[None], n_heads=n_heads,
         n_kv_heads=n_kv_heads, causal=causal, layers=layers, seed=seed,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 DPI = 160
+LEADER = {"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 3}  # from a mark to its words
 
 
 @singledispatch
@@ -106,10 +107,10 @@ def _curves(picture: Curves) -> Figure:
     elif any(float(line.y.min()) < 0 for line in picture.lines):
         axes.axhline(0, color=MUTED, linewidth=0.8, zorder=1)
     for mark in picture.marks:
-        below = mark.y < max(other.y for other in picture.marks)  # so that the words of two marks keep apart
+        below = mark.y < max(other.y for other in picture.marks)  # the words of two marks keep apart
         axes.plot([mark.x], [mark.y], "o", color=INK, markersize=4.5, zorder=5)
-        axes.annotate(mark.text, (mark.x, mark.y), (-4, -16) if below else (8, 8), textcoords="offset points", fontsize=8.5,
-                      color=INK, zorder=6, path_effects=_halo())  # fmt: skip
+        axes.annotate(mark.text, (mark.x, mark.y), (8, -58) if below else (12, 14), fontsize=8.5,
+                      textcoords="offset points", color=INK, zorder=6, path_effects=_halo(), arrowprops=LEADER)  # fmt: skip
     if picture.rule is not None:
         axes.axhline(picture.rule.y, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
         axes.annotate(picture.rule.text, (0, picture.rule.y), (4, 4), textcoords="offset points", fontsize=8.5,

@@ -136,6 +136,8 @@ def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
 
 def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) -> Path:
     """The rows of the table as a walk, seen in the plane that shows most of it (its two principal axes; S6)."""
+    if length < 2 or width < 2:
+        raise ValueError(f"a path in the plane needs two positions and two channels, got {length} and {width}")
     table = table_of(encoding, length, width)
     centred = table - table.mean(dim=0)
     u, s, _ = torch.linalg.svd(centred, full_matrices=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from posenc.plots import order, scores, tables
 from posenc.plots.picture import Picture
 
 SEED = 0
+MOST_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class View:
     suits        whether it makes sense for an encoding
     build        the picture
     length, d_model, n_heads   sizes unless said otherwise; rotating encodings get one head, so that d_head is d_model
-    longest      the largest length it is drawn for
+    longest, widest   the largest length and d_model it is drawn for
     """
 
     about: str
@@ -60,6 +62,7 @@ class View:
     d_model: int = 64
     n_heads: int = 4
     longest: int = 65536
+    widest: int = 4096
 
 
 def _width(encoding: PositionalEncoding, sizes: Sizes) -> int:
@@ -122,7 +125,7 @@ VIEWS: dict[str, View] = {
         length=256, d_model=128, longest=4096),
     "shift": View(
         "the matrix that moves every row by --lag", lambda e: isinstance(e, Sinusoidal),
-        lambda e, s: tables.shift(lag=s.lag, d_model=s.d_model, base=s.base), d_model=16),
+        lambda e, s: tables.shift(lag=s.lag, d_model=s.d_model, base=s.base), d_model=16, widest=512),
     "distance": View(
         "the distance of two rows by their lag", lambda e: isinstance(e, Sinusoidal),
         lambda e, s: tables.distance(length=s.length, d_model=s.d_model, base=s.base), length=4096, d_model=8),
@@ -136,7 +139,7 @@ VIEWS: dict[str, View] = {
         "what the Taylor split leaves over", lambda e: isinstance(e, Sinusoidal),
         lambda e, s: order.remainder(base=s.base)),
     "order": View(
-        "what happens when the words change places", lambda e: True, _order, length=6, d_model=32, longest=512),
+        "what happens when the words change places", lambda e: True, _order, length=6, d_model=32, longest=512, widest=512),
 }  # fmt: skip
 
 
@@ -160,30 +163,41 @@ def methods_of(view: str) -> list[str]:
 
 
 def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, Sizes]:
-    """The picture and the sizes it was drawn for.
+    """The picture and the sizes it was drawn for; other heads without another d_model keep the width of a head.
 
     What an encoding adds to the tokens is shown as it starts. Tables of scores start at or near zero, so their parameters
     are drawn anew. Raises ValueError and TypeError for sizes and options that do not fit.
     """
     view = VIEWS[view_name]
     rotates = bool(BY_NAME[method].load().sites & Site.ROTATE) and view_name != "order"
+    own_heads = 1 if rotates else view.n_heads
+    n_heads = own_heads if request.n_heads is None else request.n_heads
+    own_width = min(view.d_model // own_heads * n_heads, view.widest // n_heads * n_heads)
     sizes = Sizes(
         length=view.length if request.length is None else request.length,
-        d_model=view.d_model if request.d_model is None else request.d_model,
-        n_heads=request.n_heads or (1 if rotates else view.n_heads),
+        d_model=own_width if request.d_model is None else request.d_model, n_heads=n_heads,
         base=10000.0 if request.base is None else request.base, lag=request.lag,
     )  # fmt: skip
-    if sizes.length > view.longest:
-        raise ValueError(f"length: {view_name} is drawn up to {view.longest}, got {sizes.length}")
-    options: dict[str, Any] = {} if request.base is None else {"base": request.base}
-    positions = max(2048, 2 * min(sizes.length, 65536))  # a learned table as long as any picture of it
+    for name, got, most in (("length", sizes.length, view.longest), ("d_model", sizes.d_model, view.widest)):
+        if got > most:
+            raise ValueError(f"{name}: {view_name} is drawn up to {most}, got {got}")
+    entries = sizes.length * max(sizes.d_model, sizes.n_heads * sizes.length if view.longest <= 1024 else 0)
+    if view.longest <= 65536 and entries > MOST_ENTRIES:
+        raise ValueError(f"length, d_model, n_heads: a picture of {entries} entries is too large, up to {MOST_ENTRIES}")
+    base: dict[str, Any] = {} if request.base is None else {"base": request.base}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        encoding = create(method, d_model=sizes.d_model, n_heads=sizes.n_heads, n_layers=2,
-                          max_positions=positions, **options)  # fmt: skip
+        encoding = create(method, **_needs(method, sizes), **base)
     if encoding.sites & (Site.BIAS | Site.CONTEXT):
         encoding = redrawn(encoding, seeded(SEED))
     return view.build(encoding, sizes), sizes
+
+
+def _needs(method: str, sizes: Sizes) -> dict[str, Any]:
+    """The sizes that an encoding takes, so that heads need not divide the width of one that has none."""
+    parameters = inspect.signature(BY_NAME[method].load()).parameters
+    given = {"d_model": sizes.d_model, "n_layers": 2, "max_positions": max(2048, 2 * min(sizes.length, 65536))}
+    return given | ({"n_heads": sizes.n_heads} if {"n_heads", "d_head"} & set(parameters) else {})
 
 
 def _name(encoding: PositionalEncoding) -> str:

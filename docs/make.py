@@ -1,6 +1,6 @@
 """Writes the generated pages: the catalogue and one page per encoding, in English and Chinese, from the package itself.
 
-python docs/make.py              pages and pictures
+python docs/make.py              pages, pictures and the drawing of order blindness
 python docs/make.py --check      exit 1 if a page is not what the package would write (pictures are not compared)
 """
 
@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from envelopes import picture
 
 from posenc.catalogue import ENTRIES
 from posenc.commands.list_ import SEAMS, SIZES, TRAITS, describe
@@ -25,6 +27,7 @@ def pages() -> dict[Path, str]:
     made = {}
     for language, suffix in LANGUAGES.items():
         made[HERE / f"catalogue{suffix}"] = catalogue(described, language)
+        made[HERE / "pictures" / f"envelopes{suffix.replace('.md', '.svg')}"] = picture(language)
         for row in described:
             made[HERE / "encodings" / f"{row['name']}{suffix}"] = page(row, language)
     return made
@@ -98,9 +101,9 @@ def main() -> int:
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
     for entry in ENTRIES:
-        picture = HERE / "pictures" / f"{entry.name}.png"
-        subprocess.run([sys.executable, "-m", "posenc", "show", entry.name, "--out", str(picture), "--force"], check=True)
-    print(f"wrote {len(made)} pages and {len(ENTRIES)} pictures")
+        drawn = HERE / "pictures" / f"{entry.name}.png"
+        subprocess.run([sys.executable, "-m", "posenc", "show", entry.name, "--out", str(drawn), "--force"], check=True)
+    print(f"wrote {len(made)} files and {len(ENTRIES)} pictures")
     return 0
 
 

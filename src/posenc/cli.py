@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +18,13 @@ COMMANDS = {
     "walk": "The worked sums of the founding notes, every matrix on the way.",
     "claims": "What the founding notes claim, computed, with a verdict.",
 }
+HELP = {"help_option_names": ["-h", "--help"]}
+EXTRAS = {"matplotlib": "plots", "torchdiffeq": "floater"}
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
 
 
 class LazyGroup(TyperGroup):
-    """Loads a command's file when that command is asked for, so that --help loads none."""
+    """Loads a command's file when that command runs; for the list in --help a name and a line are enough."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -29,22 +32,23 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        if ctx.resilient_parsing or cmd_name not in sys.argv[1:]:
-            return typer.main.get_command(_stub(cmd_name))
-        module = importlib.import_module(f"posenc.commands.{cmd_name}_")
-        app = typer.Typer(rich_markup_mode="rich", add_completion=False)
-        app.command(name=cmd_name, help=module.command.__doc__)(module.command)
-        return typer.main.get_command(app)
+        return _command(cmd_name, lambda: None, COMMANDS[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS:
+            return super().resolve_command(ctx, args)
+        function = importlib.import_module(f"posenc.commands.{args[0]}_").command
+        return args[0], _command(args[0], function, function.__doc__), args[1:]
 
 
-def _stub(name: str) -> typer.Typer:
-    app = typer.Typer(add_completion=False)
-    app.command(name=name, help=COMMANDS[name])(lambda: None)
-    return app
+def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
+    one = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP)
+    one.command(name=name, help=text)(function)
+    return typer.main.get_command(one)
 
 
 app = typer.Typer(cls=LazyGroup, add_completion=False, no_args_is_help=True, rich_markup_mode="rich",
-                  epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})  # fmt: skip
+                  epilog=EPILOG, context_settings=HELP)  # fmt: skip
 
 
 @app.callback(invoke_without_command=True)
@@ -66,7 +70,10 @@ def run() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").split(".")[0])
+        sys.exit(_say(f"this needs {error.name}: pip install 'posenc[{extra}]'" if extra else str(error), 1))
+    except (ValueError, TypeError, OSError) as error:
         if os.environ.get("POSENC_TRACEBACK"):
             raise
         sys.exit(_say(str(error), 1))

@@ -28,7 +28,7 @@ def phasors(at: Positions, frequencies: Sequence[Sequence[float]], dtype: torch.
     coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
     if at.consecutive and len(frequencies) == 1 and not coords.is_floating_point():
         starts = coords[:1, 0, 0] if coords.stride(0) == 0 else coords[:, 0, 0]  # arange() repeats one row
-        table = consecutive(starts, coords.shape[1], list(frequencies[0]), dtype)
+        table = torch.ops.posenc.consecutive_phasors(starts, coords.shape[1], list(frequencies[0]), dtype)
         return table.expand(coords.shape[0], -1, -1, -1)
     per_axis = [anywhere(coords[..., axis], list(of_axis), dtype) for axis, of_axis in enumerate(frequencies)]
     return per_axis[0] if len(per_axis) == 1 else torch.cat(per_axis, dim=2)
@@ -40,16 +40,13 @@ def anywhere(coords: Num[Tensor, "b t"], frequencies: list[float], dtype: torch.
     return torch.stack([angle.sin(), angle.cos()], dim=-1).to(dtype)
 
 
-@torch.library.custom_op(
-    "posenc::consecutive_phasors", mutates_args=(),
-    schema="(Tensor starts, SymInt length, float[] frequencies, ScalarType dtype) -> Tensor",
-)  # fmt: skip
 def consecutive(
     starts: Int[Tensor, "b"], length: int, frequencies: list[float], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """The same for starts[b], starts[b]+1, …: sin θ + i·cos θ = i·e^(-iθ), so that a product adds the angles.
 
-    An operator of its own, so that a compiled graph holds one node and no complex number.
+    An operator of its own, so that a compiled graph holds one node and no complex number. Registered by hand: the
+    decorator for it would import torch's compiler, two seconds, at the first table.
     """
     omega = torch.tensor(frequencies, dtype=torch.float64, device=starts.device)
     block = min(max(BLOCK // len(frequencies), 1), length)
@@ -67,6 +64,11 @@ def consecutive(
     return table
 
 
-@consecutive.register_fake
-def _(starts: Tensor, length: int, frequencies: list[float], dtype: torch.dtype) -> Tensor:
+def _consecutive_shape(starts: Tensor, length: int, frequencies: list[float], dtype: torch.dtype) -> Tensor:
     return torch.empty(starts.shape[0], length, len(frequencies), 2, dtype=dtype, device=starts.device)
+
+
+_LIBRARY = torch.library.Library("posenc", "FRAGMENT")
+_LIBRARY.define("consecutive_phasors(Tensor starts, SymInt length, float[] frequencies, ScalarType dtype) -> Tensor")
+_LIBRARY.impl("consecutive_phasors", consecutive, "CompositeExplicitAutograd")
+_LIBRARY._register_fake("consecutive_phasors", _consecutive_shape)

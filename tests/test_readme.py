@@ -1,0 +1,43 @@
+"""The READMEs: their Python runs as printed, their commands exist, and the two hold the same code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_twins_hold_the_same_python():
+    assert blocks("README.md", "python") == blocks("README.zh-CN.md", "python")
+
+
+@pytest.mark.parametrize("page", ["README.md"])
+def test_python_runs_as_printed(page, capsys):
+    namespace = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), namespace)
+    printed = capsys.readouterr().out
+    assert "decode_equals_prefill True" in printed
+    assert " False" not in printed
+    assert namespace["y"].shape == namespace["x"].shape
+
+
+def test_every_command_of_the_shell_blocks_exists():
+    text = "".join(blocks("README.md", "sh"))
+    named = set(re.findall(r"^posenc (\w+)", text, flags=re.MULTILINE))
+    assert named == {"compare", "show", "walk", "claims", "list"}
+    for command in named:
+        assert (
+            subprocess.run([sys.executable, "-m", "posenc", command, "--help"], capture_output=True, check=False).returncode
+            == 0
+        )
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make (\w+)", text, flags=re.MULTILINE):
+        assert f"\n{target}:" in makefile

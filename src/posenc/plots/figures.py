@@ -44,13 +44,15 @@ def save(picture: Picture, path: FilePath) -> None:
     if kind not in FORMATS:
         raise ValueError(f"{path.name}: expected a name that ends in {', '.join(FORMATS)}")
     dateless = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    figure(picture).savefig(path, format=kind[1:], dpi=DPI, metadata=dateless[kind])
+    drawn = figure(picture)
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "posenc"}):  # the same picture, the same file
+        drawn.savefig(path, format=kind[1:], dpi=DPI, metadata=dateless[kind])
 
 
 @figure.register(Matrices)
 def _matrices(picture: Matrices) -> Figure:
-    from matplotlib.ticker import MaxNLocator
-
     count = len(picture.panels)
     across = min(count, 4 if count > 4 else count if count < 4 else 2)
     down = math.ceil(count / across)
@@ -58,6 +60,8 @@ def _matrices(picture: Matrices) -> Figure:
     wide = 8.6 if count == 1 else 2.6 * across + 1.2
     tall = (min(max(rows / columns * 7.0, 2.4), 6.6) if count == 1 else 2.55 * down) + 0.65
     canvas = _canvas(picture, wide, tall)
+    from matplotlib.ticker import MaxNLocator
+
     grid = canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True)
     low, high = (0.0, picture.limit) if picture.cyclic else (-picture.limit, picture.limit)
     colours = _map("ring", CYCLIC) if picture.cyclic else _map("diverging", DIVERGING)
@@ -292,9 +296,7 @@ def _label_colour(axes: Axes) -> None:
 def _map(name: str, anchors: tuple[str, ...]) -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
-    made = LinearSegmentedColormap.from_list(name, list(anchors), N=512)
-    made.set_bad(NOTHING)
-    return made
+    return LinearSegmentedColormap.from_list(name, list(anchors), N=512).with_extremes(bad=NOTHING)
 
 
 def _signed(value: float) -> str:

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.phasors import anywhere, consecutive, phasors
+from posenc.phasors import anywhere, phasors
 
 from .by_hand import close
 
+consecutive = torch.ops.posenc.consecutive_phasors.default
 FREQUENCIES = [1.0, 0.37, 0.01]
 
 

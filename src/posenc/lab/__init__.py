@@ -1,0 +1,1 @@
+"""The lab: train short, test long, and measure which encoding fits which need."""

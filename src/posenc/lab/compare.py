@@ -1,0 +1,284 @@
+"""The whole comparison: measure, choose the number of steps, train what is missing, write the results.
+
+    text ─► exact properties ─► cost ─► steps for the budget ─► trials on all cores ─► results.json, index.html, summary.png
+
+Every finished part is kept in the folder; run again with the same settings, only what is missing is done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import posenc
+from posenc.encoding import PositionalEncoding
+from posenc.lab import corpus, store
+from posenc.lab.arm import Arm
+from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.cost import cost
+from posenc.lab.exact import exact, order_of
+from posenc.lab.train import Recipe, byte_pairs, new_model, score, training, trial
+from posenc.lab.verdict import results
+from posenc.lab.workers import Job, Workers
+
+SEEDS = 2
+COST_SHARE = 0.1  # of the budget
+CLOSING = 12.0  # seconds kept for starting the workers and writing the page
+FEWEST_STEPS = 10
+LEARNS_SOMETHING = 200  # steps; fewer are worth a warning
+MOST_WORKERS = 64
+
+Progress = Callable[[str, float, float], None]
+"""What goes on, seconds of work done, seconds of work in all; both as far as is known."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compare. Either `seconds`, the budget of the whole, or `steps` of training is given."""
+
+    arms: tuple[Arm, ...]
+    out: Path
+    text: Path | None = None
+    seconds: float | None = 300.0
+    steps: int | None = None
+    seed: int = 0
+    recipe: Recipe = Recipe()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(range(self.seed, self.seed + SEEDS))
+
+
+def compare(request: Request, progress: Progress) -> dict[str, Any]:
+    """Runs or resumes it and returns what results.json holds. Raises as `corpus.read` and `store.Store` do."""
+    begun = time.perf_counter()
+    texts = corpus.read(request.text, request.recipe.longest + 1)
+    settings = {
+        "encodings": [str(arm) for arm in request.arms], "budget": request.seconds, "steps": request.steps,
+        "seeds": list(request.seeds), **_decisive(request.recipe, texts),
+    }  # fmt: skip
+    with store.Store(request.out, settings) as kept:
+        run = _Run(request, texts, settings, kept, progress, begun)
+        return run.whole()
+
+
+def _decisive(recipe: Recipe, texts: Corpus) -> dict[str, Any]:
+    """What every number depends on, besides arm, seed and steps."""
+    return {
+        "text": texts.sha256, "recipe": asdict(recipe), "code": store.code_hash(), "torch": torch.__version__,
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+    }  # fmt: skip
+
+
+class _Run:
+    def __init__(
+        self, request: Request, texts: Corpus, settings: dict[str, Any], kept: store.Store, progress: Progress, begun: float
+    ) -> None:
+        self.request, self.recipe, self.texts, self.settings, self.kept = request, request.recipe, texts, settings, kept
+        self.decisive = _decisive(request.recipe, texts)
+        self.train = Windows(texts.train, self.recipe.length + 1)
+        self.held_out = Windows(texts.held_out, self.recipe.longest + 1).spread(self.recipe.windows)
+        self.progress, self.begun = progress, begun
+        self.expected = request.seconds or 60.0
+        self.failures: dict[str, str] = {}  # by arm: cannot be built here, or breaks at once
+
+    def whole(self) -> dict[str, Any]:
+        self.say("exact properties")
+        properties = self.exact()
+        whole = [arm for arm in self.request.arms if str(arm) not in self.failures]
+        measured = self.part("cost", {"encodings": list(map(str, whole))}, lambda: self.cost(whole))
+        steps, trials = self.trials(whole)
+        done = results(
+            request=self.settings, text=self.texts.about(), pairs=byte_pairs(self.texts.train, self.held_out, self.recipe),
+            recipe=self.recipe, steps=steps, exact=properties,
+            order_without=self.order_without(), cost=measured, trials=trials, failures=self.failures, machine=machine(),
+            version=posenc.__version__,
+        )  # fmt: skip
+        self.write(done)
+        self.progress("done", self.expected, self.expected)
+        return done
+
+    def say(self, what: str, more: float = 0.0) -> None:
+        done = min(time.perf_counter() - self.begun + more, self.expected)
+        self.progress(what, done, self.expected)
+
+    def part(self, name: str, inputs: dict[str, Any], compute: Callable[[], Any]) -> Any:
+        inputs = {**self.decisive, **inputs}
+        found = self.kept.get(name, inputs)
+        return self.kept.put(name, inputs, compute()) if found is None else found
+
+    # Measured in this process ---------------------------------------------------------------------------------------
+
+    def exact(self) -> dict[str, Any]:
+        found = {}
+        for arm in self.request.arms:
+            try:
+                found[str(arm)] = self.part(f"exact-{arm}", {"arm": str(arm)}, lambda arm=arm: exact(arm, self.recipe))
+            except ModuleNotFoundError as error:
+                self.failures[str(arm)] = f"cannot: {error}"
+            except Exception as error:  # an encoding that breaks is a finding; the others go on
+                self.failures[str(arm)] = f"failed: {_line(error)}"
+        return found
+
+    def order_without(self) -> dict[str, float]:
+        nothing = PositionalEncoding()
+        return {
+            name: order_of(nothing, self.recipe.shape, causal) for name, causal in (("bidirectional", False), ("causal", True))
+        }
+
+    def cost(self, arms: list[Arm]) -> dict[str, Any]:
+        seconds = COST_SHARE * (self.request.seconds or 0.0)
+        return cost(arms, self.recipe, self.train, seconds, lambda _: self.say("cost of each encoding"))
+
+    # Trained by the workers -----------------------------------------------------------------------------------------
+
+    def trials(self, arms: list[Arm]) -> tuple[int, dict[str, Any]]:
+        """The steps, and what every arm and seed came to, by "arm seed"."""
+        if not arms:
+            return self.request.steps or 0, {}
+        shared = (self.recipe, self.train, self.held_out)
+        plan = self.kept.get("plan", self.settings)
+        wanted = list(itertools.product(arms, self.request.seeds))
+        found = {} if plan is None else {pair: self.kept.get(*self.of(*pair, plan["steps"])) for pair in wanted}
+        if plan is None or not all(found.values()):
+            with Workers(min(cores(), len(wanted)), shared) as workers:
+                if plan is None:
+                    plan = self.kept.put("plan", self.settings, self.plan(workers, arms))
+                    found = {pair: self.kept.get(*self.of(*pair, plan["steps"])) for pair in wanted}
+                missing = [pair for pair in wanted if not found[pair]]
+                found |= self.missing(workers, missing, plan)
+        return plan["steps"], {f"{arm} {seed}": found[arm, seed] for arm, seed in wanted}
+
+    def of(self, arm: Arm, seed: int, steps: int) -> tuple[str, dict[str, Any]]:
+        return f"trial-{arm}-seed{seed}", {**self.decisive, "arm": str(arm), "seed": seed, "steps": steps}
+
+    def plan(self, workers: Workers, arms: list[Arm]) -> dict[str, Any]:
+        """One number of steps for all arms, such that all trials fit the time that is left."""
+        speeds: dict[str, tuple[float, float]] = {}
+        for event in workers.run([Job(calibrate, (arm,)) for arm in arms]):
+            if event.value is not None:
+                speeds[str(arms[event.number])] = event.value
+            self.say("speed of each encoding")
+        slowest = max(speeds.values(), default=(1.0, 1.0))
+        speeds |= {str(arm): slowest for arm in arms if str(arm) not in speeds}
+        each = [speeds[str(arm)] for arm in arms for _ in self.request.seeds]
+        steps = self.request.steps
+        if steps is None:
+            assert self.request.seconds is not None
+            left = self.request.seconds - (time.perf_counter() - self.begun) - CLOSING
+            steps = steps_for(left, each, workers.count)
+        return {"steps": steps, "speeds": speeds}
+
+    def missing(self, workers: Workers, pairs: list[tuple[Arm, int]], plan: dict[str, Any]) -> dict[tuple[Arm, int], Any]:
+        """Trains them, the longest first, and keeps each as it ends."""
+        seconds = {pair: duration(plan["steps"], plan["speeds"][str(pair[0])]) for pair in pairs}
+        pairs = sorted(pairs, key=lambda pair: -seconds[pair])
+        before = time.perf_counter() - self.begun
+        total = sum(seconds.values()) / workers.count
+        self.expected = before + total + CLOSING / 2
+        shares, found, ended = dict.fromkeys(pairs, 0.0), dict[tuple[Arm, int], Any](), f"trained 0 of {len(pairs)}"
+        for event in workers.run([Job(_trial, (*pair, plan["steps"])) for pair in pairs]):
+            pair = pairs[event.number]
+            shares[pair] = event.share
+            if event.failure is not None:
+                found[pair] = {"state": f"failed: {event.failure}"}
+            elif event.finished:
+                found[pair] = self.kept.put(*self.of(*pair, plan["steps"]), event.value)
+            done = sum(seconds[pair] * share for pair, share in shares.items()) / workers.count
+            if event.finished:
+                ended = f"trained {len(found)} of {len(pairs)}, last {pair[0]} seed {pair[1]}"
+            self.progress(ended, before + done, self.expected)
+        return found
+
+    def write(self, done: dict[str, Any]) -> None:
+        import json
+
+        from posenc.lab.page import page
+
+        self.progress("writing the page", self.expected, self.expected)
+        store.write(self.kept.folder / "results.json", json.dumps(done, indent=1, ensure_ascii=False, allow_nan=False))
+        store.write(self.kept.folder / "index.html", page(done))
+        try:
+            from posenc.lab.picture import picture
+        except ModuleNotFoundError:
+            return  # matplotlib is an extra; the page has the same picture
+        store.write(self.kept.folder / "summary.png", picture(done))
+
+
+Shared = tuple[Recipe, Windows, torch.Tensor]
+
+
+def _trial(shared: Shared, arm: Arm, seed: int, steps: int, report: Callable[[float], None]) -> dict[str, Any]:
+    return trial(arm, seed, steps, *shared, report)
+
+
+def calibrate(shared: Shared, arm: Arm, report: Callable[[float], None]) -> tuple[float, float]:
+    """Seconds of one training step and of scoring, while the other workers are as busy as they will be."""
+    recipe, train, held_out = shared
+    model = new_model(arm, recipe, 0)
+    steps, times, begun = training(model, arm, 0, 10**6, recipe, train), list[float](), time.perf_counter()
+    while len(times) < 8 or (time.perf_counter() - begun < 0.4 and len(times) < 60):
+        start = time.perf_counter()
+        next(steps)
+        times.append(time.perf_counter() - start)
+    score(model, recipe, held_out[:1])
+    few = held_out[:8]
+    start = time.perf_counter()
+    score(model, recipe, few)
+    return statistics.median(times[3:]), (time.perf_counter() - start) * len(held_out) / len(few)
+
+
+def duration(steps: int, speed: Iterable[float]) -> float:
+    step, scoring = speed
+    return steps * step + scoring
+
+
+def steps_for(seconds: float, speeds: list[tuple[float, float]], workers: int) -> int:
+    """The most steps with which all trials end within `seconds`, by halving; tens, so that the number is easy to say."""
+    low, high = 1, 10**7
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = makespan([duration(middle, speed) for speed in speeds], workers) <= seconds
+        low, high = (middle, high) if fits else (low, middle)
+    return max(FEWEST_STEPS, low // 10 * 10)
+
+
+def makespan(seconds: list[float], workers: int) -> float:
+    """When the last one ends if each, the longest first, goes to whichever worker is free."""
+    free = [0.0] * workers
+    for one in sorted(seconds, reverse=True):
+        free[free.index(min(free))] += one
+    return max(free)
+
+
+def cores() -> int:
+    """Cores this process may use: its affinity, and the quota of its control group where there is one."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):
+        pass  # no control group, or "max"
+    return max(1, min(count, MOST_WORKERS))
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "system": platform.system(), "processor": platform.machine(), "cores": cores(),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(), "python": platform.python_version(),
+        "torch": torch.__version__, "threads": "one per training, one for cost",
+    }  # fmt: skip
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,0 +1,126 @@
+"""A small decoder that takes any encoding; nothing else differs between two arms.
+
+    x = token embedding
+    per layer:  x = encoding.at_layer(n).embed(x)
+                x = x + W_o · attend(q, k, v, encoding)     q, k, v = W · norm(x)
+                x = x + W_down · gelu(W_up · norm(x))
+    logits = W_head · norm(x)
+
+Absolute encodings are added to the residual stream at layer 0, FLOATER's at every layer.
+Legend: b batch, t tokens, d d_model, h heads, v 256 bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.attention import attend
+from posenc.encoding import PositionalEncoding
+from posenc.lab.arm import Arm
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+BYTES = 256
+
+
+@dataclass(frozen=True)
+class Shape:
+    d_model: int = 64
+    n_heads: int = 4
+    n_layers: int = 2
+    widening: int = 4
+
+
+class Norm(nn.Module):
+    """x / rms(x) · gain."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, (x.shape[-1],), self.gain)
+
+
+class Layer(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        d, wide = shape.d_model, shape.widening * shape.d_model
+        self.n_heads = shape.n_heads
+        self.before_attention, self.before_mlp = Norm(d), Norm(d)
+        self.qkv, self.out = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+        self.up, self.down = nn.Linear(d, wide, bias=False), nn.Linear(wide, d, bias=False)
+
+    def forward(self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "b t d"]:
+        x = encoding.embed(x, at)
+        heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        x = x + self.out(attend(q, k, v, encoding, at).transpose(1, 2).flatten(-2))
+        return x + self.down(F.gelu(self.up(self.before_mlp(x))))
+
+
+class Decoder(nn.Module):
+    """`model(bytes, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
+
+    def __init__(self, arm: Arm, shape: Shape, *, positions: int, seed: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(BYTES, shape.d_model)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.n_layers))
+        self.last_norm = Norm(shape.d_model)
+        self.head = nn.Linear(shape.d_model, BYTES, bias=False)
+        draw(self, seed, shape.n_layers)
+        with torch.random.fork_rng(devices=[]):  # after the shared weights and by a seed of its own
+            torch.manual_seed(seed_of("encoding", seed))
+            self.encodings = arm.create(
+                d_model=shape.d_model, n_heads=shape.n_heads, n_layers=shape.n_layers, positions=positions
+            )
+
+    def prepare(self, at: Positions) -> Positions:
+        """Tables for all layers at once: layers of one configuration read the same."""
+        prepared: Positions = self.encodings[0].prepare(at)  # type: ignore[operator]
+        return prepared
+
+    def forward(self, tokens: Int[Tensor, "b t"], at: Positions, last: int = 0) -> Float[Tensor, "b t v"]:
+        """Logits for the byte after each, or after each of the `last` ones."""
+        x = self.embedding(tokens)
+        for n, layer in enumerate(self.layers):
+            x = layer(x, self.encoding(n), at)
+        return self.head(self.last_norm(x[:, -last:]))  # type: ignore[no-any-return]
+
+    def encoding(self, n: int) -> PositionalEncoding:
+        """The encoding of layer n: its own module, or its view of the shared one."""
+        own = self.encodings[n if len(self.encodings) > 1 else 0].at_layer(n)  # type: ignore[operator]
+        assert isinstance(own, PositionalEncoding)
+        return own
+
+    def encoding_parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.encodings.parameters())
+
+
+@torch.no_grad()
+def draw(model: nn.Module, seed: int, n_layers: int) -> None:
+    """Every matrix from a generator of its own, seeded by its name: the same in every arm.
+
+    N(0, 1/fan_in), what is added to the residual stream smaller by √(2 layers); embeddings N(0, 1); the head N(0, 0.02²),
+    so that the first guess is nearly uniform.
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.ndim < 2:
+            continue
+        std: float = parameter.shape[1] ** -0.5
+        if name.endswith(("out.weight", "down.weight")):
+            std /= (2 * n_layers) ** 0.5
+        std = {"embedding.weight": 1.0, "head.weight": 0.02}.get(name, std)
+        parameter.normal_(0, std, generator=torch.Generator().manual_seed(seed_of(name, seed)))
+
+
+def seed_of(name: str, seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{name} {seed}".encode()).digest()[:7], "big")

@@ -1,0 +1,1 @@
+def page(done): return "<p>todo"

@@ -1,0 +1,146 @@
+"""Single-threaded worker processes that end with their parent, whatever ends it.
+
+    parent ── (number, function, arguments) ──► worker
+    parent ◄── (number, "share" | "done" | "failed", …) ── worker
+
+Each has a pipe of its own. A worker whose parent is gone finds the pipe closed at its next report and stops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, NamedTuple
+
+REPORT_EVERY = 0.2  # seconds
+
+
+class Job(NamedTuple):
+    """`function(shared, *arguments, report)`, both sides importable; `report` takes the share that is done."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Event(NamedTuple):
+    """What a job came to: a share from 0 to 1, then a value or the line that says why there is none."""
+
+    number: int
+    share: float
+    value: Any = None
+    failure: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.value is not None or self.failure is not None
+
+
+class Workers:
+    """`count` processes, each with its own copy of `shared`. Leaving the context ends them at once."""
+
+    def __init__(self, count: int, shared: Any) -> None:
+        self.count, self._shared = count, shared
+        self._processes: dict[Connection, SpawnProcess] = {}
+
+    def __enter__(self) -> Workers:
+        with _deaf_to_interrupts():
+            for _ in range(self.count):
+                self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes.values():
+            process.terminate()
+        for connection, process in self._processes.items():
+            process.join()
+            connection.close()
+        self._processes.clear()
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
+        """Runs them in their order on whichever worker is free; yields shares and ends as they come.
+
+        A job that raises, or whose process dies, fails by itself: the others go on.
+        """
+        waiting = list(enumerate(jobs))[::-1]
+        running: dict[Connection, int] = {}
+        while waiting or running:
+            for connection in list(self._processes):
+                if waiting and connection not in running:
+                    try:
+                        connection.send(waiting[-1])
+                    except (BrokenPipeError, ConnectionResetError):  # it died idle; its successor gets the job
+                        self._replace(connection)
+                    else:
+                        running[connection] = waiting.pop()[0]
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)
+                try:
+                    event: Event = ready.recv()
+                except (EOFError, ConnectionResetError):
+                    event = Event(running[ready], 1.0, failure=f"its process ended: {self._replace(ready)}")
+                if event.finished:
+                    del running[ready]
+                yield event
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._shared), daemon=True)
+        process.start()
+        theirs.close()
+        self._processes[ours] = process
+
+    def _replace(self, connection: Connection) -> str:
+        process = self._processes.pop(connection)
+        process.join()
+        connection.close()
+        with _deaf_to_interrupts():
+            self._start()
+        code = process.exitcode or 0
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Ctrl-C reaches the whole process group; what is started here leaves it to the parent, which gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(connection: Connection, shared: Any) -> None:
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            number, job = connection.recv()
+            connection.send(_run(connection, number, job, shared))
+
+
+def _run(connection: Connection, number: int, job: Job, shared: Any) -> Event:
+    last = time.monotonic()
+
+    def report(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > REPORT_EVERY:
+            last = time.monotonic()
+            connection.send(Event(number, share))
+
+    try:
+        return Event(number, 1.0, value=job.function(shared, *job.arguments, report))
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as error:
+        return Event(number, 1.0, failure=f"{type(error).__name__}: {error}".splitlines()[0])

@@ -235,6 +235,47 @@ def test_the_fused_backend_reads_the_same_seams(dtype):
 
 
 @pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_autocast_changes_nothing_A5(name, impl):
+    q, k, v = tensors(*qkv(), dtype=torch.float32)
+    at = Positions.arange(2, 5, 65536)
+    plain = attend(q, k, v, ENCODINGS[name][0](), at, impl=impl)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(attend(q, k, v, ENCODINGS[name][0](), at, impl=impl), plain)
+
+
+class Sharp(PositionalEncoding):
+    """Nothing but a softmax scale of its own."""
+
+    def softmax_scale(self, d_head):
+        return 2.5 / d_head
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_softmax_scale_of_its_own_and_nothing_else(causal, impl):
+    q, k, v = qkv()
+    rows = [range(5)] * 2
+    for at in (Positions.arange(2, 5), Positions.at(torch.arange(5)[None])):
+        got = attend(*tensors(q, k, v), Sharp(), at, causal=causal, impl=impl)
+        close(got, attention(products(q, k, 2.5 / 6), v, sees(rows, rows, causal=causal)))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_run_on_one_side_and_padding_or_documents_on_the_other(name, impl):
+    """Bidirectional: a run alone does not make a mask needless."""
+    q, k, v = qkv()
+    encoding, logits = ENCODINGS[name]
+    run, padded = Positions.arange(2, 5), Positions.from_mask(torch.tensor([[0, 1, 1, 1, 0], [1, 1, 1, 0, 0]]))
+    for at_q, at_k in ((run, padded), (padded, run)):
+        of_q, of_k = (at.document.tolist() for at in (at_q, at_k))
+        got = attend(*tensors(q, k, v), encoding(), at_q, at_k, causal=False, impl=impl)
+        may = sees(None, None, of_q, of_k, causal=False)
+        close(got, attention(logits(q, k, at_q.coords.tolist(), at_k.coords.tolist()), v, may))
+
+
+@pytest.mark.parametrize("impl", IMPLS)
 def test_rotated_keys_of_a_cache_F8(impl):
     """attend_rotated turns neither queries nor keys again."""
     q, k, v = tensors(*qkv())

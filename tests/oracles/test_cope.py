@@ -139,5 +139,3 @@ def test_wrong_arguments():
         attend(q, q, q, filled(), at, impl="sdpa")
     with pytest.raises(ValueError, match="built for d_head=5, got a tensor with 4"):
         attend(q[..., :4], q[..., :4], q[..., :4], filled(), at)
-    with pytest.raises(ValueError, match="n_positions: expected 1 or more, got 0"):
-        CoPE(8, n_positions=0)

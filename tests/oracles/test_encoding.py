@@ -205,15 +205,26 @@ def test_distance_bias_of_consecutive_positions(queries, keys, start_q, start_k)
     at_q = Positions.arange(2, queries, start_q).shift(starts)
     at_k = Positions.arange(2, keys, start_k)
     q, k = torch.zeros(2, 2, queries, 3, dtype=torch.float64), torch.zeros(2, 2, keys, 3, dtype=torch.float64)
-    fast = Cubed().bias(q, k, at_q, at_k)
-    slow = Cubed().bias(q, k, at_q.take(torch.arange(queries)), at_k.take(torch.arange(keys)))
+    any_q, any_k = at_q.take(torch.arange(queries)), at_k.take(torch.arange(keys))
+    biases = [Cubed().bias(q, k, *both) for both in ((at_q, at_k), (any_q, any_k))]
     for b in range(2):
         for i in range(queries):
             for j in range(keys):
                 delta = int(starts[b]) + start_q + i - start_k - j
-                for of_pair in (fast, slow):
+                for of_pair in biases:
                     got = [of_pair(*map(torch.tensor, (b, h, i, j))).item() for h in range(2)]
                     assert got == [delta**3 / 1000, delta + 0.5]
+
+
+def test_distance_bias_of_a_run_and_scattered_positions():
+    """A run on one side only is no run of distances."""
+    run, scattered = Positions.arange(1, 3, 5), Positions.at(torch.tensor([[9, 2, 2, 40]]))
+    for at_q, at_k in ((run, scattered), (scattered, run)):
+        q, k = (torch.zeros(1, 2, at.length, 3, dtype=torch.float64) for at in (at_q, at_k))
+        of_pair = Cubed().bias(q, k, at_q, at_k)
+        for i, query in enumerate(at_q.coords[0].tolist()):
+            for j, key in enumerate(at_k.coords[0].tolist()):
+                assert of_pair(*map(torch.tensor, (0, 0, i, j))).item() == (query - key) ** 3 / 1000
 
 
 def test_configuration_is_said_in_the_representation():

@@ -13,6 +13,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
+from posenc.encodings.xpos import XPos
 
 from .by_hand import add, attention, close, draw, each, products, sees, turned
 
@@ -106,13 +107,14 @@ def test_cross_attention_to_a_memory_embedded_at_its_own_positions(impl):
     "encoding",
     [
         NoPE,
-        lambda: RoPE(3 + 1),
+        lambda: RoPE(4),
+        lambda: XPos(4, scale_base=8.0),
         lambda: Learned(D_MODEL, 9),
         lambda: Sinusoidal(D_MODEL),
         lambda: T5(HEADS),
         lambda: ALiBi(HEADS),
     ],
-    ids=["nope", "rope", "learned", "sinusoidal", "t5", "alibi"],
+    ids=["nope", "rope", "xpos", "learned", "sinusoidal", "t5", "alibi"],
 )
 def test_decoding_by_one_equals_all_at_once_F8_H3_I1(encoding, impl):
     module = filled(encoding(), d_head=4)

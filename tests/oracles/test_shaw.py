@@ -120,13 +120,13 @@ def test_wrong_arguments():
     q = torch.zeros(1, 2, 4, D, dtype=torch.float64)
     with pytest.raises(TypeError, match="Shaw: needs integer positions"):
         attend(q, q, q, filled(), Positions.at(torch.tensor([[0.0, 1.0, 2.0, 3.0]])))
-    with pytest.raises(TypeError, match="Shaw: needs integer positions"):
-        attend(q, q, q, filled(), Positions.arange(1, 4), Positions.at(torch.arange(4.0)[None]))
+    whole, real = Positions.arange(1, 4), Positions.at(torch.arange(4.0)[None])
+    for at_q, at_k in ((whole, real), (real, whole)):
+        with pytest.raises(TypeError, match="Shaw: needs integer positions"):
+            attend(q, q, q, filled(), at_q, at_k)
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         attend(q, q, q, filled(), Positions.grid(2, 2))
     with pytest.raises(ValueError, match=r"impl='sdpa' cannot express Shaw.*use impl='reference' or 'auto'"):
         attend(q, q, q, filled(), Positions.arange(1, 4), impl="sdpa")
     with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
         attend(q[..., :4], q[..., :4], q[..., :4], filled(), Positions.arange(1, 4))
-    with pytest.raises(ValueError, match="max_distance: expected 0 or more, got -1"):
-        Shaw(8, max_distance=-1)

@@ -84,6 +84,29 @@ def test_values_of_every_part():
     )
 
 
+class Stretched(PositionalEncoding):
+    """Logits times a factor, then moved by the query's first channel: two of them do not commute."""
+
+    sites = Site.CONTEXT
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def context(self, logits, q, at_q, at_k, may_attend):
+        return logits * self.factor + q[..., :1] * at_k.coords[:, None, None, :]
+
+
+def test_contexts_follow_one_another():
+    q, k, v = (draw(seed, 1, 2, 4, D) for seed in (1, 2, 3))
+    rows = [range(4)]
+    logits = products(q, k)
+    for factor in (0.5, -2.0):
+        logits = add(logits * factor, lambda b, h, i, j: q[b, h, i, 0] * j)
+    got = attend(*map(torch.from_numpy, (q, k, v)), Stack(Stretched(0.5), NoPE(), Stretched(-2.0)), Positions.arange(1, 4))
+    close(got, attention(logits, v, sees(rows, rows)))
+
+
 def test_parts_are_turned_in_the_order_given():
     """xPos before RoPE: two rotations add their angles, the decay stays."""
     x, at = torch.from_numpy(draw(5, 1, 2, 3, D)), Positions.at(torch.tensor([[3, 40, 7]]))

@@ -143,12 +143,8 @@ def test_wrong_arguments():
     x = torch.zeros(1, 1, 4, 8)
     with pytest.raises(ValueError, match=r"XPos.* is defined for causal attention only"):
         attend(x, x, x, XPos(8), Positions.arange(1, 4), causal=False)
-    for wrong in (7, 0, -2):
-        with pytest.raises(ValueError, match="d_head: expected an even number"):
-            XPos(wrong)
-    for wrong in ({"scale_base": 0}, {"scale_base": -1.0}, {"gamma": 0}, {"gamma": math.nan}):
-        with pytest.raises(ValueError, match="scale_base, gamma: expected positive numbers"):
-            XPos(8, **wrong)
+    with pytest.raises(ValueError, match="d_head: expected an even number, got 7"):
+        XPos(7)
     with pytest.raises(ValueError, match="layout: expected one of"):
         XPos(8, layout="neox")
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):

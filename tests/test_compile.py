@@ -1,0 +1,46 @@
+"""Compilers for real: export, and machine code from torch.compile with positions built and prepared inside the graph."""
+
+import pytest
+import torch
+
+import posenc
+from posenc import Positions, laws
+
+SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_positions": 64}
+
+
+def attention(name):
+    encoding = laws.draw_parameters(posenc.create(name, **SIZES), seed=1)
+    torch.manual_seed(0)
+    return posenc.Attention(32, 4, encoding, n_kv_heads=2)
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_export_keeps_positions_as_inputs(name):
+    module = attention(name)
+    at = module.encoding.prepare(Positions.arange(2, 16))
+    exported = torch.export.export(module, (torch.randn(2, 16, 32), at)).module()
+    later = module.encoding.prepare(Positions.arange(2, 16, start=5))
+    x = torch.randn(2, 16, 32)
+    torch.testing.assert_close(exported(x, later), module(x, later))
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("name", [name for name in posenc.names() if name != "floater"])
+def test_compiled_code_agrees_forward_and_backward(name):
+    """FLOATER's solver steps by what it finds, so it is prepared outside; the law of one graph covers it."""
+    module = attention(name)
+
+    def step(x):
+        return module(x, module.encoding.prepare(Positions.arange(x.shape[0], x.shape[1])))
+
+    torch._dynamo.reset()
+    compiled = torch.compile(step, fullgraph=True, dynamic=True)
+    for length in (8, 16, 40):
+        x = torch.randn(2, length, 32)
+        one, other = x.clone().requires_grad_(), x.clone().requires_grad_()
+        out, expected = compiled(one), step(other)
+        torch.testing.assert_close(out, expected)
+        out.square().sum().backward()
+        expected.square().sum().backward()
+        torch.testing.assert_close(one.grad, other.grad)

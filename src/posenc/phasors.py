@@ -28,7 +28,7 @@ def phasors(at: Positions, frequencies: Sequence[Sequence[float]], dtype: torch.
     coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
     if at.consecutive and len(frequencies) == 1 and not coords.is_floating_point():
         starts = coords[:1, 0, 0] if coords.stride(0) == 0 else coords[:, 0, 0]  # arange() repeats one row
-        table = torch.ops.posenc.consecutive_phasors(starts, coords.shape[1], list(frequencies[0]), dtype)
+        table: Tensor = torch.ops.posenc.consecutive_phasors(starts, coords.shape[1], list(frequencies[0]), dtype)
         return table.expand(coords.shape[0], -1, -1, -1)
     per_axis = [anywhere(coords[..., axis], list(of_axis), dtype) for axis, of_axis in enumerate(frequencies)]
     return per_axis[0] if len(per_axis) == 1 else torch.cat(per_axis, dim=2)

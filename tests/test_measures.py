@@ -21,6 +21,7 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
 from posenc.encodings.xpos import XPos
+from posenc.measures import order
 from posenc.measures.layers import Layers, normal, redrawn, seeded
 
 SIZES = {"d_model": 16, "n_heads": 4}
@@ -100,6 +101,11 @@ def test_uniqueness_is_the_minimum_over_all_pairs_of_rows(d, base):
     smallest = min(distance for distance, _ in pairs)
     assert closest.distance == pytest.approx(smallest, rel=1e-9)
     assert closest.lag in {lag for distance, lag in pairs if distance < smallest * (1 + 1e-9)}
+
+
+def test_the_last_lag_counts():
+    assert measures.uniqueness(2, 711).lag == 710
+    assert measures.uniqueness(2, 710).lag == 355
 
 
 def test_uniqueness_needs_two_rows_and_whole_pairs():
@@ -335,6 +341,7 @@ def test_a_word_that_repeats_is_matched_occurrence_by_occurrence():
     pair = measures.SentencePair(("猫", "追", "猫", "吗"), ("吗", "猫", "猫", "追"))
     assert measures.sentence_sensitivity(NoPE(), pair, **SIZES, causal=False) < 1e-14
     assert measures.sentence_sensitivity(Sinusoidal(16), pair, **SIZES, causal=False) > 0.1
+    assert order._order_of(pair).tolist() == [3, 0, 2, 1]
     with pytest.raises(ValueError, match="the same words in two orders, got 猫 and 鱼"):
         measures.sentence_sensitivity(NoPE(), measures.SentencePair(("猫",), ("鱼",)), **SIZES, causal=False)
 
@@ -350,6 +357,8 @@ def test_a_recurrent_network_reads_order_and_pooled_attention_does_not():
         found = measures.rnn_sensitivity(pair)
         assert found.rnn > 0.1
         assert found.attention < 1e-14
+    same_end = measures.SentencePair(("我", "爱", "你"), ("爱", "我", "你"))
+    assert measures.rnn_sensitivity(same_end).rnn > 0.1  # it remembers more than the last word
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def bias(
     reads = "; it depends on the queries and keys, here random ones" if not isinstance(encoding, DistanceBias) else ""
     return Matrices(
         f"{type(encoding).__name__}: added to the score, query × key",
-        (f"Blue takes attention away, red adds to it; grey is never seen{reads}.",
+        (f"Blue takes attention away, red adds to it{'; grey is never seen' if causal else ''}{reads}.",
          f"From {number(float(added.nan_to_num().min()))} to {number(float(added.nan_to_num().max()))} over {n_heads} "
          f"head{'s' * (n_heads > 1)}; the colours end at ±{number(_limit(added))}."),
         tuple(Panel(f"head {head}{_slope(encoding, head)}", one) for head, one in enumerate(added)),
@@ -120,7 +120,7 @@ def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matric
         "v·W R(i−j)  position at large",
     )
     maps = torch.stack([term[0, 0] for term in four])
-    sizes = ", ".join(f"{float(term.std()):.2f}" for term in maps)
+    sizes = ", ".join(f"{float(term.std(correction=0)):.2f}" for term in maps)
     return Matrices(
         "TransformerXL: the four terms of the score, head 0",
         ("The first two read the query; the third is one row for all queries; the last is the same along every diagonal.",

@@ -1,1 +1,1 @@
-"""The commands of `posenc`, one file each. Their module level imports neither torch nor matplotlib: --help must be quick."""
+"""The commands of `posenc`, one file each. Module level imports neither torch nor matplotlib: --help must be quick."""

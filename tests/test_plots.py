@@ -257,6 +257,9 @@ def test_the_terms_of_transformer_xl_have_the_shapes_they_should():
         diagonal = four[3].diagonal(offset)
         assert torch.allclose(diagonal, diagonal[:1].expand(len(diagonal)))  # v·W R: the distance alone
     assert not torch.allclose(four[1], four[1][:1].expand(7, 7))
+    random = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, 2, 7, 8, generator=random, dtype=torch.float64)[0, 0] for _ in range(2))
+    assert torch.allclose(four[0], q @ k.T / math.sqrt(8))  # head 0
 
 
 def test_order_bars():
@@ -398,7 +401,7 @@ def test_braille_dots_stand_where_they_should():
     canvas.path([0, 3], [0, 3], "#ffffff")  # the rising diagonal of a 4 × 4 grid of dots
     assert canvas.lines()[0].plain == "⡠⠊"
     canvas = Canvas(2, 1, (0, 3, 0, 3))
-    canvas.points([0, 3, 9], [3, 0, 9], "#ffffff")  # what lies outside is left out
+    canvas.points([0, 3, 9, 0, -9, 0], [3, 0, 0, 9, 0, -9], "#ffffff")  # what lies outside is left out
     assert canvas.lines()[0].plain == "⠁⢀"
     canvas.letter(3, 0, "●")
     assert canvas.lines()[0].plain == "⠁●"

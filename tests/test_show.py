@@ -99,6 +99,14 @@ def test_the_same_command_prints_the_same_numbers():
         assert show(method, "--json").stdout == show(method, "--json").stdout
 
 
+def test_it_says_which_parameters_are_shown():
+    ideas = {(method, what): json.loads(show(method, "--what", what, "--json").stdout)["idea"][1] for method, what in
+             (("learned", "heatmap"), ("t5", "bias"), ("alibi", "bias"), ("transformer_xl", "wavelengths"))}  # fmt: skip
+    assert ideas["learned", "heatmap"].endswith("Untrained: its parameters are as they start.")
+    assert ideas["t5", "bias"].endswith("Untrained: its parameters are drawn from N(0, 0.5²).")
+    assert "Untrained" not in ideas["alibi", "bias"] + ideas["transformer_xl", "wavelengths"]
+
+
 def test_what_starts_at_zero_is_drawn_anew():
     values = json.loads(show("cope", "--length", "4", "--json").stdout)["panels"][0]["values"]
     assert abs(values[3][0]) > 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -188,9 +188,13 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         encoding = create(method, **_needs(method, sizes), **base)
+    start = " Untrained: its parameters are as they start."
     if encoding.sites & (Site.BIAS | Site.CONTEXT):
-        encoding = redrawn(encoding, seeded(SEED))
-    return view.build(encoding, sizes), sizes
+        encoding, start = redrawn(encoding, seeded(SEED)), " Untrained: its parameters are drawn from N(0, 0.5²)."
+    picture = view.build(encoding, sizes)
+    if view_name in ("order", "wavelengths") or not list(encoding.parameters()):
+        return picture, sizes
+    return replace(picture, idea=(picture.idea[0], picture.idea[1] + start)), sizes
 
 
 def _needs(method: str, sizes: Sizes) -> dict[str, Any]:

@@ -47,8 +47,10 @@ def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
     return typer.main.get_command(one)
 
 
-app = typer.Typer(cls=LazyGroup, add_completion=False, no_args_is_help=True, rich_markup_mode="rich",
-                  epilog=EPILOG, context_settings=HELP)  # fmt: skip
+app = typer.Typer(
+    cls=LazyGroup, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    epilog=EPILOG, context_settings=HELP,
+)  # fmt: skip
 
 
 @app.callback(invoke_without_command=True)
@@ -73,10 +75,10 @@ def run() -> None:
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").split(".")[0])
         sys.exit(_say(f"this needs {error.name}: pip install 'posenc[{extra}]'" if extra else str(error), 1))
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
         if os.environ.get("POSENC_TRACEBACK"):
             raise
-        sys.exit(_say(str(error), 1))
+        sys.exit(_say(str(error) or type(error).__name__, 1))
 
 
 def _say(message: str, code: int) -> int:

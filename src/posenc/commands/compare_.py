@@ -26,7 +26,7 @@ def command(
     text: Annotated[Path | None, typer.Option(help="A file or folder of text instead.", show_default=False)] = None,
     encodings: Annotated[str | None, typer.Option(
         help="Some of them, with commas between; NAME+randomized trains at random positions.", show_default=False)] = None,
-    budget: Annotated[str, typer.Option(help="Time for the whole, such as 90s, 5m or 1h; more time, more training.")] = "5m",
+    budget: Annotated[str, typer.Option(help="Time for the whole: 90s, 5m, 1h. More time, more training.")] = "5m",
     out: Annotated[Path, typer.Option(help="Folder for the page and the results.")] = Path("posenc-compare"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
@@ -70,7 +70,9 @@ def chosen(encodings: str | None) -> tuple[Any, ...]:
 
     words = list(DEFAULT) if encodings is None else [word.strip() for word in encodings.split(",")]
     if not all(words) or len(set(words)) < len(words):
-        raise typer.BadParameter(f"expected different names with commas between, got {encodings!r}", param_hint="--encodings")
+        raise typer.BadParameter(
+            f"expected different names with commas between, got {encodings!r}", param_hint="--encodings"
+        )
     try:
         return tuple(Arm.parse(word) for word in words)
     except ValueError as error:
@@ -89,7 +91,9 @@ def interruptible(where: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        typer.echo(f"posenc: interrupted; what was finished is kept ({where}): the same command goes on from there", err=True)
+        typer.echo(
+            f"posenc: interrupted; what was finished is kept ({where}): the same command goes on from there", err=True
+        )
         raise typer.Exit(130) from None
 
 

@@ -7,6 +7,7 @@ Every finished part is kept in the folder; run again with the same settings, onl
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -14,7 +15,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from posenc.lab.verdict import results
 from posenc.lab.workers import Job, Workers
 
 SEEDS = 2
-COST_SHARE = 0.1  # of the budget
+COST_SHARE = 0.06  # of the budget
 CLOSING = 12.0  # seconds kept for starting the workers and writing the page
 FEWEST_STEPS = 10
 LEARNS_SOMETHING = 200  # steps; fewer are worth a warning
@@ -52,7 +53,7 @@ class Request:
     seconds: float | None = 300.0
     steps: int | None = None
     seed: int = 0
-    recipe: Recipe = Recipe()
+    recipe: Recipe = field(default_factory=Recipe)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -123,7 +124,7 @@ class _Run:
         found = {}
         for arm in self.request.arms:
             try:
-                found[str(arm)] = self.part(f"exact-{arm}", {"arm": str(arm)}, lambda arm=arm: exact(arm, self.recipe))
+                found[str(arm)] = self.part(f"exact-{arm}", {"arm": str(arm)}, functools.partial(exact, arm, self.recipe))
             except ModuleNotFoundError as error:
                 self.failures[str(arm)] = f"cannot: {error}"
             except Exception as error:  # an encoding that breaks is a finding; the others go on
@@ -133,7 +134,8 @@ class _Run:
     def order_without(self) -> dict[str, float]:
         nothing = PositionalEncoding()
         return {
-            name: order_of(nothing, self.recipe.shape, causal) for name, causal in (("bidirectional", False), ("causal", True))
+            name: order_of(nothing, self.recipe.shape, causal)
+            for name, causal in (("bidirectional", False), ("causal", True))
         }
 
     def cost(self, arms: list[Arm]) -> dict[str, Any]:

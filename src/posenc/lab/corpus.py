@@ -21,12 +21,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc.words import Words
+
 if TYPE_CHECKING:
     from jaxtyping import Int
 
 HELD_OUT = 0.1  # of the bytes
 LEAST_WINDOWS = 8  # held out, side by side: fewer say nothing
 MOST_BYTES = 64 * 2**20
+LIBRARY_NOTE = Words("without its test folders and installed packages", "不含其测试目录与已安装的软件包")
 NOT_THE_LIBRARY = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
 
 
@@ -38,7 +41,7 @@ class Corpus:
     sha256: str
     train: tuple[bytes, ...]
     held_out: tuple[bytes, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
 
     def about(self) -> dict[str, object]:
         return {
@@ -46,7 +49,7 @@ class Corpus:
             "sha256": self.sha256,
             "train": {"documents": len(self.train), "bytes": sum(map(len, self.train))},
             "held_out": {"documents": len(self.held_out), "bytes": sum(map(len, self.held_out))},
-            "notes": list(self.notes),
+            "notes": [note._asdict() for note in self.notes],
         }
 
 
@@ -84,7 +87,10 @@ def read(path: Path | None, width: int) -> Corpus:
     source, found, notes = _standard_library() if path is None else _user_text(path)
     unlike = sorted({hashlib.sha256(text).digest(): text for text in found}.items())
     if len(unlike) < len(found):
-        notes.append(f"{len(found) - len(unlike)} files that repeat another one were left out")
+        repeated = len(found) - len(unlike)
+        notes.append(
+            Words(f"{repeated} files that repeat another one were left out", f"{repeated} 个与他者相同的文件未采用")
+        )
     documents = [text for _, text in unlike]
     needed, given = round(LEAST_WINDOWS * width / HELD_OUT), sum(map(len, documents))
     if given < needed:
@@ -99,7 +105,7 @@ def read(path: Path | None, width: int) -> Corpus:
     return Corpus(source, digest, tuple(train), tuple(held_out), tuple(notes))
 
 
-def _split(documents: list[bytes], notes: list[str]) -> tuple[list[bytes], list[bytes]]:
+def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], list[bytes]]:
     """Held out are documents in the order of their hashes, a tenth of the bytes, none that would make it a fifth.
 
     Where no document is small enough, the end of the largest one is held out instead.
@@ -115,20 +121,27 @@ def _split(documents: list[bytes], notes: list[str]) -> tuple[list[bytes], list[
     largest = max(train, key=len)
     cut = len(largest) - round(min(HELD_OUT * total, len(largest) / 2))
     train[train.index(largest)] = largest[:cut]
-    notes.append("too few documents to hold out whole ones: the end of the largest is held out instead")
+    notes.append(Words("too few documents to hold out whole ones: the end of the largest is held out instead",
+                       "文档太少，无法整篇保留：改为保留最大一篇的末尾"))  # fmt: skip
     return train, [largest[cut:]]
 
 
-def _standard_library() -> tuple[str, list[bytes], list[str]]:
+def _standard_library() -> tuple[str, list[bytes], list[Words]]:
     root = Path(sysconfig.get_paths()["stdlib"])
-    files = [path for path in _files(root) if path.suffix == ".py" and not NOT_THE_LIBRARY & {*path.parts[len(root.parts) :]}]
+    files = [
+        path for path in _files(root) if path.suffix == ".py" and not NOT_THE_LIBRARY & {*path.parts[len(root.parts) :]}
+    ]
     found = [text for path in files if (text := path.read_bytes())]
     if not found:
         raise ValueError("--text: this Python has no sources of its standard library; name a file or a folder")
-    return f"Python {platform.python_version()} standard library", found, ["without its test folders and installed packages"]
+    return (
+        f"Python {platform.python_version()} standard library",
+        found,
+        [LIBRARY_NOTE],
+    )
 
 
-def _user_text(path: Path) -> tuple[str, list[bytes], list[str]]:
+def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:
     name = path.resolve().name
     if path.is_file():
         text = _read(path, MOST_BYTES + 1)
@@ -136,11 +149,12 @@ def _user_text(path: Path) -> tuple[str, list[bytes], list[str]]:
             raise ValueError(f"--text: {name} is empty")
         if b"\0" in text:
             raise ValueError(f"--text: {name} is binary, not text: byte {text.index(0)} is zero")
-        notes = [f"only the first {MOST_BYTES} bytes were read"] if len(text) > MOST_BYTES else []
+        first = Words(f"only the first {MOST_BYTES} bytes were read", f"只读了前 {MOST_BYTES} 字节")
+        notes = [first] if len(text) > MOST_BYTES else []
         return name, [text[:MOST_BYTES]], notes
     if not path.is_dir():
         raise ValueError(f"--text: {path} is neither a file nor a folder")
-    found, notes, left, binary, unread = list[bytes](), list[str](), MOST_BYTES, 0, 0
+    found, notes, left, binary, unread = list[bytes](), list[Words](), MOST_BYTES, 0, 0
     for file in _files(path):
         text = _read(file, left + 1)
         binary += b"\0" in text
@@ -150,9 +164,10 @@ def _user_text(path: Path) -> tuple[str, list[bytes], list[str]]:
             found.append(text)
             left -= len(text)
     if binary:
-        notes.append(f"{binary} binary files were left out")
+        notes.append(Words(f"{binary} binary files were left out", f"{binary} 个二进制文件未采用"))
     if unread:
-        notes.append(f"{unread} files beyond {MOST_BYTES} bytes were left out")
+        beyond = f"{unread} files beyond {MOST_BYTES} bytes were left out"
+        notes.append(Words(beyond, f"超出 {MOST_BYTES} 字节的 {unread} 个文件未采用"))
     if not found:
         raise ValueError(f"--text: the folder {name} has no text" + (f", only {binary} binary files" if binary else ""))
     return name, found, notes

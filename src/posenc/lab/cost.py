@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from posenc import catalogue
-from posenc.module import Attention
 from posenc.lab.arm import Arm
 from posenc.lab.corpus import Windows
 from posenc.lab.train import Recipe, new_model, training
+from posenc.module import Attention
 from posenc.positions import Positions
 
 KINDS = ("prefill", "decode", "training")

@@ -1,10 +1,10 @@
 """Properties that need no training, measured in fp64 with random parameters.
 
-    order            what exchanging the ends of a sentence changes (S7), and what any re-ordering does
-    shift            max |A(X, p + s) - A(X, p)|
-    decode           max |token by token with a cache - all at once|
-    memory           bytes of prepared tables per token, bytes of parameters
-    positions        the largest one, where there is one
+order            what exchanging the ends of a sentence changes (S7), and what any re-ordering does
+shift            max |A(X, p + s) - A(X, p)|
+decode           max |token by token with a cache - all at once|
+memory           bytes of prepared tables per token, bytes of parameters
+positions        the largest one, where there is one
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from posenc import catalogue
-from posenc.module import Attention
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -23,6 +22,7 @@ from posenc.lab.model import Shape
 from posenc.lab.train import Recipe, new_model, position_limit
 from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
 from posenc.measures.layers import normal, redrawn, seeded
+from posenc.module import Attention
 from posenc.positions import Positions
 
 SHIFTS = (1, 40)
@@ -35,7 +35,10 @@ def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
     model = new_model(arm, recipe, seed=0)
     encoding = model.encoding(0)
     return {
-        "order": {"bidirectional": order(arm.encoding, recipe.shape, False), "causal": order(arm.encoding, recipe.shape, True)},
+        "order": {
+            "bidirectional": order(arm.encoding, recipe.shape, causal=False),
+            "causal": order(arm.encoding, recipe.shape, causal=True),
+        },
         "reordered": reordered(arm.encoding, recipe.shape),
         "shift": shift(encoding, recipe.shape),
         "decode": decode(encoding, recipe.shape),
@@ -47,7 +50,7 @@ def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def order(name: str, shape: Shape, causal: bool) -> float | None:
+def order(name: str, shape: Shape, *, causal: bool) -> float | None:
     """The largest |A(PX + p) - P·A(X + p)| over the sentence pairs; None for causal-only encodings without a mask."""
     encoding = _for_order(name, shape, causal)
     return None if not causal and "causal_only" in encoding.traits else order_of(encoding, shape, causal)

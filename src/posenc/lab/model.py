@@ -47,7 +47,8 @@ class Norm(nn.Module):
         self.gain = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, (x.shape[-1],), self.gain)
+        normed: Tensor = F.rms_norm(x, (x.shape[-1],), self.gain)
+        return normed
 
 
 class Layer(nn.Module):
@@ -64,7 +65,8 @@ class Layer(nn.Module):
         heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         x = x + self.out(attend(q, k, v, encoding, at).transpose(1, 2).flatten(-2))
-        return x + self.down(F.gelu(self.up(self.before_mlp(x))))
+        widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
+        return x + widened
 
 
 class Decoder(nn.Module):
@@ -72,12 +74,12 @@ class Decoder(nn.Module):
 
     def __init__(self, arm: Arm, shape: Shape, *, positions: int, seed: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(BYTES, shape.d_model)
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.n_layers))
-        self.last_norm = Norm(shape.d_model)
-        self.head = nn.Linear(shape.d_model, BYTES, bias=False)
-        draw(self, seed, shape.n_layers)
-        with torch.random.fork_rng(devices=[]):  # after the shared weights and by a seed of its own
+        with torch.random.fork_rng(devices=[]):
+            self.embedding = nn.Embedding(BYTES, shape.d_model)
+            self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.n_layers))
+            self.last_norm = Norm(shape.d_model)
+            self.head = nn.Linear(shape.d_model, BYTES, bias=False)
+            draw(self, seed, shape.n_layers)
             torch.manual_seed(seed_of("encoding", seed))
             self.encodings = arm.create(
                 d_model=shape.d_model, n_heads=shape.n_heads, n_layers=shape.n_layers, positions=positions
@@ -93,7 +95,8 @@ class Decoder(nn.Module):
         x = self.embedding(tokens)
         for n, layer in enumerate(self.layers):
             x = layer(x, self.encoding(n), at)
-        return self.head(self.last_norm(x[:, -last:]))  # type: ignore[no-any-return]
+        logits: Tensor = self.head(self.last_norm(x[:, -last:]))
+        return logits
 
     def encoding(self, n: int) -> PositionalEncoding:
         """The encoding of layer n: its own module, or its view of the shared one."""
@@ -109,8 +112,8 @@ class Decoder(nn.Module):
 def draw(model: nn.Module, seed: int, n_layers: int) -> None:
     """Every matrix from a generator of its own, seeded by its name: the same in every arm.
 
-    N(0, 1/fan_in), what is added to the residual stream smaller by √(2 layers); embeddings N(0, 1); the head N(0, 0.02²),
-    so that the first guess is nearly uniform.
+    N(0, 1/fan_in), what is added to the residual stream smaller by √(2 layers); embeddings N(0, 1); the head N(0, 0.06²),
+    so that the first guess is not far from uniform.
     """
     for name, parameter in model.named_parameters():
         if parameter.ndim < 2:
@@ -118,7 +121,7 @@ def draw(model: nn.Module, seed: int, n_layers: int) -> None:
         std: float = parameter.shape[1] ** -0.5
         if name.endswith(("out.weight", "down.weight")):
             std /= (2 * n_layers) ** 0.5
-        std = {"embedding.weight": 1.0, "head.weight": 0.02}.get(name, std)
+        std = {"embedding.weight": 1.0, "head.weight": 0.06}.get(name, std)
         parameter.normal_(0, std, generator=torch.Generator().manual_seed(seed_of(name, seed)))
 
 

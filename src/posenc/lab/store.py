@@ -1,7 +1,7 @@
 """Results in a folder: each under the hash of everything that decides it, each file whole or absent.
 
-    DIR/comparison.json         whose folder this is: the settings
-    DIR/parts/NAME-KEY.json     one finished trial or measurement
+DIR/comparison.json         whose folder this is: the settings
+DIR/parts/NAME-KEY.json     one finished trial or measurement
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MARKER, PARTS, LOCK = "comparison.json", "parts", ".lock"
 
 # Sources that cannot change a measured number. Whatever is not named here is taken to change it, new files too.
 APART = (
-    "__init__.py", "__main__.py", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py", "notes.py", "plots/",
-    "walk.py", "words.py", "lab/compare.py", "lab/page.py", "lab/picture.py", "lab/store.py", "lab/summary.py", "lab/svg.py",
-    "lab/table.py", "lab/verdict.py", "lab/workers.py",
+    "__init__.py", "__main__.py", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py", "notes.py",
+    "plots/", "walk.py", "words.py", "lab/compare.py", "lab/page.py", "lab/picture.py", "lab/prose.py", "lab/store.py",
+    "lab/summary.py", "lab/svg.py", "lab/table.py", "lab/verdict.py", "lab/workers.py",
 )  # fmt: skip
 
 
@@ -74,15 +74,17 @@ class Store:
         marker = self.folder / MARKER
         if not marker.is_file():
             if any(not path.name.endswith(".tmp") and path.name not in (LOCK, PARTS) for path in self.folder.iterdir()):
-                raise ValueError(f"--out: {self.folder} holds files that posenc compare did not write; choose another folder")
+                raise ValueError(
+                    f"--out: {self.folder} holds files that posenc compare did not write; choose another folder"
+                )
             return
         try:
             theirs = json.loads(marker.read_text("utf-8"))["settings"]
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"--out: {marker} is not from posenc compare; choose another folder") from None
         if differing := [name for name in self.settings if theirs.get(name) != self.settings[name]]:
-            raise ValueError(f"--out: {self.folder} holds a comparison with {_difference(differing, theirs, self.settings)}; "
-                             "choose another folder")  # fmt: skip
+            what = _difference(differing, theirs, self.settings)
+            raise ValueError(f"--out: {self.folder} holds a comparison with {what}; choose another folder")
 
 
 def _difference(names: list[str], theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:

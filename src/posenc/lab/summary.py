@@ -1,4 +1,4 @@
-"""Plain sentences about a comparison, in both languages; every number in them is computed from its results."""
+"""What a comparison says, in plain sentences; every number in them is computed from its results."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 from posenc import catalogue
 from posenc.lab.exact import SAME
+from posenc.lab.prose import say, small, state_words
 from posenc.lab.verdict import NOT_LEARNT, failed
 from posenc.words import Words
 
 Row = Mapping[str, Any]
+Key = Callable[[Row], float]
+Tie = Callable[[Row, Row], bool]
 
 
 class Need(NamedTuple):
-    """What somebody may need, which encoding fits it best, and by which numbers."""
+    """What somebody may need, which encodings fit it best, and by which numbers."""
 
     need: Words
     pick: Words
@@ -23,167 +26,139 @@ class Need(NamedTuple):
 
 def title(row: Row) -> Words:
     """RoPE, or RoPE at random positions."""
-    name = catalogue.BY_NAME[row["encoding"]].class_name
+    name = catalogue.BY_NAME[row["encoding"]].class_name.replace("TransformerXL", "Transformer-XL")
     return Words(f"{name} + random positions", f"{name}＋随机位置") if row["randomized"] else Words(name, name)
+
+
+def listed(rows: Sequence[Row], number: Callable[[Row], str]) -> Words:
+    """ALiBi (+0.01), Shaw (+0.08)."""
+    return Words(
+        ", ".join(f"{title(row).en} ({number(row)})" for row in rows),
+        "、".join(f"{title(row).zh}（{number(row)}）" for row in rows),
+    )
+
+
+def bits(row: Row, length: str) -> float:
+    mean: float = row["bits"][length]["mean"]
+    return mean
 
 
 def sentences(done: Mapping[str, Any]) -> list[Words]:
     """What came out, the most important first."""
-    learnt = [row for row in done["rows"] if row["learnt"]]
-    said = []
-    if learnt:
-        said += [_best(done, learnt), *_beyond(done, learnt)]
-    said += [*_not_learnt(done), *_cannot(done), *_order(done), *_same_everywhere(done)]
-    if broken := failed(done):
-        what = "; ".join(f"{name}: {why}" for name, why in broken.items())
-        said.append(Words(f"Came to nothing: {what}.", f"未能得出结果：{what}。"))
-    return said
+    return [*_learnt(done), *_not_learnt(done), *_cannot(done), *_order(done), *_cache(done), *_failed(done)]
 
 
 def needs(done: Mapping[str, Any]) -> list[Need]:
-    """The best row for each of a few needs, among those that learnt the trained length."""
+    """The best of those that learnt the trained length, for a few needs; together with whatever cannot be told from it."""
+    home, far = ends(done)
     learnt = [row for row in done["rows"] if row["learnt"]]
-    if not learnt:
-        return []
-    home, far = _ends(done)
-    found = [Need(
-        Words(f"Text no longer than in training ({home} bytes)", f"文本不超过训练长度（{home} 字节）"),
-        *_named(learnt, lambda row: row["bits"][home]["mean"],
-                lambda row: _both(f"{row['bits'][home]['mean']:.2f}", "bits per byte", "比特/字节"))),
-    ]  # fmt: skip
-    if reach := [row for row in learnt if far in row["rise"]]:
-        found.append(Need(
-            Words(f"Text {_multiple(done)}× as long as in training ({far} bytes)",
-                  f"文本长达训练长度的 {_multiple(done)} 倍（{far} 字节）"),
-            *_named(reach, lambda row: row["bits"][far]["mean"],
-                    lambda row: Words(f"{row['bits'][far]['mean']:.2f} bits per byte, {row['rise'][far]:+.2f} from {home}",
-                                      f"{row['bits'][far]['mean']:.2f} 比特/字节，比 {home} 字节时 {row['rise'][far]:+.2f}"))))  # fmt: skip
-    if timed := [row for row in learnt if row["cost"]]:
-        for kind, en, zh in (("training", "Least time to train", "训练最省时"), ("prefill", "Least time on a prompt", "读入提示最省时")):
-            found.append(Need(
-                Words(f"{en}, and learnt", f"{zh}，且已学会"),
-                *_named(timed, lambda row, kind=kind: row["cost"][kind]["median"],  # type: ignore[misc]
-                        lambda row, kind=kind: _both(f"{row['cost'][kind]['median']:.2f}×", "the time of NoPE", "NoPE 的耗时"))))  # type: ignore[misc]  # fmt: skip
-    plain = [row for row in learnt if _fits_anywhere(row) and far in row["rise"]]
-    if plain:
-        found.append(Need(
-            Words("Nothing to learn, the same at any offset, no largest position", "无需学习参数、整体平移不变、位置没有上限"),
-            *_named(plain, lambda row: row["bits"][far]["mean"],
-                    lambda row: _both(f"{row['bits'][far]['mean']:.2f}", f"bits per byte at {far}, 0 parameters",
-                                      f"比特/字节（{far} 字节时），0 个参数"))))  # fmt: skip
+    reach = [row for row in learnt if far in row["rise"]]
+    plain = [row for row in reach if _fits_anywhere(row["exact"])]
+    timed = [row for row in learnt if row["cost"]]
+    found = []
+
+    def add(name: str, rows: Sequence[Row], key: Key, ties: Tie, why: Callable[[Row], Words]) -> None:
+        if rows:
+            best, *others = sorted(rows, key=key)
+            named = [title(best), *(title(row) for row in others if ties(best, row))]
+            pick = Words(", ".join(words.en for words in named), "、".join(words.zh for words in named))
+            found.append(Need(say(f"need {name}", done), pick, why(best)))
+
+    def at(length: str) -> Key:
+        return lambda row: bits(row, length)
+
+    add("home", learnt, at(home), _same_bits(home), lambda row: say("why home", done, bits=f"{bits(row, home):.2f}"))
+    add("far", reach, at(far), _same_bits(far),
+        lambda row: say("why far", done, bits=f"{bits(row, far):.2f}", rise=f"{row['rise'][far]:+.2f}"))  # fmt: skip
+    for kind in ("training", "prefill"):
+        time = _median(kind)
+        add(kind, timed, time, _same_time(kind), lambda row, time=time: say("why time", done, ratio=f"{time(row):.2f}"))  # type: ignore[misc]
+    add("plain", plain, at(far), _same_bits(far), lambda row: say("why plain", done, bits=f"{bits(row, far):.2f}"))
     return found
 
 
-def _fits_anywhere(row: Row) -> bool:
-    exact = row["exact"]
+def ends(done: Mapping[str, Any]) -> tuple[str, str]:
+    """The trained length and the longest one, as the results name them."""
+    return str(done["recipe"]["length"]), str(max(done["recipe"]["lengths"]))
+
+
+def _median(kind: str) -> Key:
+    return lambda row: float(row["cost"][kind]["median"])
+
+
+def _same_bits(length: str) -> Tie:
+    """The seeds do not agree on which is better."""
+    return lambda best, row: any(
+        ours >= theirs for ours, theirs in zip(best["bits"][length]["seeds"], row["bits"][length]["seeds"], strict=True)
+    )
+
+
+def _same_time(kind: str) -> Tie:
+    """Its median lies within the quartiles of the best."""
+    return lambda best, row: bool(row["cost"][kind]["median"] <= best["cost"][kind]["high"])
+
+
+def _fits_anywhere(exact: Mapping[str, Any]) -> bool:
     return exact["parameters"] == 0 and exact["shift"] <= SAME and exact["largest_position"] is None
 
 
-def _named(rows: Sequence[Row], key: Callable[[Row], float], why: Callable[[Row], Words]) -> tuple[Words, Words]:
-    best = min(rows, key=key)
-    return title(best), why(best)
-
-
-def _both(number: str, en: str, zh: str) -> Words:
-    return Words(f"{number} {en}", f"{number} {zh}")
-
-
-def _ends(done: Mapping[str, Any]) -> tuple[str, str]:
-    return str(done["recipe"]["lengths"][0]), str(max(done["recipe"]["lengths"]))
-
-
-def _multiple(done: Mapping[str, Any]) -> int:
-    lengths = done["recipe"]["lengths"]
-    return int(max(lengths) // lengths[0])
-
-
-def _best(done: Mapping[str, Any], learnt: Sequence[Row]) -> Words:
-    home, _ = _ends(done)
-    best = min(learnt, key=lambda row: row["bits"][home]["mean"])
-    bits = best["bits"][home]["mean"]
-    return Words(
-        f"At the trained length of {home} bytes {title(best).en} predicts best: {bits:.2f} bits per byte, where a guess "
-        f"costs {done['chance']:g}; {len(learnt)} of {len(done['rows'])} learnt that length within {done['gate']['margin']} bits.",
-        f"在训练长度 {home} 字节上，{title(best).zh} 预测最好：每字节 {bits:.2f} 比特（随机猜测为 {done['chance']:g}）；"
-        f"{len(done['rows'])} 种中有 {len(learnt)} 种与它相差不到 {done['gate']['margin']} 比特，算作学会。",
-    )  # fmt: skip
-
-
-def _beyond(done: Mapping[str, Any], learnt: Sequence[Row]) -> list[Words]:
-    _, far = _ends(done)
-    multiple, said = _multiple(done), []
-    kinds = {
-        "flat": Words(f"At {multiple}× the trained length these stay within {done['gate']['flat']} bits, on the same target bytes",
-                      f"在训练长度的 {multiple} 倍、目标字节不变时，下列方法的变差不超过 {done['gate']['flat']} 比特"),
-        "fades": Words("These fade", "下列方法逐渐变差"),
-        "breaks": Words(f"These break, by {done['gate']['breaks']:g} bit or more", f"下列方法失效（变差 {done['gate']['breaks']:g} 比特以上）"),
-    }  # fmt: skip
-    for kind, words in kinds.items():
-        rows = sorted((row for row in learnt if row["behaviour"] == kind), key=lambda row: row["rise"][far])
-        if rows:
-            en = ", ".join(f"{title(row).en} ({row['rise'][far]:+.2f})" for row in rows)
-            zh = "、".join(f"{title(row).zh}（{row['rise'][far]:+.2f}）" for row in rows)
-            said.append(Words(f"{words.en}: {en}.", f"{words.zh}：{zh}。"))
+def _learnt(done: Mapping[str, Any]) -> list[Words]:
+    home, far = ends(done)
+    rows = [row for row in done["rows"] if row["learnt"]]
+    if not rows:
+        return []
+    best = min(rows, key=lambda row: bits(row, home))
+    said = [say("best", done, pick=title(best), bits=f"{bits(best, home):.2f}")]
+    for kind in ("flat", "fades", "breaks"):
+        these = sorted((row for row in rows if row["behaviour"] == kind), key=lambda row: row["rise"][far])
+        if these:
+            said.append(say(kind, done, rows=listed(these, lambda row: f"{row['rise'][far]:+.2f}")))
     return said
 
 
 def _not_learnt(done: Mapping[str, Any]) -> list[Words]:
-    home, far = _ends(done)
-    rows = [row for row in done["rows"] if row["bits"][far].get("state") == NOT_LEARNT]
-    if not rows:
-        return []
-    en = ", ".join(f"{title(row).en} ({row['bits'][home]['mean']:.2f})" for row in rows)
-    zh = "、".join(f"{title(row).zh}（{row['bits'][home]['mean']:.2f}）" for row in rows)
-    limit = done["gate"]["limit"]
-    return [Words(
-        f"Not learnt at this budget: {en}; the bar is {limit:.2f} bits at {home} bytes. What they do beyond it is therefore "
-        "not judged; a larger --budget may change that.",
-        f"在此预算下没有学会：{zh}；门槛是 {home} 字节处 {limit:.2f} 比特。因此不评价它们的外推；加大 --budget 可能改变结果。",
-    )]  # fmt: skip
+    home, _ = ends(done)
+    rows = [row for row in done["rows"] if any(cell.get("state") == NOT_LEARNT for cell in row["bits"].values())]
+    return [say("not learnt", done, rows=listed(rows, lambda row: f"{bits(row, home):.2f}"))] if rows else []
 
 
 def _cannot(done: Mapping[str, Any]) -> list[Words]:
     said = []
     for row in done["rows"]:
-        states = [(length, cell["state"]) for length, cell in row["bits"].items()
-                  if cell.get("state", "").startswith("cannot")]  # fmt: skip
-        if states:
-            length, why = states[0][0], states[0][1].removeprefix("cannot: ")
-            said.append(Words(f"{title(row).en} cannot be asked from {length} bytes on: {why}.",
-                              f"{title(row).zh} 从 {length} 字节起无法使用：{why}。"))  # fmt: skip
+        for length, cell in row["bits"].items():
+            if (state := cell.get("state", "")).startswith("cannot"):
+                said.append(say("cannot", done, pick=title(row), length=length, why=state_words(state)))
+                break
     return said
 
 
 def _order(done: Mapping[str, Any]) -> list[Words]:
-    """S7, and who misses a pure reversal."""
-    without = done["order_without"]
-    rows = [row for row in done["rows"] if row["exact"] and row["encoding"] != "nope"]
-    blind = [row for row in rows if (value := row["exact"]["order"]["bidirectional"]) is not None and value <= SAME]
-    said = [Words(
-        f"Without an encoding, attention that looks both ways cannot tell 我爱你 from 你爱我 (difference "
-        f"{without['bidirectional']:.0e}); a causal mask alone already can ({without['causal']:.1f}).",
-        f"没有位置编码时，双向注意力分不清“我爱你”和“你爱我”（差 {without['bidirectional']:.0e}）；仅有因果掩码就已能分清（{without['causal']:.1f}）。",
-    )]  # fmt: skip
+    """S7, and which encoding misses a pure reversal."""
+    said = [say("order", done)]
+    blind = [
+        row for row in done["rows"]
+        if row["encoding"] != "nope" and row["exact"] is not None
+        and (both := row["exact"]["order"]["bidirectional"]) is not None
+        and both <= SAME < row["exact"]["reordered"]
+    ]  # fmt: skip
     if blind:
-        en, zh = ", ".join(title(row).en for row in blind), "、".join(title(row).zh for row in blind)
-        again = ", ".join(f"{row['exact']['reordered']:.2f}" for row in blind)
-        said.append(Words(
-            f"These pairs are reversals, and {en} looking both ways misses a reversal, since |i−j| is the same from either "
-            f"side; other re-orderings it sees ({again}).",
-            f"这些句对恰好是整句倒序，而双向的 {zh} 看不出倒序，因为 |i−j| 从两边看都一样；其他次序变化它能看出（{again}）。",
-        ))  # fmt: skip
+        names = Words(", ".join(title(row).en for row in blind), "、".join(title(row).zh for row in blind))
+        seen = ", ".join(small(row["exact"]["reordered"]) for row in blind)
+        said.append(say("reversal", done, rows=names, reordered=seen))
     return said
 
 
-def _same_everywhere(done: Mapping[str, Any]) -> list[Words]:
-    exact = [row["exact"] for row in done["rows"] if row["exact"]]
-    if not exact:
+def _cache(done: Mapping[str, Any]) -> list[Words]:
+    measured = [row for row in done["rows"] if row["exact"] is not None]
+    if not measured:
         return []
-    worst = max(value["decode"] for value in exact)
-    wrong = [row for row in done["rows"] if row["exact"] and row["exact"]["decode"] > SAME]
+    wrong = [row for row in measured if row["exact"]["decode"] > SAME]
+    worst = max(row["exact"]["decode"] for row in measured)
     if wrong:
-        names = ", ".join(row["name"] for row in wrong)
-        return [Words(f"Token by token with a cache differs from all at once for {names}: up to {worst:.1e}.",
-                      f"用缓存逐词计算与一次算完不一致：{names}，最大差 {worst:.1e}。")]  # fmt: skip
-    return [Words(f"Token by token with a cache equals all at once for every one of them, to {worst:.0e}.",
-                  f"对其中每一种，用缓存逐词计算都与一次算完相同，误差不超过 {worst:.0e}。")]  # fmt: skip
+        return [say("cache wrong", done, rows=listed(wrong, lambda row: small(row["exact"]["decode"])), worst=small(worst))]
+    return [say("cache right", done, worst=small(worst))]
+
+
+def _failed(done: Mapping[str, Any]) -> list[Words]:
+    broken = "; ".join(f"{name} {state}" for name, state in failed(done).items())
+    return [say("failed", done, rows=broken)] if broken else []

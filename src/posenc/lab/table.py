@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from posenc.lab.exact import SAME
-from posenc.lab.verdict import NOT_LEARNT, failed
+from posenc.lab.prose import factor, largest, small, times
+from posenc.lab.verdict import NOT_LEARNT, behaviour
+
+Row = Mapping[str, Any]
 
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
+NAME = 15  # as long as rope+randomized
 
 
 class Column(NamedTuple):
     title: str
     width: int
-    cell: Callable[[Mapping[str, Any]], Text]
+    cell: Callable[[Row], Text]
 
 
 def show(done: Mapping[str, Any], console: Console) -> None:
-    groups = [_order(done), _exact(), _cost(), _bits(done)]
-    for columns in _fitting(groups, console.width):
+    for columns in _fitting([_order(done), _exact(), _cost(), _bits(done)], console.width):
         console.print(_table(columns, done["rows"]))
-    console.print(_legend(done))
+        console.print()
+    for line in _legend(done):
+        console.print(Text(line, style="dim"))
 
 
 def _fitting(groups: list[list[Column]], width: int) -> list[list[Column]]:
     """Groups side by side as long as they fit."""
     lines: list[list[Column]] = []
     for group in groups:
-        if lines and _width([*lines[-1], *group]) <= width:
+        if lines and NAME + sum(column.width + 1 for column in [*lines[-1], *group]) <= width:
             lines[-1] = [*lines[-1], *group]
         else:
             lines.append(group)
     return lines
 
 
-NAME = 15
-
-
-def _width(columns: list[Column]) -> int:
-    return NAME + sum(column.width + 1 for column in columns)
-
-
-def _table(columns: list[Column], rows: list[Mapping[str, Any]]) -> Table:
+def _table(columns: list[Column], rows: list[Row]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("encoding", min_width=NAME, no_wrap=True)
     for column in columns:
@@ -58,118 +56,87 @@ def _table(columns: list[Column], rows: list[Mapping[str, Any]]) -> Table:
 
 
 def _order(done: Mapping[str, Any]) -> list[Column]:
-    without = done["order_without"]
+    def cell(kind: str) -> Callable[[Row], Text]:
+        return lambda row: _measured(row, "exact", lambda exact: _sensitivity(exact["order"][kind]))
 
-    def cell(kind: str) -> Callable[[Mapping[str, Any]], Text]:
-        def of(row: Mapping[str, Any]) -> Text:
-            if row["exact"] is None:
-                return _failed()
-            value = row["exact"]["order"][kind]
-            return Text("causal only", style="dim") if value is None else Text(small(value))
-
-        return of
-
+    without = {kind: small(value) for kind, value in done["order_without"].items()}
     return [
-        Column(f"order, both ways\n(without: {small(without['bidirectional'])})", 16, cell("bidirectional")),
-        Column(f"order, causal\n(without: {small(without['causal'])})", 14, cell("causal")),
+        Column(f"order, both ways\n(without: {without['bidirectional']})", 16, cell("bidirectional")),
+        Column(f"order, causal\n(without: {without['causal']})", 15, cell("causal")),
     ]
 
 
+def _sensitivity(value: float | None) -> Text:
+    return Text("causal only", style="dim") if value is None else Text(small(value))
+
+
 def _exact() -> list[Column]:
-    def of(write: Callable[[Mapping[str, Any]], Text]) -> Callable[[Mapping[str, Any]], Text]:
-        return lambda row: _failed() if row["exact"] is None else write(row["exact"])
-
-    def holds(name: str) -> Callable[[Mapping[str, Any]], Text]:
-        def write(exact: Mapping[str, Any]) -> Text:
-            value = exact[name]
-            return Text(f"yes {small(value)}", style="green") if value <= SAME else Text(f"no {small(value)}", style="red")
-
-        return of(write)
+    def of(write: Callable[[Mapping[str, Any]], Text]) -> Callable[[Row], Text]:
+        return lambda row: _measured(row, "exact", write)
 
     return [
-        Column("shift\ninvariant", 10, holds("shift")),
-        Column("decode =\nprefill", 10, holds("decode")),
+        Column("shift\ninvariant", 9, of(lambda exact: _holds(exact["shift"]))),
+        Column("decode =\nprefill", 9, of(lambda exact: _holds(exact["decode"]))),
         Column("para-\nmeters", 6, of(lambda exact: Text(str(exact["parameters"])))),
         Column("bytes a\ntoken", 7, of(lambda exact: Text(f"{exact['table_bytes_per_token']:.0f}"))),
         Column("largest\nposition", 8, of(lambda exact: Text(largest(exact)))),
     ]
 
 
-def _cost() -> list[Column]:
-    def cell(kind: str) -> Callable[[Mapping[str, Any]], Text]:
-        def of(row: Mapping[str, Any]) -> Text:
-            if row["cost"] is None:
-                return _failed()
-            ratio = row["cost"][kind]
-            return Text.assemble(f"{times(ratio['median'])} ", (f"{times(ratio['low'])}–{times(ratio['high'])}", "dim"))
+def _holds(value: float) -> Text:
+    holds = value <= SAME
+    return Text(f"{'yes' if holds else 'no'} {small(value)}", style="green" if holds else "red")
 
-        return of
+
+def _cost() -> list[Column]:
+    def cell(kind: str) -> Callable[[Row], Text]:
+        def write(cost: Mapping[str, Any]) -> Text:
+            ratio = {name: times(value) for name, value in cost[kind].items()}
+            return Text.assemble(f"{ratio['median']} ", (f"{ratio['low']}–{ratio['high']}", "dim"))
+
+        return lambda row: _measured(row, "cost", write)
 
     return [Column(f"{kind}\n× NoPE", 14, cell(kind)) for kind in ("prefill", "decode", "training")]
 
 
+def _measured(row: Row, part: str, write: Callable[[Mapping[str, Any]], Text]) -> Text:
+    """What `write` makes of a part of the row; where there is none, why."""
+    return _word(row["trials"][0].get("state", "failed")) if row[part] is None else write(row[part])
+
+
 def _bits(done: Mapping[str, Any]) -> list[Column]:
-    def cell(length: str) -> Callable[[Mapping[str, Any]], Text]:
-        def of(row: Mapping[str, Any]) -> Text:
-            value = row["bits"][length]
-            if "state" in value:
-                short = {NOT_LEARNT: "not learnt"}.get(value["state"], value["state"])
-                short = "cannot" if short.startswith("cannot") else "failed" if short.startswith("failed") else short
-                return Text(short, style="dim" if short == "not learnt" else "red")
-            home = length == str(done["recipe"]["length"])
-            colour = "" if home else COLOURS.get(_behaviour(row["rise"].get(length), done["gate"]), "")
-            seeds = " ".join(f"{bits:.2f}" for bits in value["seeds"])
-            return Text.assemble((f"{value['mean']:.2f} ", colour), (seeds, "dim"))
-
-        return of
-
     first = done["recipe"]["length"]
-    columns = [Column(f"{length} bytes\n{length // first}×", 14, cell(str(length))) for length in done["recipe"]["lengths"]]
+
+    def cell(length: int) -> Callable[[Row], Text]:
+        def write(row: Row) -> Text:
+            value = row["bits"][str(length)]
+            if "state" in value:
+                return _word(value["state"])
+            rise = None if length == first else row["rise"].get(str(length))
+            seeds = " ".join(f"{bits:.2f}" for bits in value["seeds"])
+            return Text.assemble((f"{value['mean']:.2f} ", COLOURS.get(behaviour(rise) or "", "")), (seeds, "dim"))
+
+        return write
+
+    columns = [Column(f"{length} bytes\n{length // first}×", 14, cell(length)) for length in done["recipe"]["lengths"]]
     return [*columns, Column("flat\nto", 4, lambda row: Text(factor(row)))]
 
 
-def _behaviour(rise: float | None, gate: Mapping[str, Any]) -> str:
-    if rise is None:
-        return ""
-    return "flat" if rise <= gate["flat"] else "breaks" if rise >= gate["breaks"] else "fades"
+def _word(state: str) -> Text:
+    """not learnt, cannot or failed; the line below the table says more."""
+    return Text("not learnt", style="dim") if state == NOT_LEARNT else Text(state.split(":")[0], style="red")
 
 
-def _legend(done: Mapping[str, Any]) -> RenderableType:
-    gate, lines = done["gate"], list[str]()
-    lines.append(f"bits per byte on the same {done['recipe']['targets']} last bytes of each window, mean and every seed; "
-                 f"trained {done['steps']} steps at {done['recipe']['length']} bytes; {len(done['settings']['seeds'])} seeds: exploratory")  # fmt: skip
-    lines.append(f"green: up to {gate['flat']} bits worse than at the trained length; red: {gate['breaks']:g} or more")
+def _legend(done: Mapping[str, Any]) -> Iterator[str]:
+    gate, recipe = done["gate"], done["recipe"]
+    yield (f"bits per byte of the same last {recipe['targets']} bytes of each window, mean and every seed; "
+           f"trained {done['steps']} steps at {recipe['length']} bytes; "
+           f"{len(done['settings']['seeds'])} seeds: exploratory")  # fmt: skip
+    yield f"green: up to {gate['flat']:g} bits worse than at the trained length; red: {gate['breaks']:g} or more"
     if gate["best"] is not None:
-        lines.append(f"not learnt: more than {gate['margin']} bits above {gate['best']}, the best at the trained length, "
-                     f"or no better than a table of byte pairs ({gate['byte_pairs']:.2f})")
-    if any("state" in cell and cell["state"].startswith("cannot") for row in done["rows"] for cell in row["bits"].values()):
-        reasons = sorted({f"{row['name']} {cell['state']}" for row in done["rows"] for cell in row["bits"].values()
-                          if cell.get("state", "").startswith("cannot")})  # fmt: skip
-        lines.append("; ".join(reasons))
-    for name, why in failed(done).items():
-        lines.append(f"{name} {why}")
-    return Group(*(Text(line, style="dim") for line in lines))
-
-
-def _failed() -> Text:
-    return Text("failed", style="red")
-
-
-def small(value: float) -> str:
-    """Two digits, and rounding error as a power of ten."""
-    return "0" if value == 0 else f"{value:.2f}" if value >= 0.005 else f"{value:.0e}"
-
-
-def times(ratio: float) -> str:
-    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def largest(exact: Mapping[str, Any]) -> str:
-    """0 in front where the encoding knows no negative position."""
-    top = "any" if exact["largest_position"] is None else str(exact["largest_position"])
-    return f"0…{top}" if exact["from_zero"] else top
-
-
-def factor(row: Mapping[str, Any]) -> str:
-    keeps = row["keeps"]
-    return "" if keeps is None else f"≥{keeps['factor']}×" if keeps["at_least"] else f"{keeps['factor']}×"
+        yield (f"not learnt: more than {gate['margin']:g} bits above {gate['best']}, the best at the trained length, or no "
+               f"better than a table of byte pairs ({done['byte_pairs']:.2f})")  # fmt: skip
+    for row in done["rows"]:
+        states = {cell.get("state", NOT_LEARNT) for cell in row["bits"].values()} - {NOT_LEARNT}
+        for state in sorted(states):
+            yield f"{row['name']} {state}"

@@ -1,8 +1,8 @@
 """From trials to rows: what was learnt, what it is worth beyond the trained length, and what has no number and why.
 
-    learnt   bits at the trained length within 0.4 of the best arm and below those of a table of byte pairs, mean over seeds
-    rise     bits at a length minus bits at the trained length, on the same target bytes
-    keeps    the longest length, in trained lengths, up to which no rise exceeds 0.05
+learnt   bits at the trained length within 0.4 of the best arm and below those of a table of byte pairs, mean over seeds
+rise     bits at a length minus bits at the trained length, on the same target bytes
+keeps    the longest length, in trained lengths, up to which no rise exceeds 0.05
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FORMAT = 1
 
 
 def results(
-    *, request: Mapping[str, Any], text: Mapping[str, Any], pairs: float, recipe: Recipe, steps: int, exact: Mapping[str, Any],
-    order_without: Mapping[str, float], cost: Mapping[str, Any], trials: Mapping[str, Any], failures: Mapping[str, str],
-    machine: Mapping[str, Any], version: str,
+    *, request: Mapping[str, Any], text: Mapping[str, Any], pairs: float, recipe: Recipe, steps: int,
+    exact: Mapping[str, Any], order_without: Mapping[str, float], cost: Mapping[str, Any], trials: Mapping[str, Any],
+    failures: Mapping[str, str], machine: Mapping[str, Any], version: str,
 ) -> dict[str, Any]:  # fmt: skip
     """What results.json holds; everything that is shown anywhere is read from it."""
     seeds = list(request["seeds"])
@@ -37,13 +37,23 @@ def results(
         for name in request["encodings"]
     ]  # fmt: skip
     return {
-        "format": FORMAT, "posenc": version, "code": request["code"], "machine": dict(machine), "text": dict(text),
-        "command": reproduce(request, steps), "settings": {k: request[k] for k in ("encodings", "budget", "steps", "seeds")},
-        "steps": steps, "recipe": {**asdict(recipe), "lengths": list(recipe.lengths)}, "chance": CHANCE, "byte_pairs": pairs,
-        "bytes_per_arm": steps * recipe.batch * recipe.length, "order_without": dict(order_without),
-        "cost": {k: cost[k] for k in ("rounds", "sizes", "nope_seconds")},
-        "gate": gate(rows, recipe, pairs), "rows": rows,
-    }  # fmt: skip
+        "format": FORMAT,
+        "posenc": version,
+        "code": request["code"],
+        "machine": dict(machine),
+        "text": dict(text),
+        "command": reproduce(request, steps),
+        "settings": {name: request[name] for name in ("encodings", "budget", "steps", "seeds")},
+        "recipe": {**asdict(recipe), "lengths": list(recipe.lengths)},
+        "steps": steps,
+        "bytes_per_arm": steps * recipe.batch * recipe.length,
+        "chance": CHANCE,
+        "byte_pairs": pairs,
+        "order_without": dict(order_without),
+        "cost": {name: cost[name] for name in ("rounds", "sizes", "nope_seconds")},
+        "gate": gate(rows, recipe, pairs),
+        "rows": rows,
+    }
 
 
 def reproduce(request: Mapping[str, Any], steps: int) -> str:
@@ -106,7 +116,7 @@ def gate(rows: list[dict[str, Any]], recipe: Recipe, pairs: float) -> dict[str, 
             for length in map(str, recipe.lengths[1:]):
                 if "mean" in row["bits"][length]:
                     row["bits"][length] = {"state": NOT_LEARNT}
-    return {"margin": GATE, "best": best, "limit": limit, "byte_pairs": pairs, "flat": FLAT, "breaks": BREAKS}
+    return {"margin": GATE, "best": best, "limit": limit, "flat": FLAT, "breaks": BREAKS}
 
 
 def _beyond(row: dict[str, Any], recipe: Recipe) -> None:
@@ -117,8 +127,14 @@ def _beyond(row: dict[str, Any], recipe: Recipe) -> None:
             row["rise"][length] = sum(far - near for far, near in zip(cell["seeds"], home, strict=True)) / len(home)
     kept = list(itertools.takewhile(lambda n: row["rise"].get(str(n), FLAT + 1) <= FLAT, recipe.lengths))
     row["keeps"] = {"factor": kept[-1] // recipe.length, "at_least": kept[-1] == recipe.longest}
-    if (far := row["rise"].get(str(recipe.longest))) is not None:
-        row["behaviour"] = "flat" if far <= FLAT else "breaks" if far >= BREAKS else "fades"
+    row["behaviour"] = behaviour(row["rise"].get(str(recipe.longest)))
+
+
+def behaviour(rise: float | None) -> str | None:
+    """flat, fades or breaks, by how many bits are lost."""
+    if rise is None:
+        return None
+    return "flat" if rise <= FLAT else "breaks" if rise >= BREAKS else "fades"
 
 
 def failed(done: Mapping[str, Any]) -> dict[str, str]:

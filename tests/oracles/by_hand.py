@@ -117,6 +117,13 @@ def exact_angle(position: int, base: int, numerator: int, denominator: int) -> f
     return float(angle - TWO_PI * (angle // TWO_PI))
 
 
+def near_once_rounded(got: np.ndarray, exact: np.ndarray, bits: int, largest: float) -> None:
+    """Raises AssertionError where `got` is further from `exact` than one rounding to `bits` after fp32 arithmetic on values
+    up to `largest`."""
+    error = np.abs(got - exact) - half_ulp(exact, bits) - 2e-6 * largest
+    assert error.max() <= 0, f"{error.max():.2e} beyond one rounding"
+
+
 def half_ulp(value: np.ndarray, bits: int) -> np.ndarray:
     """Half of the spacing of floats with `bits` of significand (24 fp32, 11 fp16, 8 bf16) around `value`."""
     return np.exp2(np.floor(np.log2(np.maximum(np.abs(value), 1e-30))) - bits)

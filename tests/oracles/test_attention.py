@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
 from posenc.backends import BACKENDS, choose
@@ -242,6 +244,32 @@ def test_autocast_changes_nothing_A5(name, impl):
     plain = attend(q, k, v, ENCODINGS[name][0](), at, impl=impl)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.equal(attend(q, k, v, ENCODINGS[name][0](), at, impl=impl), plain)
+
+
+@st.composite
+def anywhere(draw_from, tokens: int):
+    """Coordinates, causal order and documents (with padding) of one row, in any arrangement."""
+    whole = st.lists(st.integers(-9, 40), min_size=tokens, max_size=tokens)
+    order = st.lists(st.integers(0, 6), min_size=tokens, max_size=tokens)
+    document = st.lists(st.integers(-1, 1), min_size=tokens, max_size=tokens)
+    return draw_from(whole), draw_from(order), draw_from(document)
+
+
+@settings(max_examples=60)
+@given(
+    of_q=anywhere(3),
+    of_k=anywhere(4),
+    causal=st.booleans(),
+    impl=st.sampled_from(IMPLS),
+    name=st.sampled_from([*ENCODINGS]),
+)
+def test_any_arrangement_of_tokens(of_q, of_k, causal, impl, name):
+    q, k, v = qkv(batch=1, queries=3, keys=4)
+    at_q, at_k = (Positions(*(torch.tensor([part]) for part in of)) for of in (of_q, of_k))
+    encoding, logits = ENCODINGS[name]
+    got = attend(*tensors(q, k, v), encoding(), at_q, at_k, causal=causal, impl=impl)
+    may = sees([of_q[1]], [of_k[1]], [of_q[2]], [of_k[2]], causal)
+    close(got, attention(logits(q, k, [of_q[0]], [of_k[0]]), v, may))
 
 
 class Sharp(PositionalEncoding):

@@ -11,7 +11,7 @@ from posenc.encoding import Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 
-from .by_hand import add, attention, close, draw, each, products, sees
+from .by_hand import add, attention, close, draw, each, near_once_rounded, products, sees
 
 D = 5
 
@@ -25,7 +25,7 @@ def filled(n_positions=4) -> CoPE:
 
 def contextual(logits, q, encoding, may, order_k) -> np.ndarray:
     """+ q_i·e[p_ij], p_ij = Σ of σ(logit_it) over the keys t that i may see, from j on in causal order; e between rows."""
-    table, out = encoding.table.detach().numpy(), logits.copy()
+    table, out = encoding.table.detach().double().numpy(), logits.copy()
     last = len(table) - 1
     for b, h, i, j in each(*logits.shape):
         if not may(b, i, j):
@@ -49,6 +49,18 @@ def test_counts_and_interpolation_by_loops(impl, n_positions):
     logits = contextual(products(q, k), q, encoding, may, order)
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 8, 3), impl=impl)
     close(got, attention(logits, v, may))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+    """Gates, counts and interpolation in fp32: a count in bf16 would be whole numbers from 128 on."""
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)).to(dtype) for seed in (1, 2, 3))
+    encoding, order = filled(6).to(dtype), [range(9)]
+    arrays, may = [x.double().numpy() for x in (q, k, v)], sees(order, order)
+    got = attend(q, k, v, encoding, Positions.arange(1, 9))
+    assert got.dtype == dtype
+    exact = attention(contextual(products(*arrays[:2]), arrays[0], encoding, may, order), arrays[2], may)
+    near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
 
 
 def test_packed_documents_count_their_own_tokens_F3():

@@ -108,6 +108,17 @@ def test_encodings_without_tables_read_anybodys_positions():
     assert torch.equal(call("alibi", ALiBi(2), at), call("alibi", ALiBi(2), Positions.arange(1, 3)))
 
 
+def test_one_coordinate_per_token_is_a_row_of_numbers():
+    """[b, t, 1] says an axis that a 1-D encoding does not read."""
+    at = Positions.at(torch.tensor([[[0], [1], [5]]]))
+    x = torch.zeros(1, 2, 3, 8)
+    for encoding in (RoPE(8), XPos(8), ALiBi(2), TransformerXL(8, 2, d_head=8)):
+        with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token, got coords \[1, 3, 1\]"):
+            attend(x, x, x, encoding, at)
+    with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
+        Sinusoidal(8).embed(x[:, 0], at)
+
+
 def test_working_dtype():
     assert working_dtype(torch.float64) == torch.float64
     for dtype in (torch.float32, torch.bfloat16, torch.float16):

@@ -42,6 +42,13 @@ def test_published_figures_S12():
     assert wavelengths(4, base=100.0) == pytest.approx([2 * math.pi, 20 * math.pi], rel=1e-14)
 
 
+def test_base_is_10000_unless_said_and_may_be_below_one():
+    assert frequencies.rotary(4) == pytest.approx((1.0, 0.01), rel=1e-14)
+    assert frequencies.to_the_end(4) == pytest.approx((1.0, 0.0001), rel=1e-14)
+    assert wavelengths(4)[1] == pytest.approx(200 * math.pi, rel=1e-14)
+    assert frequencies.rotary(4, 0.25) == pytest.approx((1.0, 2.0), rel=1e-14)  # slow pairs first: odd, but well defined
+
+
 def test_the_two_denominators_are_not_interchangeable():
     """d=512, pair 1, position 1000: the angles are 0.136 rad apart."""
     apart = 1000 * (frequencies.rotary(512)[1] - frequencies.to_the_end(512)[1])

@@ -7,7 +7,7 @@ import torch
 from posenc import Positions, create
 from posenc.encodings.learned import Learned
 
-from .by_hand import close, draw
+from .by_hand import close, draw, near_once_rounded
 
 
 def filled(d_model=4, max_positions=10, row_offset=0, dtype=torch.float64) -> Learned:
@@ -90,6 +90,15 @@ def test_resize_to_the_same_size_is_the_same_table_J5(dtype):
     resized = encoding.resize(10)
     assert resized.table.dtype == dtype
     assert torch.equal(resized.table, encoding.table)
+
+
+def test_resize_of_a_16_bit_table_rounds_once_J5():
+    encoding = filled(dtype=torch.bfloat16)
+    resized, exact = encoding.resize(25), filled()
+    with torch.no_grad():
+        exact.table.copy_(encoding.table)
+    wanted = exact.resize(25).table.detach().numpy()
+    near_once_rounded(resized.table.detach().double().numpy(), wanted, 8, 1e-4)
 
 
 def test_only_rows_asked_for_learn():

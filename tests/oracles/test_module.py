@@ -145,6 +145,18 @@ def test_rows_of_different_length_decode_at_their_own_positions_F1_F2():
         close(torch.cat([got, again], dim=1)[row : row + 1], expected[:, length:].detach())
 
 
+@pytest.mark.parametrize(
+    "encoding", [lambda: Learned(D_MODEL, 9), lambda: Sinusoidal(D_MODEL)], ids=["learned", "sinusoidal"]
+)
+def test_a_padded_row_is_the_row_alone_F1(encoding):
+    """Absolute encodings see a shift that rotary scores would hide."""
+    module, x = filled(encoding()), torch.from_numpy(draw(1, 2, 5, D_MODEL))
+    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0]])
+    got = module(x, Positions.from_mask(mask)).detach()
+    close(got[:1, 2:], module(x[:1, 2:], Positions.arange(1, 3)).detach())
+    close(got[1:, :4], module(x[1:, :4], Positions.arange(1, 4)).detach())
+
+
 def test_requests_do_not_meet_C5():
     """Prefill A, prefill B, decode A, decode B: as if each were alone, and a cache is never written into."""
     module = filled(RoPE(4), d_head=4)

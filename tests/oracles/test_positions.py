@@ -84,6 +84,7 @@ def test_packed_F3(make):
 def test_decode_is_the_length_so_far_F8(make):
     """After n tokens, at 0 … n-1, the next one is at n: a value of its own for every row."""
     assert rows(Positions.decode(make([4, 0, 9]))) == ([[4], [0], [9]], [[4], [0], [9]], [[0]] * 3)
+    assert Positions.decode(torch.tensor([4], dtype=torch.int32)).coords.dtype == torch.int64
 
 
 def test_grid_is_row_by_row_y_then_x():

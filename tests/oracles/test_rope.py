@@ -46,6 +46,16 @@ def test_every_pair_turns_by_its_angle_S3(side, layout, rotary_dim, reverse):
     close(got, rotated(x, real, **options))
 
 
+def test_values_of_the_positions_count_not_their_number_F6():
+    """[5, 9, 2, 2] is what four calls with one token each give, and a permutation of both permutes the result."""
+    x, positions, encoding = torch.from_numpy(draw(17, 1, 2, 4, 6)), [5, 9, 2, 2], RoPE(6)
+    together = encoding.rotate(x, at(positions), "query")
+    for place, position in enumerate(positions):
+        close(encoding.rotate(x[:, :, [place]], at([position]), "query"), together[:, :, [place]])
+    moved = [2, 0, 3, 1]
+    close(encoding.rotate(x[:, :, moved], at([positions[m] for m in moved]), "query"), together[:, :, moved])
+
+
 def test_one_row_of_positions_serves_a_batch_G6():
     for tokens in (1, 3):
         x = draw(1, 3, 2, tokens, 4)
@@ -271,6 +281,8 @@ def test_wrong_arguments():
         RoPE(8, layout="neox")
     with pytest.raises(ValueError, match="axes: 4 pairs cannot be shared evenly by 3 axes"):
         RoPE(8, axes=3)
+    with pytest.raises(ValueError, match="axes: 3 pairs cannot be shared evenly by 2 axes"):
+        RoPE(8, rotary_dim=6, axes=2)
     with pytest.raises(ValueError, match="base: expected a positive number"):
         RoPE(8, base=0)
     x = torch.zeros(1, 1, 4, 8)

@@ -9,7 +9,7 @@ from posenc import Positions, attend
 from posenc.encoding import Site
 from posenc.encodings.shaw import Shaw
 
-from .by_hand import add, attention, close, draw, products, sees
+from .by_hand import add, attention, close, draw, near_once_rounded, products, sees
 
 D, K = 6, 3
 
@@ -24,8 +24,8 @@ def filled(values=True, d_head=D, k=K) -> Shaw:
 
 def expected(q, k, v, encoding, at_q, at_k, may):
     """logits_ij = q_i·(k_j + a^K)/√d, out_i = Σ α_ij (v_j + a^V), a of clip(j - i, -k, k): row 0 is k or more before."""
-    keys = encoding.keys.detach().numpy()
-    values = None if encoding.values is None else encoding.values.detach().numpy()
+    keys = encoding.keys.detach().double().numpy()
+    values = None if encoding.values is None else encoding.values.detach().double().numpy()
 
     def row(b, i, j):
         return max(-K, min(K, at_k[b][j] - at_q[b][i])) + K
@@ -69,6 +69,17 @@ def test_queries_and_keys_elsewhere():
         causal=False,
     )  # fmt: skip
     close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+    """Tables as they are in 16 bits, arithmetic in fp32."""
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)).to(dtype) for seed in (1, 2, 3))
+    encoding, rows = filled().to(dtype), [range(9)]
+    got = attend(q, k, v, encoding, Positions.arange(1, 9))
+    exact = expected(*(x.double().numpy() for x in (q, k, v)), encoding, rows, rows, sees(rows, rows))
+    assert got.dtype == dtype
+    near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
 
 
 def test_packed_documents_F3():

@@ -83,12 +83,14 @@ def test_real_positions():
     close(got, table(positions, 8), atol=1e-11)
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "sin_cos"])
-def test_two_axes_share_the_channels_first_axis_first(layout):
+@pytest.mark.parametrize("layout", ["interleaved", "sin_cos", "cos_sin"])
+@pytest.mark.parametrize("each_width", [6, 3])
+def test_two_axes_share_the_channels_first_axis_first(each_width, layout):
+    """Also where the width of an axis is odd and drops its last cosine."""
     y, x = [0, 5, 2, 9], [7, 1, 2, 0]
     at = Positions.at(torch.tensor([list(zip(y, x, strict=True))]))
-    got = encoded(Sinusoidal(12, axes=2, layout=layout), at)
-    expected = np.concatenate([table([y], 6, layout=layout), table([x], 6, layout=layout)], axis=-1)
+    got = encoded(Sinusoidal(2 * each_width, axes=2, layout=layout), at)
+    expected = np.concatenate([table([y], each_width, layout=layout), table([x], each_width, layout=layout)], axis=-1)
     close(got, expected)
 
 

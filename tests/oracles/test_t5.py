@@ -9,7 +9,7 @@ import torch
 from posenc import Positions, attend
 from posenc.encodings.t5 import T5
 
-from .by_hand import add, attention, close, draw, products, sees
+from .by_hand import add, attention, close, draw, near_once_rounded, products, sees
 
 
 def of_distance(n: int, buckets: int, furthest: int) -> int:
@@ -93,7 +93,7 @@ def filled(**options) -> T5:
 
 
 def expected(q, k, v, encoding, at_q, at_k, may, bidirectional, scale=None):
-    table = encoding.table.detach().numpy()
+    table = encoding.table.detach().double().numpy()
     logits = add(products(q, k, scale), lambda b, h, i, j: table[bucket(at_q[b][i] - at_k[b][j], 8, 20, bidirectional), h])
     return attention(logits, v, may)
 
@@ -137,6 +137,17 @@ def test_consecutive_positions_of_both_sides_C2(queries, keys, start_q, start_k)
     )  # fmt: skip
     rows = [range(start_q, start_q + queries)], [range(start_k, start_k + keys)]
     close(got, expected(q, k, v, encoding, *rows, lambda b, i, j: True, True))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+    q, k, v = (torch.from_numpy(draw(seed, 1, 4, 9, 5)).to(dtype) for seed in (1, 2, 3))
+    encoding, rows = filled().to(dtype), [range(9)]
+    arrays = [x.double().numpy() for x in (q, k, v)]
+    got = attend(q, k, v, encoding, Positions.arange(1, 9), impl="reference")
+    assert got.dtype == dtype
+    exact = expected(*arrays, encoding, rows, rows, sees(rows, rows), False)
+    near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
 
 
 def test_packed_documents_F3():

@@ -9,7 +9,7 @@ import torch
 from posenc import Positions, attend
 from posenc.encodings.transformer_xl import TransformerXL
 
-from .by_hand import add, attention, close, draw, each, products, sees
+from .by_hand import add, attention, close, draw, each, near_once_rounded, products, sees
 
 M, H, D = 6, 4, 3  # channels of the sinusoid, query heads, channels of a head
 
@@ -24,7 +24,7 @@ def filled(base=10000.0, dtype=torch.float64) -> TransformerXL:
 
 def terms(q, k, encoding, at_q, at_k, base=10000.0):
     """content-content, content-position, global-content, global-position; R_{i-j} = [sin | cos], each over √d."""
-    u, v, w_r = (parameter.detach().numpy() for parameter in (encoding.u, encoding.v, encoding.w_r))
+    u, v, w_r = (parameter.detach().double().numpy() for parameter in (encoding.u, encoding.v, encoding.w_r))
     share = q.shape[1] // k.shape[1]
     out = [np.zeros((*q.shape[:3], k.shape[2])) for _ in range(4)]
     for b, h, i, j in each(*out[0].shape):
@@ -110,6 +110,17 @@ def test_w_r_is_used_S5():
     assert not none.content_position.any()
     assert not none.global_position.any()
     assert none.global_content.any()
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, D)).to(dtype) for seed in (1, 2, 3))
+    encoding, rows = filled(dtype=dtype), [range(6)]
+    arrays = [x.double().numpy() for x in (q, k, v)]
+    got = attend(q, k, v, encoding, Positions.arange(1, 6), impl="reference")
+    assert got.dtype == dtype
+    exact = attention(sum(terms(*arrays[:2], encoding, rows, rows)), arrays[2], sees(rows, rows))
+    near_once_rounded(got.detach().double().numpy(), exact, bits, 8.0)  # logits here reach 20
 
 
 def test_packed_documents_F3():

@@ -155,8 +155,8 @@ def test_the_first_guess_is_nearly_uniform() -> None:
 def test_training_lowers_the_loss() -> None:
     windows, held_out = data()
     made = train.trial(Arm("alibi"), 0, 200, SMALL, windows, held_out, ignore)["result"]
-    assert [step for step, _ in made["training"]["curve"]] == list(range(10, 201, 10))
-    assert made["training"]["curve"][0][1] > 5 > made["training"]["curve"][-1][1]
+    assert [step for step, _ in made["curve"]] == list(range(10, 201, 10))
+    assert made["curve"][0][1] > 5 > made["curve"][-1][1]
     assert all(bits < 5 for bits in made["bits"].values())
 
 
@@ -179,7 +179,15 @@ def test_a_loss_that_is_no_number_ends_the_trial() -> None:
     windows, held_out = data()
     recipe = replace(SMALL, learning_rate=math.inf)
     made = train.trial(Arm("nope"), 0, 20, recipe, windows, held_out, ignore)["result"]
-    assert made["training"]["diverged_at"] == 2
+    assert made["failed"] == "the loss was no number at step 2"
+    assert "bits" not in made
+
+
+def test_a_score_that_is_no_number_is_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows, held_out = data()
+    monkeypatch.setattr(train, "losses_of", lambda model, held_out, length, last: torch.full((1, last), math.nan))
+    made = train.trial(Arm("nope"), 0, 2, SMALL, windows, held_out, ignore)["result"]
+    assert made["failed"] == "the score was no number"
     assert "bits" not in made
 
 

@@ -74,11 +74,12 @@ def trial(
     """Everything that depends on configuration and seed alone, and apart from it the seconds it took."""
     model = new_model(arm, recipe, seed)
     begun = time.perf_counter()
-    learned = fit(model, arm, seed, steps, recipe, train, report)
+    result: dict[str, Any] = {"parameters": model.encoding_parameters(), "failed": None}
+    result |= fit(model, arm, seed, steps, recipe, train, report)
     trained = time.perf_counter()
-    result: dict[str, Any] = {"training": learned, "parameters": model.encoding_parameters()}
-    if learned["diverged_at"] is None:
-        result |= score(model, recipe, held_out)
+    if result["failed"] is None:
+        scored = score(model, recipe, held_out)
+        result |= scored if _all_numbers(scored) else {"failed": "the score was no number"}
     report(1.0)
     return {"result": result, "seconds": {"training": trained - begun, "scoring": time.perf_counter() - trained}}
 
@@ -88,13 +89,13 @@ def fit(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: 
     curve, since, every = list[tuple[int, float]](), list[float](), max(1, steps // 20)
     for step, loss in enumerate(training(model, arm, seed, steps, recipe, train), start=1):
         if not math.isfinite(loss):
-            return {"steps": steps, "curve": curve, "diverged_at": step}
+            return {"curve": curve, "failed": f"the loss was no number at step {step}"}
         since.append(loss)
         if step % every == 0:
             curve.append((step, sum(since) / len(since)))
             since.clear()
         report(step / steps)
-    return {"steps": steps, "curve": curve, "diverged_at": None}
+    return {"curve": curve}
 
 
 def training(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: Windows) -> Iterator[float]:
@@ -128,6 +129,11 @@ def _groups(model: Decoder, recipe: Recipe) -> list[dict[str, Any]]:
     decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in own]
     rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in own]
     return [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": rest, "weight_decay": 0.0}]
+
+
+def _all_numbers(scored: dict[str, Any]) -> bool:
+    numbers = [*scored["bits"].values(), *(scored["by_position"] or ())]
+    return all(number is None or math.isfinite(number) for number in numbers)
 
 
 @torch.no_grad()

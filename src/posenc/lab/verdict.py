@@ -8,7 +8,6 @@ keeps    the longest length, in trained lengths, up to which no rise exceeds 0.0
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -82,8 +81,8 @@ def _tried(trial: Any, failure: str | None) -> dict[str, Any]:
     if "state" in trial:
         return dict(trial)
     result = {**trial["result"], "seconds": trial["seconds"]}
-    if (at := result["training"]["diverged_at"]) is not None:
-        result["state"] = f"failed: the loss was no number at step {at}"
+    if (why := result.pop("failed")) is not None:
+        result["state"] = f"failed: {why}"
     return result
 
 
@@ -93,8 +92,6 @@ def _cell(length: str, tried: list[dict[str, Any]]) -> dict[str, Any]:
     values = [trial["bits"][length] for trial in tried]
     if None in values:
         return {"state": f"cannot: {tried[values.index(None)]['cannot']}"}
-    if not all(map(math.isfinite, values)):
-        return {"state": "failed: the score was no number"}
     return {"mean": sum(values) / len(values), "seeds": values}
 
 

@@ -1,0 +1,80 @@
+"""Exact properties of sound encodings, and of planted ones that break each law."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from posenc import catalogue
+from posenc.encoding import PositionalEncoding, Site
+from posenc.lab import exact
+from posenc.lab.arm import DEFAULT, Arm
+from posenc.lab.model import Shape
+from posenc.lab.train import Recipe
+from posenc.positions import Positions
+
+SHAPE = Shape()
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
+    arm = Arm.parse(name)
+    found = exact.exact(arm, Recipe())
+    encoding = catalogue.create(arm.encoding, d_model=64, n_heads=4)
+    assert (found["shift"] <= exact.SAME) == (arm.encoding not in ("sinusoidal", "learned", "floater"))
+    assert found["decode"] <= exact.SAME
+    assert (found["order"]["bidirectional"] is None) == (arm.encoding in ("xpos", "cope"))
+    assert found["order"]["causal"] > 0.5
+    assert (found["reordered"] > 0.01) == (arm.encoding != "nope")
+    assert found["sites"] == [site.name for site in Site if site and site in encoding.sites]
+
+
+def test_sizes_by_hand() -> None:
+    """Width 64, 4 heads of 16, 2 layers, trained at 64."""
+    found = {name: exact.exact(Arm.parse(name), Recipe()) for name in (*DEFAULT, "learned+randomized")}
+    parameters = {name: value["parameters"] for name, value in found.items() if value["parameters"]}
+    assert parameters == {
+        "learned": 64 * 64, "learned+randomized": 512 * 64, "floater": 2 * 64 + 2 * (65 * 64 + 64), "t5": 32 * 4,
+        "shaw": 2 * 2 * 33 * 16, "transformer_xl": 2 * (2 * 4 * 16 + 4 * 16 * 64), "cope": 2 * 64 * 16,
+    }  # fmt: skip
+    tables = {name: value["table_bytes_per_token"] for name, value in found.items() if value["table_bytes_per_token"]}
+    assert tables == {
+        "sinusoidal": 64 * 4, "floater": 2 * 64 * 4, "transformer_xl": 64 * 4, "rope": 16 * 4, "rope+randomized": 16 * 4,
+        "xpos": 3 * 8 * 4,
+    }  # fmt: skip
+    largest = {name: value["largest_position"] for name, value in found.items() if value["largest_position"]}
+    assert largest == {"learned": 63, "learned+randomized": 511, "xpos": largest["xpos"]}
+    assert {name for name, value in found.items() if value["from_zero"]} == {"learned", "learned+randomized", "floater"}
+
+
+class ByIndex(PositionalEncoding):
+    """Broken: counts the tokens it is shown instead of reading where they sit."""
+
+    sites = Site.EMBED
+
+    def embed(self, x: Tensor, at: Positions) -> Tensor:
+        return x + torch.arange(x.shape[1], dtype=x.dtype)[:, None].sin()
+
+
+class ByCoordinate(PositionalEncoding):
+    """Broken: says nothing about itself, and is not shift invariant."""
+
+    sites = Site.EMBED
+
+    def embed(self, x: Tensor, at: Positions) -> Tensor:
+        return x + at.coords[..., None].to(x.dtype).sin()
+
+
+def test_planted_faults_are_measured() -> None:
+    assert exact.decode(ByIndex(), SHAPE) > 0.1
+    assert exact.shift(ByIndex(), SHAPE) == 0
+    assert exact.shift(ByCoordinate(), SHAPE) > 0.1
+    assert exact.decode(ByCoordinate(), SHAPE) < exact.SAME
+
+
+def test_reversed_sentences_look_alike_to_a_symmetric_bias() -> None:
+    """The sentence pairs of the notes exchange the ends of three words; ALiBi sees |i - j| only."""
+    assert exact.order("alibi", SHAPE, causal=False) < exact.SAME < 0.1 < exact.reordered("alibi", SHAPE)
+    assert exact.order("nope", SHAPE, causal=False) < exact.SAME
+    assert exact.reordered("nope", SHAPE) < exact.SAME

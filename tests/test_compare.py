@@ -1,0 +1,318 @@
+"""`posenc compare` from end to end, with a text of 60 kB and a few steps: run, resumed, killed, used wrongly, broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import posenc
+
+STEPS = 12
+QUICK = ["--encodings", "rope,alibi,learned", "--steps", str(STEPS)]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = random.Random(0)
+    words = ["the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not"]
+    folder = tmp_path_factory.mktemp("text") / "books"
+    folder.mkdir()
+    for n in range(12):
+        (folder / f"{n}.txt").write_text(" ".join(source.choices(words, k=1250)))
+    return folder
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "posenc", "compare", *map(str, arguments)]
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"} | environment
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300, env=settings)
+
+
+@pytest.fixture(scope="module")
+def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    out = tmp_path_factory.mktemp("whole") / "out"
+    return out, run("--text", text, *QUICK, "--out", out, "--json")
+
+
+def results(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "results.json").read_text("utf-8"))
+    return found
+
+
+def lasting(done: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same whenever and however often it is run: everything but times."""
+    done = json.loads(json.dumps(done))
+    del done["cost"]
+    for row in done["rows"]:
+        del row["cost"]
+        for trial in row["trials"]:
+            del trial["seconds"]
+    return done
+
+
+def one_line(stderr: str) -> str:
+    """The last line that is no progress."""
+    said = [line for line in stderr.splitlines() if line and not line.startswith("posenc compare: ")]
+    assert len(said) == 1, stderr
+    return said[0]
+
+
+# A whole run ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_alone_is_on_the_standard_output(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    out, ended = whole
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == results(out)
+    assert "trained 6 of 6" in ended.stderr
+
+
+def test_results_say_what_they_come_from(whole: tuple[Path, Any], text: Path) -> None:
+    done = results(whole[0])
+    assert [row["name"] for row in done["rows"]] == ["rope", "alibi", "learned"]
+    assert done["settings"] == {"encodings": ["rope", "alibi", "learned"], "budget": None, "steps": STEPS, "seeds": [0, 1]}
+    assert done["command"] == f"posenc compare --encodings rope,alibi,learned --steps {STEPS} --seed 0"
+    assert done["text"]["source"] == "books"
+    assert done["text"]["train"]["bytes"] + done["text"]["held_out"]["bytes"] == sum(
+        path.stat().st_size for path in text.iterdir()
+    )
+    for row in done["rows"]:
+        assert [trial["seed"] for trial in row["trials"]] == [0, 1]
+        assert 2 < row["bits"]["64"]["mean"] < 8
+        for ratio in row["cost"].values():
+            assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]
+    assert done["rows"][2]["bits"]["128"] == {"state": "cannot: table ends at 64"}
+
+
+def test_no_path_of_the_machine_is_written(whole: tuple[Path, Any], text: Path) -> None:
+    for path in whole[0].rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            for private in (str(text), str(whole[0]), str(Path.home()), sys.prefix):
+                assert private.encode() not in content, path.name
+
+
+class Page(HTMLParser):
+    """Collects what a reader sees in each language, and whatever would reach out of the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reaching: list[str] = []
+        self.open: list[str] = []
+        self.unbalanced = False
+        self.said: dict[str, list[str]] = {"en": [], "zh": [], "": []}
+        self.language: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.reaching += [
+            f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "action", "data")
+        ]
+        if tag not in ("meta", "br") and tag not in ("line", "circle", "path"):
+            self.open.append(tag)
+            classes = (found.get("class") or "").split()
+            self.language.append("en" if "en" in classes else "zh" if "zh" in classes else "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("line", "circle", "path"):
+            return
+        self.unbalanced |= not self.open or self.open.pop() != tag
+        self.language.pop()
+
+    def handle_data(self, data: str) -> None:
+        if "script" not in self.open and "style" not in self.open and data.strip():
+            self.said[next((language for language in self.language if language), "")].append(data)
+
+
+def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any]) -> None:
+    content = (whole[0] / "index.html").read_text("utf-8")
+    page = Page()
+    page.feed(content)
+    assert page.reaching == []
+    assert page.open == []
+    assert not page.unbalanced
+    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", content)
+    assert "default-src 'none'" in content
+    english, chinese = " ".join(page.said["en"]), " ".join(page.said["zh"])
+    for heading in ("The answer", "Trained short, read long", "What it costs on this machine", "What holds exactly"):
+        assert heading in english
+    for heading in ("结论", "短训练，长阅读", "在这台机器上的代价", "严格成立的性质"):
+        assert heading in chinese
+    assert len(page.said["en"]) == len(page.said["zh"])
+    assert not re.search("[\u4e00-\u9fff]", english.replace("我爱你", "").replace("你爱我", ""))
+    assert content.count("<svg") >= 3
+    assert results(whole[0])["text"]["sha256"] in content
+
+
+def test_the_picture_is_one(whole: tuple[Path, Any]) -> None:
+    assert (whole[0] / "summary.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> None:
+    out, _ = whole
+    before, parts = results(out), sorted(path.name for path in (out / "parts").iterdir())
+    again = run("--text", text, *QUICK, "--out", out)
+    assert again.returncode == 0
+    assert "trained" not in again.stderr
+    assert results(out) == before
+    assert sorted(path.name for path in (out / "parts").iterdir()) == parts
+    assert len([name for name in parts if name.startswith("trial-")]) == 6
+    table = again.stdout
+    for name in ("rope", "alibi", "learned"):
+        assert re.search(rf"^{name} ", table, re.MULTILINE)
+    assert "cannot: table ends at 64" in table
+    assert "index.html" in table
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (["--encodings", "rope,alibi", "--steps", str(STEPS)], "encodings"),
+        (["--encodings", "rope,alibi,learned", "--steps", "13"], f"steps {STEPS} instead of 13"),
+        ([*QUICK, "--seed", "1"], "seeds"),
+    ],
+)
+def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, changed: list[str], message: str) -> None:
+    before = {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()}
+    ended = run("--text", text, *changed, "--out", whole[0])
+    assert ended.returncode == 1
+    assert message in one_line(ended.stderr)
+    assert {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()} == before
+
+
+# Interrupted ----------------------------------------------------------------------------------------------------------
+
+
+def started(out: Path, text: Path, trials: int) -> subprocess.Popen[str]:
+    """A run in a process group of its own, as from a terminal, once `trials` trials are finished."""
+    process = subprocess.Popen(
+        command("--text", text, *QUICK, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + 200
+    while len(list(out.glob("parts/trial-*.json"))) < trials:
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return process
+
+
+def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole: tuple[Path, Any], text: Path, tmp_path: Path) -> None:
+    process = started(tmp_path / "out", text, trials=1)
+    process.kill()
+    process.communicate()
+    kept = {path: path.read_bytes() for path in (tmp_path / "out").glob("parts/*.json")}
+    assert 0 < len([path for path in kept if path.name.startswith("trial-")]) < 6
+    again = run("--text", text, *QUICK, "--out", tmp_path / "out")
+    assert again.returncode == 0, again.stderr
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    assert lasting(results(tmp_path / "out")) == lasting(results(whole[0]))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signal.Signals) -> None:
+    process = started(tmp_path / "out", text, trials=1)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # Ctrl-C reaches the workers too
+    else:
+        process.send_signal(how)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in one_line(stderr)
+    for path in (tmp_path / "out").rglob("*.json"):
+        json.loads(path.read_text("utf-8"))
+    assert not (tmp_path / "out" / "results.json").exists()
+
+
+# Used wrongly ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget", "5x"], "'5x'"),
+        (["--budget", "0s"], "'0s'"),
+        (["--budget", "-5m"], "'-5m'"),
+        (["--budget", "nan"], "'nan'"),
+        (["--budget", "300"], "'300'"),
+        (["--encodings", "rotary"], "rope"),
+        (["--encodings", "旋转位置编码"], "rope"),
+        (["--encodings", "rope,,alibi"], "rope,,alibi"),
+        (["--encodings", "rope,rope"], "rope,rope"),
+        (["--encodings", "rope+random"], "rope"),
+        (["--steps", "0"], "--steps"),
+        (["--seed", "-1"], "--seed"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+    ended = run(*arguments, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert message in " ".join(ended.stderr.replace("│", " ").split())
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["absent", "empty", "binary", "short", "no folder", "mine", "unwritable"])
+def test_bad_input_is_exit_code_1_and_one_line(what: str, tmp_path: Path, text: Path) -> None:
+    given, out, message = tmp_path / "given", tmp_path / "out", {
+        "absent": "neither a file nor a folder", "empty": "given is empty", "binary": "byte 1 is zero",
+        "short": "has 4 bytes of text; at least 41040 are needed", "no folder": "is a file", "mine": "did not write",
+        "unwritable": "Not a directory",
+    }[what]  # fmt: skip
+    if what in ("empty", "binary", "short"):
+        given.write_bytes({"empty": b"", "binary": b"a\0b", "short": b"text"}[what])
+    if what in ("no folder", "unwritable"):
+        out.write_text("a file")
+    if what == "mine":
+        out.mkdir()
+        (out / "thesis.txt").write_text("mine")
+    source = text if what in ("no folder", "mine", "unwritable") else given
+    ended = run("--text", source, *QUICK, "--out", out / "below" if what == "unwritable" else out)
+    assert ended.returncode == 1
+    assert message in one_line(ended.stderr)
+    assert ended.stdout == ""
+
+
+# A broken encoding ----------------------------------------------------------------------------------------------------
+
+
+BROKEN = {
+    "at once": ("def at_distance(self, delta: Num[Tensor, \"n\"]) -> Float[Tensor, \"h n\"]:\n",
+                "        raise RuntimeError('planted')\n"),
+    "in training": ("def at_distance(self, delta: Num[Tensor, \"n\"]) -> Float[Tensor, \"h n\"]:\n",
+                    "        if torch.is_grad_enabled():\n            return torch.full((4, len(delta)), float('nan'))\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", BROKEN)
+def test_a_broken_encoding_is_reported_and_the_others_go_on(when: str, text: Path, tmp_path: Path) -> None:
+    shutil.copytree(Path(posenc.__file__).parent, tmp_path / "src" / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
+    source = tmp_path / "src" / "posenc" / "encodings" / "alibi.py"
+    place, planted = BROKEN[when]
+    assert place in source.read_text()
+    source.write_text(source.read_text().replace(place, place + planted))
+    arguments = ["--text", text, "--encodings", "rope,alibi", "--steps", "3", "--out", tmp_path / "out"]
+    ended = run(*arguments, PYTHONPATH=str(tmp_path / "src"))
+    assert ended.returncode == 1
+    assert one_line(ended.stderr) == "posenc: 1 of 2 failed: alibi"
+    rows = {row["name"]: row for row in results(tmp_path / "out")["rows"]}
+    why = {"at once": "failed: RuntimeError: planted", "in training": "failed: the loss was no number at step 1"}[when]
+    assert rows["alibi"]["bits"]["64"] == {"state": why}
+    assert "mean" in rows["rope"]["bits"]["64"]
+    assert f"alibi {why}" in " ".join(ended.stdout.split())
+    assert why.removeprefix("failed: ") in (tmp_path / "out" / "index.html").read_text("utf-8")

@@ -1,0 +1,83 @@
+"""How many steps fit a budget, and where things land on paper."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posenc.commands import compare_
+from posenc.lab import compare, svg
+from posenc.lab.arm import DEFAULT
+
+
+def test_makespan_by_hand() -> None:
+    assert compare.makespan([3, 1, 1, 1], 1) == 6
+    assert compare.makespan([3, 1, 1, 1], 2) == 3  # the long one alone
+    assert compare.makespan([1, 1, 3, 1], 2) == 3  # whatever the order
+    assert compare.makespan([2, 2, 2], 2) == 4
+    assert compare.makespan([1], 5) == 1
+
+
+@given(
+    st.floats(1, 5000), st.integers(1, 8),
+    st.lists(st.tuples(st.floats(1e-3, 1), st.floats(0, 20)), min_size=1, max_size=12),
+)  # fmt: skip
+def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: list[tuple[float, float]]) -> None:
+    steps = compare.steps_for(seconds, speeds, workers)
+    assert steps % 10 == 0
+    took, ten_more = (
+        compare.makespan([n * step + scoring for step, scoring in speeds], workers) for n in (steps, steps + 10)
+    )
+    assert ten_more > seconds
+    assert took <= seconds or steps == compare.FEWEST_STEPS
+
+
+def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    for quota, expected in {"max 100000": 8, "250000 100000": 3, "50000 100000": 1, "": 8}.items():
+        monkeypatch.setattr(Path, "read_text", lambda self, quota=quota: quota)
+        assert compare.cores() == expected
+
+
+@pytest.mark.parametrize(("word", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), (" 2m ", 120)])
+def test_budgets(word: str, seconds: float) -> None:
+    assert compare_.parse_budget(word) == seconds
+
+
+@pytest.mark.parametrize(
+    "word", ["", "5", "5x", "0m", "0.0s", "-1m", "nan", "nans", "infs", "1e9s", "5 m", "m", "1h30m", "9" * 400 + "h"]
+)
+def test_what_is_no_budget(word: str) -> None:
+    with pytest.raises(typer.BadParameter, match="expected a time such as 90s, 5m or 1h"):
+        compare_.parse_budget(word)
+
+
+def test_all_encodings_and_one_at_random_positions_are_compared_by_default() -> None:
+    assert list(map(str, compare_.chosen(None))) == list(DEFAULT)
+    assert DEFAULT[-1] == "rope+randomized"
+    assert list(map(str, compare_.chosen("alibi, t5+randomized"))) == ["alibi", "t5+randomized"]
+
+
+@given(st.lists(st.floats(-50, 350), min_size=1, max_size=14), st.floats(1, 20))
+def test_names_keep_apart_and_in_order(wanted: list[float], apart: float) -> None:
+    placed = svg.spaced(wanted, apart, 0, 300)
+    assert all(-1e-6 <= height <= 300 + 1e-6 for height in placed)
+    order = sorted(range(len(wanted)), key=lambda n: wanted[n])
+    for one, other in itertools.pairwise(order):
+        assert placed[other] - placed[one] >= apart - 1e-6
+
+
+def test_names_with_room_stand_where_they_belong() -> None:
+    assert svg.spaced([200.0, 10.0, 100.0], 17, 0, 300) == [200.0, 10.0, 100.0]
+    assert svg.spaced([100.0, 100.0], 20, 0, 300) == [90.0, 110.0]
+
+
+def test_a_frame_puts_data_between_its_edges() -> None:
+    frame = svg.Frame(40, 440, 20, 220, (64, 512), (2, 6), x_log=True)
+    assert [round(frame.x(n)) for n in (64, 128, 512)] == [40, 173, 440]
+    assert [frame.y(bits) for bits in (2, 4, 6)] == [220, 120, 20]

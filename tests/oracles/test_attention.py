@@ -303,6 +303,26 @@ def test_a_run_on_one_side_and_padding_or_documents_on_the_other(name, impl):
         close(got, attention(logits(q, k, at_q.coords.tolist(), at_k.coords.tolist()), v, may))
 
 
+class Watch(PositionalEncoding):
+    """Its bias is nothing; it keeps what it was asked with."""
+
+    sites = Site.BIAS
+    seen = None
+
+    def bias(self, q, k, at_q, at_k):
+        self.seen = (q.dtype, k.dtype, q.shape, k.shape)
+        return lambda b, h, i, j: torch.zeros(())
+
+
+@pytest.mark.parametrize("impl", IMPLS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_bias_is_asked_in_working_precision_with_all_heads(dtype, impl):
+    watch, at = Watch(), Positions.arange(2, 5)
+    attend(*tensors(*qkv(), dtype=dtype), watch, at, impl=impl)
+    working = torch.float64 if dtype == torch.float64 else torch.float32
+    assert watch.seen == (working, working, (2, 4, 5, 6), (2, 4, 5, 6))
+
+
 @pytest.mark.parametrize("impl", IMPLS)
 def test_rotated_keys_of_a_cache_F8(impl):
     """attend_rotated turns neither queries nor keys again."""
@@ -322,9 +342,12 @@ def test_one_row_of_positions_serves_a_batch(impl):
     for at in (Positions.arange(1, 4, 2), Positions.arange(3, 4, 2), Positions.at(torch.arange(2, 6)[None])):
         got = attend(*tensors(q, k, v), ALiBi(4), at, impl=impl)
         close(got, attention(alibi(q, k, rows, rows), v, sees(rows, rows)))
+    one, three = torch.arange(2, 6)[None], torch.arange(2, 6).expand(3, 4)
     for at_q, at_k in (
         (Positions.arange(1, 4, 2), Positions.arange(3, 4, 2)),
         (Positions.arange(3, 4, 2), Positions.arange(1, 4, 2)),
+        (Positions.at(three), Positions.at(one)),
+        (Positions.at(one), Positions.at(three)),
     ):
         close(
             attend(*tensors(q, k, v), ALiBi(4), at_q, at_k, impl=impl),
@@ -416,6 +439,10 @@ def test_dtypes_that_do_not_fit():
     for wrong in ((q, k.float(), v), (q, k, v.bfloat16()), (q.long(), k.long(), v.long()), (q.float(), k, v)):
         with pytest.raises(TypeError, match="expected one floating dtype for q, k and v"):
             attend(*wrong, encoding, at)
+    with pytest.raises(TypeError, match=r"encoding: expected a PositionalEncoding such as .*, got 'rope'"):
+        attend(q, k, v, "rope", at)
+    with pytest.raises(TypeError, match="k: expected a tensor, got list"):
+        attend(q, k.tolist(), v, encoding, at)
     with pytest.raises(TypeError, match=r"at_q: expected Positions, got Tensor; Positions\.arange"):
         attend(q, k, v, encoding, torch.arange(5)[None])
     with pytest.raises(TypeError, match="at_k: expected Positions, got int"):

@@ -85,6 +85,7 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
     assert create("alibi", n_heads=8).slopes[0] == 0.5
     assert create("nope").sites == Site.NONE
     assert create("learned", d_model=8).max_positions == 2048
+    assert create("floater", d_model=8).configuration["n_layers"] == 1
     assert create("rope", d_head=64, layout="half", base=5e5).layout == "half"
 
 
@@ -122,6 +123,11 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
         posenc.qqqq  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute '_rotary'$"):
         posenc._rotary  # noqa: B018
+
+
+def test_a_name_is_a_word():
+    with pytest.raises(TypeError, match="name: expected a name such as 'rope', got 7"):
+        create(7)
 
 
 def test_unknown_options_name_the_right_one():

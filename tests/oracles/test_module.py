@@ -63,6 +63,7 @@ def test_self_attention(d_head, bias, impl):
     module, x, rows = filled(ALiBi(HEADS), d_head=d_head, bias=bias), draw(1, 2, 5, D_MODEL), [range(5)] * 2
     assert module.d_head == (d_head or D_MODEL // HEADS)
     assert module.key.weight.shape == (SHARED * module.d_head, D_MODEL)
+    assert all(linear.bias is None for linear in Attention(D_MODEL, HEADS, NoPE()).children() if hasattr(linear, "weight"))
     slopes = [2.0 ** (-2 * (h + 1)) for h in range(HEADS)]
     for causal in (True, False):
         expected = by_loops(module, x, x, sees(rows, rows, causal=causal), lambda b, h, i, j: -slopes[h] * abs(i - j))
@@ -199,6 +200,8 @@ def test_wrong_arguments():
         Attention(10, 4, NoPE())
     with pytest.raises(ValueError, match="n_heads=4 is not a multiple of n_kv_heads=3"):
         Attention(12, 4, NoPE(), n_kv_heads=3)
+    with pytest.raises(TypeError, match="encoding: expected a PositionalEncoding such as"):
+        Attention(12, 4, NoPE)
     module, x, at = filled(NoPE()), torch.zeros(1, 3, D_MODEL).double(), Positions.arange(1, 3)
     for only in ({"memory": x}, {"at_memory": at}):
         with pytest.raises(ValueError, match="memory, at_memory: expected both or neither"):

@@ -185,6 +185,7 @@ def test_is_a_pytree_and_survives_copies():
         assert list(other.tables) == list(at.tables)
         for owner in at.tables:
             assert all(map(torch.equal, other.tables[owner], at.tables[owner]))
+    assert _pytree.treespec_loads(_pytree.treespec_dumps(spec)) == spec  # as torch.export writes it
     doubled = _pytree.tree_map(lambda leaf: leaf * 2, at)
     assert doubled.coords.tolist() == [[2, 4, 6]] * 2
 
@@ -356,8 +357,9 @@ def test_wrong_builders_arguments():
         Positions.arange(0, 3)
     with pytest.raises(ValueError, match="length: expected a whole number from 1, got 0"):
         Positions.arange(1, 0)
-    with pytest.raises(ValueError, match=r"length: expected a whole number from 1, got 2\.0"):
-        Positions.arange(1, 2.0)
+    for wrong in (2.0, True, "2", torch.tensor(2)):
+        with pytest.raises(ValueError, match="length: expected a whole number from 1"):
+            Positions.arange(1, wrong)
     with pytest.raises(TypeError, match=r"start: expected an integer, got 0\.5.*Positions\.at"):
         Positions.arange(1, 2, 0.5)
     for start in (torch.tensor([1, 2]), torch.tensor([1.0]), torch.tensor(3)):
@@ -375,6 +377,10 @@ def test_wrong_builders_arguments():
     for lengths in ([1.5], torch.tensor([[1]]), 3):
         with pytest.raises(ValueError, match=r"lengths: expected integers \[b\]"):
             Positions.decode(lengths)
+    with pytest.raises(ValueError, match="lengths: expected tokens already seen, 0 or more, got -1"):
+        Positions.decode([3, -1])
+    with pytest.raises(ValueError, match="parts: expected at least one Positions, got none"):
+        Positions.cat([])
     for size in ((0, 3), (3, 0)):
         with pytest.raises(ValueError, match="expected a whole number from 1, got 0"):
             Positions.grid(*size)
@@ -406,9 +412,12 @@ def test_wrong_parts():
 
 
 def test_wrong_shards():
-    for rank, size in ((2, 2), (-1, 2), (0, 0)):
+    for rank, size in ((2, 2), (-1, 2)):
         with pytest.raises(ValueError, match="rank: expected 0"):
             shard_index(8, rank, size)
+    for wrong in (0, -1, True, 2.0):
+        with pytest.raises(ValueError, match="size: expected a whole number from 1"):
+            shard_index(8, 0, wrong)
     with pytest.raises(ValueError, match="6 tokens cannot be cut into 4 equal chunks"):
         shard_index(6, 0, 2, zigzag=True)
     with pytest.raises(ValueError, match="length: 3 tokens cannot be cut into 2"):

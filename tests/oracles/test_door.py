@@ -1,0 +1,68 @@
+"""Bad input is refused at the door, with the argument named: positions that are not these tokens', sides that do not exist."""
+
+import pytest
+import torch
+
+import posenc
+from posenc import Positions
+
+EMBEDDING = {
+    "sinusoidal": lambda: posenc.create("sinusoidal", d_model=4),
+    "learned": lambda: posenc.create("learned", d_model=4, max_positions=8),
+    "floater": lambda: posenc.create("floater", d_model=4),
+}
+ROTATING = {name: (lambda name=name: posenc.create(name, d_head=4)) for name in ("rope", "xpos")}
+
+
+@pytest.mark.parametrize("name", EMBEDDING)
+@pytest.mark.parametrize(("rows", "length"), [(2, 3), (2, 1), (3, 2)])
+def test_embeddings_at_positions_of_other_tokens(name, rows, length):
+    with pytest.raises(ValueError, match=rf"has positions \[{rows}, {length}\] for tokens \[2, 2\]"):
+        EMBEDDING[name]().embed(torch.zeros(2, 2, 4), Positions.arange(rows, length))
+
+
+@pytest.mark.parametrize("name", ROTATING)
+@pytest.mark.parametrize(("rows", "length"), [(2, 3), (2, 1), (3, 2)])
+def test_heads_at_positions_of_other_tokens(name, rows, length):
+    with pytest.raises(ValueError, match=rf"has positions \[{rows}, {length}\] for tokens \[2, 2\]"):
+        ROTATING[name]().rotate(torch.zeros(2, 1, 2, 4), Positions.arange(rows, length), "key")
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_one_row_of_positions_serves_every_row(name):
+    x = torch.randn(3, 1, 2, 4)
+    alone = torch.cat([ROTATING[name]().rotate(x[row : row + 1], Positions.arange(1, 2, 5), "key") for row in range(3)])
+    assert torch.equal(ROTATING[name]().rotate(x, Positions.arange(1, 2, 5), "key"), alone)
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_sides(name):
+    encoding, x, at = ROTATING[name](), torch.randn(1, 1, 2, 4), Positions.arange(1, 2, 5)
+    for side in ("query", "key"):
+        assert not torch.equal(encoding.rotate(x, at, side), x)
+    for side in ("value", "output"):
+        assert torch.equal(encoding.rotate(x, at, side), x)
+    with pytest.raises(ValueError, match=r"side: expected one of 'query', 'key', 'value', 'output', got 'qeury'"):
+        encoding.rotate(x, at, "qeury")
+
+
+def test_builders():
+    with pytest.raises(ValueError, match="lengths: expected tokens already seen, 0 or more, got -1"):
+        Positions.decode([3, -1])
+    with pytest.raises(ValueError, match="parts: expected at least one Positions, got none"):
+        Positions.cat([])
+    for batch in ("2", 2.0, True, 0):
+        with pytest.raises(ValueError, match=f"batch: expected a whole number from 1, got {batch}"):
+            Positions.arange(batch, 3)
+
+
+def test_things_that_are_no_encoding_name_or_tensor():
+    x = torch.zeros(1, 1, 2, 4)
+    with pytest.raises(TypeError, match="name: expected a name such as 'rope', got None"):
+        posenc.create(None)
+    with pytest.raises(TypeError, match=r"encoding: expected a PositionalEncoding such as .* got 'rope'"):
+        posenc.attend(x, x, x, "rope", Positions.arange(1, 2))
+    with pytest.raises(TypeError, match=r"encoding: expected a PositionalEncoding such as .* got 'rope'"):
+        posenc.Attention(8, 2, "rope")
+    with pytest.raises(TypeError, match="k: expected a tensor, got list"):
+        posenc.attend(x, [0.0], x, posenc.create("nope"), Positions.arange(1, 2))

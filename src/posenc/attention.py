@@ -62,7 +62,11 @@ def attend_rotated(
 def _check(
     q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> None:
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
     for name, tensor in {"q": q, "k": k, "v": v}.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
         if tensor.ndim != 4:
             raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(tensor.shape)}")
         if not tensor.is_floating_point() or tensor.dtype != q.dtype:

@@ -209,6 +209,8 @@ def create(
     encoding's class. Raises ValueError for an unknown name and for a size that is missing or wrong, TypeError for an
     unknown option; each says what is right.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a name such as 'rope', got {name!r}")
     if name not in BY_NAME:
         raise ValueError(f"unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
     sizes: dict[str, int | None] = {

@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -189,6 +189,20 @@ def check_configuration(owner: str, **configuration: Any) -> None:
             raise ValueError(f"{owner}: {name}: expected a positive number, got {value!r}")
         if name == "offset" and not (number and math.isfinite(value)):
             raise ValueError(f"{owner}: {name}: expected a finite number, got {value!r}")
+
+
+def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
+    """Raises ValueError where `at` does not sit the tokens of x, which are along `axis`."""
+    if at.length != x.shape[axis] or at.batch not in (1, x.shape[0]):
+        raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens "
+                         f"[{x.shape[0]}, {x.shape[axis]}]")  # fmt: skip
+
+
+def turns(side: Side) -> bool:
+    """Whether a rotation acts on that side: on queries and keys. Raises ValueError for a side that there is not."""
+    if side not in get_args(Side):
+        raise ValueError(f"side: expected one of {', '.join(map(repr, get_args(Side)))}, got {side!r}")
+    return side in ("query", "key")
 
 
 def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int) -> None:

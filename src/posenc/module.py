@@ -52,6 +52,8 @@ class Attention(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         check_configuration("Attention", d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
+        if not isinstance(encoding, PositionalEncoding):
+            raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")

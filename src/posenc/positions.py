@@ -129,6 +129,8 @@ class Positions:
         lengths = torch.as_tensor(lengths, device=device)
         if lengths.ndim != 1 or lengths.dtype not in INTEGERS:
             raise ValueError(f"lengths: expected integers [b], got {lengths.dtype} {list(lengths.shape)}")
+        if readable(lengths) and bool((lengths < 0).any()):
+            raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
         count = lengths.long()[:, None]
         return cls(count, count, torch.zeros_like(count))
 
@@ -196,6 +198,8 @@ class Positions:
 
         Tables are kept where all parts have them in one dtype, and otherwise left to be computed again.
         """
+        if not parts:
+            raise ValueError("parts: expected at least one Positions, got none")
         owners = [
             owner for owner, first in parts[0].tables.items()
             if all(owner in part.tables and part.tables[owner][0].dtype == first[0].dtype for part in parts)
@@ -230,6 +234,7 @@ def shard_index(
     contiguous   0 0 1 1 2 2 3 3          zigzag (balances causal work)   0 1 2 3 3 2 1 0
     With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
     """
+    _check_counts(length=length, size=size)
     if not 0 <= rank < size:
         raise ValueError(f"rank: expected 0 … {size - 1}, got {rank}")
     ends = [0, length] if cu_seqlens is None else [int(end) for end in cu_seqlens]
@@ -264,7 +269,7 @@ def readable(tensor: Tensor) -> bool:
 
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
-        if isinstance(count, (float, Tensor)) or count < 1:
+        if isinstance(count, (float, str, bool, Tensor)) or count < 1:
             raise ValueError(f"{name}: expected a whole number from 1, got {count}")
 
 

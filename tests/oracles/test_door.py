@@ -1,4 +1,4 @@
-"""Bad input is refused at the door, with the argument named: positions that are not these tokens', sides that do not exist."""
+"""Bad input is refused at the door, the argument named: positions of other tokens, sides that do not exist."""
 
 import pytest
 import torch

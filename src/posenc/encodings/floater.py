@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class FLOATER(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
         (paths,) = self.tables_at(at, x.dtype)
         return (x.to(paths.dtype) + paths[:, :, self.layer]).to(x.dtype)
 

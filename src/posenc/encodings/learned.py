@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_width
+from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Learned(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
         self.check_coords(at, integers=True)
         self.check_range(at, 0, self.max_positions - 1, "the table ends there; resize(n) makes a longer one")
         return x + F.embedding(at.coords + self.row_offset, self.table).to(x.dtype)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_width
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
 from posenc.layouts import Layout
 from posenc.phasors import phasors
 from posenc.positions import Positions
@@ -60,9 +60,10 @@ class RoPE(PositionalEncoding):
         return cos.contiguous(), (-sin if self.reverse else sin.contiguous())
 
     def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
-        if side not in ("query", "key"):
+        if not turns(side):
             return x
         check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
         cos, sin = self.tables_at(at, x.dtype)
         return layouts.turn(x, cos[:, None], sin[:, None], self.layout)
 

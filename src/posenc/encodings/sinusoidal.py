@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_width
+from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.phasors import phasors
 from posenc.positions import Positions
 
@@ -67,6 +67,7 @@ class Sinusoidal(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
         (table,) = self.tables_at(at, x.dtype)
         return (x.to(table.dtype) + table).to(x.dtype)
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_width
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
 from posenc.layouts import Layout
 from posenc.phasors import phasors
 from posenc.positions import Positions
@@ -66,9 +66,10 @@ class XPos(PositionalEncoding):
         return cos.contiguous(), sin.contiguous(), (at.coords.double()[..., None] * rate).to(dtype)
 
     def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
-        if side not in ("query", "key"):
+        if not turns(side):
             return x
         check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
         limit = self.largest_position(x.dtype)
         self.check_range(at, -limit, limit, f"the scale of a key overflows {x.dtype} there")
         cos, sin, log_decay = self.tables_at(at, x.dtype)

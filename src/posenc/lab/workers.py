@@ -135,7 +135,7 @@ def _memory_kept() -> Iterator[None]:
 def _serve(connection: Connection, shared: Any) -> None:
     import torch
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for systems where it could not be blocked at the start
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:

@@ -27,6 +27,15 @@ def test_what_was_put_is_got_under_the_same_inputs_only(tmp_path: Path) -> None:
         assert kept.get("trial", {"seed": 0}) == {"bits": [1, 2]}
 
 
+def test_a_part_under_another_name_is_not_taken(tmp_path: Path) -> None:
+    with Store(tmp_path, SETTINGS) as kept:
+        kept.put("trial", {"seed": 0}, "first")
+        kept.put("trial", {"seed": 1}, "second")
+        first, second = (kept._path("trial", {"seed": seed}) for seed in (0, 1))
+        first.replace(second)
+        assert kept.get("trial", {"seed": 1}) is None
+
+
 def test_a_write_that_is_cut_short_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     store.write(path, "old")

@@ -103,7 +103,7 @@ def shown(console: Console) -> Iterator[Progress]:
     if not console.is_terminal:
         last = ""
 
-        def line(what: str, done: float, total: float) -> None:
+        def line(what: str, so_far: float, left: float) -> None:
             nonlocal last
             if what != last:
                 console.print(f"posenc compare: {what}", soft_wrap=True)
@@ -111,13 +111,17 @@ def shown(console: Console) -> Iterator[Progress]:
 
         yield line
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TextColumn("left"),
-               TimeRemainingColumn(), TextColumn("{task.description}"))  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading the text", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+    words = "[progress.percentage]{task.percentage:>3.0f} %[/]  {task.fields[left]}  {task.description}"
+    with Progress(BarColumn(), TextColumn(words), console=console, transient=True) as bar:
+        task = bar.add_task("reading the text", total=None, left="")
+
+        def update(what: str, so_far: float, left: float) -> None:
+            said = f"{int(left) // 60}:{int(left) % 60:02} left" if left >= 1 else ""
+            bar.update(task, description=what, completed=so_far, total=so_far + left, left=said)
+
+        yield update
 
 
 def report(done: dict[str, Any], out: Path, as_json: bool, loud: Console, quiet: Console) -> None:

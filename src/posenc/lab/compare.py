@@ -40,7 +40,7 @@ LEARNS_SOMETHING = 200  # steps; fewer are worth a warning
 MOST_WORKERS = 64
 
 Progress = Callable[[str, float, float], None]
-"""What goes on, seconds of work done, seconds of work in all; both as far as is known."""
+"""What goes on, seconds so far, seconds left as far as can be told."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class _Run:
         self.train = Windows(texts.train, self.recipe.length + 1)
         self.held_out = Windows(texts.held_out, self.recipe.longest + 1).spread(self.recipe.windows)
         self.progress, self.begun = progress, begun
-        self.expected = request.seconds or 60.0
+        self.end = request.seconds or 60.0  # expected, in seconds from the beginning
         self.failures: dict[str, str] = {}  # by arm: cannot be built here, or breaks at once
 
     def whole(self) -> dict[str, Any]:
@@ -106,12 +106,15 @@ class _Run:
             version=posenc.__version__,
         )  # fmt: skip
         self.write(done)
-        self.progress("done", self.expected, self.expected)
+        self.end = self.now()
+        self.say("done")
         return done
 
-    def say(self, what: str, more: float = 0.0) -> None:
-        done = min(time.perf_counter() - self.begun + more, self.expected)
-        self.progress(what, done, self.expected)
+    def now(self) -> float:
+        return time.perf_counter() - self.begun
+
+    def say(self, what: str) -> None:
+        self.progress(what, now := self.now(), max(self.end - now, 0.0))
 
     def part(self, name: str, inputs: dict[str, Any], compute: Callable[[], Any]) -> Any:
         inputs = {**self.decisive, **inputs}
@@ -177,7 +180,7 @@ class _Run:
         steps = self.request.steps
         if steps is None:
             assert self.request.seconds is not None
-            left = self.request.seconds - (time.perf_counter() - self.begun) - CLOSING
+            left = self.request.seconds - self.now() - CLOSING
             steps = steps_for(left, each, workers.count)
         return {"steps": steps, "speeds": speeds}
 
@@ -185,10 +188,8 @@ class _Run:
         """Trains them, the longest first, and keeps each as it ends."""
         seconds = {pair: duration(plan["steps"], plan["speeds"][str(pair[0])]) for pair in pairs}
         pairs = sorted(pairs, key=lambda pair: -seconds[pair])
-        before = time.perf_counter() - self.begun
-        total = sum(seconds.values()) / workers.count
-        self.expected = before + total + CLOSING / 2
-        shares, found, ended = dict.fromkeys(pairs, 0.0), dict[tuple[Arm, int], Any](), f"trained 0 of {len(pairs)}"
+        begun, total = self.now(), sum(seconds.values())
+        shares, found, what = dict.fromkeys(pairs, 0.0), dict[tuple[Arm, int], Any](), f"trained 0 of {len(pairs)}"
         for event in workers.run([Job(_trial, (*pair, plan["steps"])) for pair in pairs]):
             pair = pairs[event.number]
             shares[pair] = event.share
@@ -196,10 +197,12 @@ class _Run:
                 found[pair] = {"state": f"failed: {event.failure}"}
             elif event.finished:
                 found[pair] = self.kept.put(*self.of(*pair, plan["steps"]), event.value)
-            done = sum(seconds[pair] * share for pair, share in shares.items()) / workers.count
             if event.finished:
-                ended = f"trained {len(found)} of {len(pairs)}, last {pair[0]} seed {pair[1]}"
-            self.progress(ended, before + done, self.expected)
+                what = f"trained {len(found)} of {len(pairs)}, last {pair[0]} seed {pair[1]}"
+            done = sum(seconds[pair] * share for pair, share in shares.items()) / total
+            if done > 0.02:
+                self.end = begun + (self.now() - begun) / done + CLOSING / 4
+            self.say(what)
         return found
 
     def write(self, done: dict[str, Any]) -> None:
@@ -207,7 +210,7 @@ class _Run:
 
         from posenc.lab.page import page
 
-        self.progress("writing the page", self.expected, self.expected)
+        self.say("writing the page")
         store.write(self.kept.folder / "results.json", json.dumps(done, indent=1, ensure_ascii=False, allow_nan=False))
         store.write(self.kept.folder / "index.html", page(done))
         try:

@@ -31,6 +31,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
+TRAINING = 0.9  # of a trial, for the progress; the rest is scoring
 TABLE_ENDS = "table ends at"
 Report = Callable[[float], None]
 """Called with the share of a trial that is done."""
@@ -78,7 +79,7 @@ def trial(
     result |= fit(model, arm, seed, steps, recipe, train, report)
     trained = time.perf_counter()
     if result["failed"] is None:
-        scored = score(model, recipe, held_out)
+        scored = score(model, recipe, held_out, lambda share: report(TRAINING + (1 - TRAINING) * share))
         result |= scored if _all_numbers(scored) else {"failed": "the score was no number"}
     report(1.0)
     return {"result": result, "seconds": {"training": trained - begun, "scoring": time.perf_counter() - trained}}
@@ -94,7 +95,7 @@ def fit(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: 
         if step % every == 0:
             curve.append((step, sum(since) / len(since)))
             since.clear()
-        report(step / steps)
+        report(TRAINING * step / steps)
     return {"curve": curve}
 
 
@@ -137,7 +138,9 @@ def _all_numbers(scored: dict[str, Any]) -> bool:
 
 
 @torch.no_grad()
-def score(model: Decoder, recipe: Recipe, held_out: Int[Tensor, "n w"]) -> dict[str, Any]:
+def score(
+    model: Decoder, recipe: Recipe, held_out: Int[Tensor, "n w"], report: Report = lambda share: None
+) -> dict[str, Any]:
     """Bits per byte over the same last bytes of every window, for each length of context; every byte weighs the same.
 
     `by_position` are the bits at the longest context, over stretches of `targets` bytes from the beginning of the window.
@@ -152,6 +155,7 @@ def score(model: Decoder, recipe: Recipe, held_out: Int[Tensor, "n w"]) -> dict[
             continue
         last = length if length == recipe.longest else recipe.targets
         losses = losses_of(model, held_out, length, last)
+        report(length / sum(recipe.lengths))
         bits[str(length)] = losses[:, -recipe.targets :].mean().item()
         if length == recipe.longest:
             by_position = losses.unflatten(1, (-1, recipe.targets)).mean(dim=(0, 2)).tolist()

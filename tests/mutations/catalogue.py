@@ -8,9 +8,9 @@ Left out are changes that alter nothing, such as rounding twice where the first 
 TESTS: dict[str, tuple[str, ...]] = {
     "encoding.py": (
         "test_encoding.py", "test_attention.py", "test_t5.py", "test_alibi.py", "test_sinusoidal.py", "test_learned.py",
-        "test_shaw.py", "test_stack.py", "test_nope.py", "test_xpos.py", "test_rope.py", "test_sizes.py",
+        "test_shaw.py", "test_stack.py", "test_nope.py", "test_xpos.py", "test_rope.py", "test_sizes.py", "test_door.py",
     ),
-    "positions.py": ("test_positions.py", "test_randomized.py", "test_attention.py"),
+    "positions.py": ("test_positions.py", "test_randomized.py", "test_attention.py", "test_door.py"),
     "attention.py": ("test_attention.py", "test_xpos.py", "test_rope.py"),
     "module.py": ("test_module.py",),
     "backends/__init__.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),

@@ -125,11 +125,6 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
         posenc._rotary  # noqa: B018
 
 
-def test_a_name_is_a_word():
-    with pytest.raises(TypeError, match="name: expected a name such as 'rope', got 7"):
-        create(7)
-
-
 def test_unknown_options_name_the_right_one():
     with pytest.raises(TypeError, match=r"rope: unknown option 'bse'; did you mean 'base'\? \(rope takes base, layout"):
         create("rope", d_head=8, bse=3)

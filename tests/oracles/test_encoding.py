@@ -119,27 +119,6 @@ def test_one_coordinate_per_token_is_a_row_of_numbers():
         Sinusoidal(8).embed(x[:, 0], at)
 
 
-@pytest.mark.parametrize("rows", [(1, 4), (3, 3)], ids=["tokens", "batch"])
-@pytest.mark.parametrize(
-    "encoding", [lambda: Sinusoidal(8), lambda: Learned(8, 9), lambda: FLOATER(8), lambda: RoPE(8), lambda: XPos(8)],
-    ids=["sinusoidal", "learned", "floater", "rope", "xpos"],
-)  # fmt: skip
-def test_positions_of_other_tokens(encoding, rows):
-    """Four positions for three tokens, or three rows for two: named, not broadcast."""
-    encoding, at = encoding(), Positions.arange(*rows)
-    read = encoding.embed if encoding.sites & Site.EMBED else lambda x, at: encoding.rotate(x[:, None], at, "query")
-    with pytest.raises(ValueError, match=rf"has positions \[{rows[0]}, {rows[1]}\] for tokens \[2, 3\]"):
-        read(torch.zeros(2, 3, 8), at)
-    with pytest.raises(ValueError, match=r"has positions \[1, 4\] for tokens \[2, 1\]"):
-        read(torch.zeros(2, 1, 8), Positions.arange(1, 4))
-
-
-def test_there_are_four_sides():
-    for encoding in (RoPE(8), XPos(8)):
-        with pytest.raises(ValueError, match=r"side: expected one of 'query', 'key', 'value', 'output', got 'queries'"):
-            encoding.rotate(torch.zeros(1, 1, 2, 8), Positions.arange(1, 2), "queries")
-
-
 def test_working_dtype():
     assert working_dtype(torch.float64) == torch.float64
     for dtype in (torch.float32, torch.bfloat16, torch.float16):

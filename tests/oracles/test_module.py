@@ -200,8 +200,6 @@ def test_wrong_arguments():
         Attention(10, 4, NoPE())
     with pytest.raises(ValueError, match="n_heads=4 is not a multiple of n_kv_heads=3"):
         Attention(12, 4, NoPE(), n_kv_heads=3)
-    with pytest.raises(TypeError, match="encoding: expected a PositionalEncoding such as"):
-        Attention(12, 4, NoPE)
     module, x, at = filled(NoPE()), torch.zeros(1, 3, D_MODEL).double(), Positions.arange(1, 3)
     for only in ({"memory": x}, {"at_memory": at}):
         with pytest.raises(ValueError, match="memory, at_memory: expected both or neither"):

@@ -70,7 +70,7 @@ def test_words_that_mean_a_function():
         posenc.positional_encoding  # noqa: B018
     with pytest.raises(AttributeError, match=r'create\("rope"'):
         posenc.RotaryPositionalEmbedding  # noqa: B018
-    with pytest.raises(AttributeError, match="has no attribute 'frobnicate'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'frobnicate'$"):
         posenc.frobnicate  # noqa: B018
 
 

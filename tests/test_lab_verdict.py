@@ -48,18 +48,18 @@ def rows(done: Any) -> dict[str, Any]:
 def test_the_gate_is_the_best_plus_its_margin() -> None:
     done = compared({
         "alibi 0": trial(2.0, 2.0, 2.0, 2.0), "alibi 1": trial(2.2, 2.2, 2.2, 2.2),
-        "rope 0": trial(2.5, 3, 4, 5), "rope 1": trial(2.49, 3, 4, 5),  # mean 2.495, bar 2.5
-        "nope 0": trial(2.0, 2.0, 2.0, 2.0), "nope 1": trial(3.02, 3.0, 3.0, 3.0),  # mean 2.51: one good seed is not enough
+        "rope 0": trial(2.7, 3, 4, 5), "rope 1": trial(2.69, 3, 4, 5),  # mean 2.695, bar 2.7
+        "nope 0": trial(2.0, 2.0, 2.0, 2.0), "nope 1": trial(3.42, 3.0, 3.0, 3.0),  # mean 2.71: one good seed is not enough
     })  # fmt: skip
     found = rows(done)
     assert done["gate"]["best"] == "alibi"
-    assert done["gate"]["limit"] == pytest.approx(2.5)
+    assert done["gate"]["limit"] == pytest.approx(2.7)
     assert [found[name]["learnt"] for name in ("alibi", "rope", "nope")] == [True, True, False]
-    assert found["nope"]["bits"]["64"]["mean"] == pytest.approx(2.51)
+    assert found["nope"]["bits"]["64"]["mean"] == pytest.approx(2.71)
     assert {found["nope"]["bits"][length]["state"] for length in ("128", "256", "512")} == {verdict.NOT_LEARNT}
     assert found["nope"]["rise"] == {}
     assert found["nope"]["keeps"] is None
-    assert found["rope"]["rise"]["512"] == pytest.approx(2.505)
+    assert found["rope"]["rise"]["512"] == pytest.approx(2.305)
     assert found["rope"]["bits"]["512"] == {"mean": 5.0, "seeds": [5, 5]}
 
 

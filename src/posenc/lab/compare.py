@@ -91,12 +91,14 @@ class _Run:
         self.held_out = Windows(texts.held_out, self.recipe.longest + 1).spread(self.recipe.windows)
         self.progress, self.begun = progress, begun
         self.end = request.seconds or 60.0  # expected, in seconds from the beginning
+        self.speeds: dict[str, tuple[float, float]] = {}  # seconds of a step and of scoring, the fastest seen
         self.failures: dict[str, str] = {}  # by arm: cannot be built here, or breaks at once
 
     def whole(self) -> dict[str, Any]:
         self.say("exact properties")
         properties = self.exact()
         whole = [arm for arm in self.request.arms if str(arm) not in self.failures]
+        self.first_look(whole)
         measured = self.part("cost", {"encodings": list(map(str, whole))}, lambda: self.cost(whole))
         steps, trials = self.trials(whole)
         done = results(
@@ -151,12 +153,11 @@ class _Run:
         """The steps, and what every arm and seed came to, by "arm seed"."""
         if not arms:
             return self.request.steps or 0, {}
-        shared = (self.recipe, self.train, self.held_out)
         plan = self.kept.get("plan", self.settings)
         wanted = list(itertools.product(arms, self.request.seeds))
         found = {} if plan is None else {pair: self.kept.get(*self.of(*pair, plan["steps"])) for pair in wanted}
         if plan is None or not all(found.values()):
-            with Workers(min(cores(), len(wanted)), shared) as workers:
+            with self.workers(len(wanted)) as workers:
                 if plan is None:
                     plan = self.kept.put("plan", self.settings, self.plan(workers, arms))
                     found = {pair: self.kept.get(*self.of(*pair, plan["steps"])) for pair in wanted}
@@ -167,15 +168,29 @@ class _Run:
     def of(self, arm: Arm, seed: int, steps: int) -> tuple[str, dict[str, Any]]:
         return f"trial-{arm}-seed{seed}", {**self.decisive, "arm": str(arm), "seed": seed, "steps": steps}
 
-    def plan(self, workers: Workers, arms: list[Arm]) -> dict[str, Any]:
-        """One number of steps for all arms, such that all trials fit the time that is left."""
-        speeds: dict[str, tuple[float, float]] = {}
+    def workers(self, jobs: int) -> Workers:
+        return Workers(min(cores(), jobs), (self.recipe, self.train, self.held_out))
+
+    def first_look(self, arms: list[Arm]) -> None:
+        """Speeds before the cost is measured; `plan` looks again after it, lest a busy moment halve the training."""
+        if arms and self.request.steps is None and self.kept.get("plan", self.settings) is None:
+            with self.workers(len(arms) * SEEDS) as workers:
+                self.look(workers, arms)
+
+    def look(self, workers: Workers, arms: list[Arm]) -> None:
+        """The speed of each, the faster of this time and those before."""
         for event in workers.run([Job(calibrate, (arm,)) for arm in arms]):
             if event.value is not None:
-                speeds[str(arms[event.number])] = event.value
+                name, (step, scoring) = str(arms[event.number]), event.value
+                before = self.speeds.get(name, event.value)
+                self.speeds[name] = (min(step, before[0]), min(scoring, before[1]))
             self.say("speed of each encoding")
-        slowest = max(speeds.values(), default=(1.0, 1.0))
-        speeds |= {str(arm): slowest for arm in arms if str(arm) not in speeds}
+
+    def plan(self, workers: Workers, arms: list[Arm]) -> dict[str, Any]:
+        """One number of steps for all arms, such that all trials fit the time that is left."""
+        self.look(workers, arms)
+        slowest = max(self.speeds.values(), default=(1.0, 1.0))
+        speeds = {str(arm): self.speeds.get(str(arm), slowest) for arm in arms}
         each = [speeds[str(arm)] for arm in arms for _ in self.request.seeds]
         steps = self.request.steps
         if steps is None:

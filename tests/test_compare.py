@@ -195,6 +195,18 @@ def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, cha
     assert {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()} == before
 
 
+def test_a_budget_becomes_steps_that_anyone_can_repeat(text: Path, tmp_path: Path) -> None:
+    assert run("--text", text, "--encodings", "rope", "--budget", "14s", "--out", tmp_path / "one").returncode == 0
+    one = results(tmp_path / "one")
+    assert one["settings"]["budget"] == 14
+    assert one["steps"] >= 10
+    assert one["steps"] % 10 == 0
+    *_, arguments = one["command"].partition("posenc compare ")
+    assert run("--text", text, *arguments.split(), "--out", tmp_path / "other").returncode == 0
+    other = results(tmp_path / "other")
+    assert lasting(one)["rows"] == lasting(other)["rows"]
+
+
 # Interrupted ----------------------------------------------------------------------------------------------------------
 
 

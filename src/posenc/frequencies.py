@@ -1,17 +1,106 @@
-"""How fast each pair of channels turns, in radians per position: pure functions in fp64 Python numbers."""
+"""How fast each pair of channels turns, in radians per position: pure functions in fp64 Python numbers.
+
+`rotary` makes them; every scaling is a function from frequencies to frequencies. Two magnitudes travel beside them, never
+mixed: one on cos and sin, one on the softmax scale. Everything says where it came from.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, overload, runtime_checkable
+
+Arithmetic = Literal["float64", "float32"]
 
 
-def rotary(d: int, base: float = 10000.0) -> tuple[float, ...]:
+@dataclass(frozen=True, repr=False)
+class Frequencies(Sequence[float]):
+    """One frequency for each rotating pair, and two magnitudes. Frozen, hashable; reads like a sequence of its values.
+
+    values         radians per position, first pair first
+    cos_sin_scale  multiplies cos and sin, of queries and of keys: the logits get its square
+    softmax_scale  multiplies 1/√d_head, once
+    axes           the coordinate axis that each pair reads; empty: there is one coordinate
+    base, width    what the values were made from, base^(-2i/width); None where they were made otherwise
+    arithmetic     "float64": angles in fp64, rounded once. "float32": parity with libraries that multiply position and
+                   frequency in fp32; the values are then theirs, as they are
+    …_from         where each number came from, in words
+
+    Raises ValueError for no values, values that are not finite, and magnitudes that are not positive.
+    """
+
+    values: tuple[float, ...]
+    cos_sin_scale: float = 1.0
+    softmax_scale: float = 1.0
+    axes: tuple[int, ...] = ()
+    base: float | None = None
+    width: int | None = None
+    arithmetic: Arithmetic = "float64"
+    values_from: str = "given"
+    cos_sin_scale_from: str = "none asked for"
+    softmax_scale_from: str = "none asked for"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(map(float, self.values)))
+        object.__setattr__(self, "axes", tuple(self.axes))
+        if not self.values or not all(map(math.isfinite, self.values)):
+            raise ValueError(f"values: expected one finite number for each pair, got {self.values}")
+        for name in ("cos_sin_scale", "softmax_scale"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
+                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        if self.axes and (len(self.axes) != len(self.values) or not all(isinstance(a, int) and a >= 0 for a in self.axes)):
+            raise ValueError(f"axes: expected an axis from 0 for each of {len(self.values)} pairs, got {self.axes}")
+        if self.arithmetic not in ("float64", "float32"):
+            raise ValueError(f"arithmetic: expected 'float64' or 'float32', got {self.arithmetic!r}")
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[float, ...]: ...
+    def __getitem__(self, index: int | slice) -> float | tuple[float, ...]:
+        return self.values[index]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_axes(self) -> int:
+        """How many coordinates a token has."""
+        return max(self.axes) + 1 if self.axes else 1
+
+    def __repr__(self) -> str:
+        exact = " ".join(value.hex() for value in self.values) + repr(self.axes)
+        parts = [f"{len(self)} pairs {self[0]:.4g} … {self[-1]:.4g}", self.values_from]
+        parts += [f"{n}={getattr(self, n):.6g}" for n in ("cos_sin_scale", "softmax_scale") if getattr(self, n) != 1]
+        parts += ["float32"] if self.arithmetic == "float32" else []
+        return f"Frequencies({', '.join(parts)}, #{hashlib.sha256(exact.encode()).hexdigest()[:8]})"
+
+    def __str__(self) -> str:
+        return "\n".join([
+            f"frequencies    {len(self)} pairs, {self[0]:.6g} … {self[-1]:.6g} radians per position: {self.values_from}",
+            f"cos/sin scale  {self.cos_sin_scale:.7g}: {self.cos_sin_scale_from}",
+            f"softmax scale  {self.softmax_scale:.7g}/√d_head: {self.softmax_scale_from}",
+        ])  # fmt: skip
+
+
+@runtime_checkable
+class ByLength(Protocol):
+    """Frequencies that depend on how long a request is. Frozen; a request asks once and holds the answer."""
+
+    def at_length(self, n: int) -> Frequencies: ...
+
+
+def rotary(d: int, base: float = 10000.0) -> Frequencies:
     """base^(-2i/d) for i = 0 … ⌈d/2⌉-1: one frequency per pair of channels, from 1 down to nearly 1/base.
 
     Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2. Raises ValueError for d < 1 or base <= 0.
     """
     _check(d, base)
-    return tuple(base ** (-2 * i / d) for i in range((d + 1) // 2))
+    values = tuple(base ** (-2 * i / d) for i in range((d + 1) // 2))
+    return Frequencies(values, base=base, width=d, values_from=f"rotary(d={d}, base={base:g})")
 
 
 def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:

@@ -47,10 +47,14 @@ def permutation(d: int, source: Layout, target: Layout) -> Int[Tensor, "d"]:
 
 
 def turn(
-    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "b 1 t n"], sin: Float[Tensor, "b 1 t n"], layout: Layout
-) -> Float[Tensor, "b h t d"]:
-    """[[cos, -sin], [sin, cos]] on every pair of the first 2n channels; the rest passes through. Rounds once."""
+    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "b 1 t n"], sin: Float[Tensor, "b 1 t n"], layout: Layout,
+    returns: Layout | None = None,
+) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    """[[cos, -sin], [sin, cos]] on every pair of the first 2n channels, then in layout `returns`; the rest passes through.
+
+    Rounds once.
+    """
     rotated = x[..., : 2 * cos.shape[-1]]
     first, second = split(rotated.to(cos.dtype), layout)
-    turned = join(first * cos - second * sin, second * cos + first * sin, layout).to(x.dtype)
+    turned = join(first * cos - second * sin, second * cos + first * sin, returns or layout).to(x.dtype)
     return turned if turned.shape == x.shape else torch.cat([turned, x[..., turned.shape[-1] :]], dim=-1)

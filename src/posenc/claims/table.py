@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -131,7 +131,7 @@ def _turns(encode: Encode, d_model: int, position: int) -> Float[Tensor, "d/2"]:
 
 @claim("longest-wavelength", "004", "Wavelengths run from 2π to 20000π at d = 512.", "d = 512 时波长从 2π 到 20000π。")
 def longest_wavelength(
-    d_model: int = 512, base: float = BASE, spacing: Callable[[int, float], tuple[float, ...]] = frequencies.rotary
+    d_model: int = 512, base: float = BASE, spacing: Callable[[int, float], Sequence[float]] = frequencies.rotary
 ) -> Finding:
     longest = 2 * math.pi / spacing(d_model, base)[-1]
     ratio = longest / (20000 * math.pi)

@@ -9,15 +9,16 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from posenc import frequencies, layouts
+from posenc import angles, layouts
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
+from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.layouts import Layout
-from posenc.phasors import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -27,45 +28,99 @@ if TYPE_CHECKING:
 class RoPE(PositionalEncoding):
     """Rotates queries and keys. No parameters; defined for any real position.
 
-    d_head      channels of a head
-    base        the slowest pair turns once in about 2π·base positions
-    layout      which channels make a pair: "interleaved" (the paper, GPT-J) or "half" (LLaMA on the hub, GPT-NeoX)
-    rotary_dim  channels that turn, the first ones; the rest passes through. Even; all if left out
-    reverse     turn the other way, R(-p), as nanochat does; the scores of a model trained so differ in sign of sin only
-    axes        coordinates per token; each turns rotary_dim/axes channels, first axis first
+    d_head       channels of a head
+    base         the slowest pair turns once in about 2π·base positions; 10 000 if left out
+    layout       which channels make a pair: "interleaved" (the paper, GPT-J) or "half" (LLaMA on the hub, GPT-NeoX)
+    rotary_dim   channels that turn; the rest passes through. Even; all if left out
+    trailing     the last rotary_dim channels turn instead of the first ones (multi-head latent attention)
+    reverse      turn the other way, R(-p), as nanochat does; the scores of a model trained so differ in sign of sin only
+    axes         coordinates per token; each turns rotary_dim/axes channels, first axis first
+    frequencies  other frequencies than base^(-2i/d), with their magnitudes and axes: see posenc.frequencies; or a family
+                 of them by length, of which `length` picks one and `at_length` another
+    returns      the layout that rotated tensors are returned in, `layout` if left out: DeepSeek-V3's code pairs
+                 neighbours and returns halves. Scores are the same; cached keys are not
+    sides        what turns. "value" turns like keys, and "output" turns back by the query's position
 
-    Raises ValueError for an odd or too large rotary_dim, and for an unknown layout.
+    Raises ValueError for an odd or too large rotary_dim, an unknown layout or side, and sizes given twice.
     """
 
     sites = Site.ROTATE
 
     def __init__(
-        self, d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved", rotary_dim: int | None = None,
-        reverse: bool = False, axes: int = 1,
+        self, d_head: int, *, base: float | None = None, layout: Layout = "interleaved", rotary_dim: int | None = None,
+        trailing: bool = False, reverse: bool = False, axes: int | None = None,
+        frequencies: Frequencies | ByLength | None = None, length: int = 1, returns: Layout | None = None,
+        sides: tuple[Side, ...] = ("query", "key"),
     ) -> None:  # fmt: skip
-        rotary_dim = d_head if rotary_dim is None else rotary_dim
-        super().__init__(d_head=d_head, base=base, layout=layout, rotary_dim=rotary_dim, reverse=reverse, axes=axes)
-        if rotary_dim % 2 or rotary_dim > d_head:
-            raise ValueError(f"rotary_dim: expected an even number up to d_head={d_head}, got {rotary_dim}")
-        if (rotary_dim // 2) % axes:
-            raise ValueError(f"axes: {rotary_dim // 2} pairs cannot be shared evenly by {axes} axes")
-        layouts.check(layout)
-        self.d_head, self.layout, self.reverse, self.coordinate_axes = d_head, layout, reverse, axes  # type: ignore[misc]
-        self.frequencies = (frequencies.rotary(rotary_dim // axes, base),) * axes
+        if frequencies is None:
+            base = 10000.0 if base is None else base
+            rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
+        elif (base, rotary_dim, axes) != (None, None, None):
+            raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
+        super().__init__(d_head=d_head, base=base, layout=layout, rotary_dim=rotary_dim, trailing=trailing, reverse=reverse,
+                         axes=axes, frequencies=frequencies, length=length, returns=returns,
+                         sides=tuple(sides))  # fmt: skip
+        for given in (layout, returns or layout):
+            layouts.check(given)
+        for side in sides:
+            turns(side)
+        if frequencies is None:
+            frequencies = _shared_evenly(d_head, rotary_dim, axes, base)  # type: ignore[arg-type]
+        self.frequencies = frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length)
+        self.rotary_dim, self.coordinate_axes = 2 * len(self.frequencies), self.frequencies.n_axes  # type: ignore[misc]
+        if self.rotary_dim > d_head:
+            raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
+        self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
+        self.reverse, self.turning = reverse, frozenset(sides)
+        if self.frequencies.cos_sin_scale != 1:
+            self.traits = self.traits - {"norm_preserving"}
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """cos and sin of the angle of every pair, [b, t, n] each."""
+        """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
-        sin, cos = phasors(at, self.frequencies, dtype).unbind(-1)
-        return cos.contiguous(), (-sin if self.reverse else sin.contiguous())
+        sin, cos = angles.sin_cos(at, self.frequencies, dtype)
+        scale = self.frequencies.cos_sin_scale
+        return cos * scale if scale != 1 else cos.contiguous(), sin * (-scale if self.reverse else scale)
 
     def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        turns(side)
+        if side not in self.turning:
             return x
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
-        cos, sin = self.tables_at(at, x.dtype)
-        return layouts.turn(x, cos[:, None], sin[:, None], self.layout)
+        cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
+        sin = -sin if side == "output" else sin
+        still = self.d_head - self.rotary_dim if self.trailing else 0
+        turned = layouts.turn(x[..., still:], cos, sin, self.layout, self.returns)
+        return torch.cat([x[..., :still], turned], dim=-1) if still else turned
+
+    def softmax_scale(self, d_head: int) -> float:
+        return super().softmax_scale(d_head) * self.frequencies.softmax_scale
+
+    def at_length(self, n: int) -> RoPE:
+        """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
+        if not isinstance(self.configuration["frequencies"], ByLength):
+            return self
+        return type(self)(**_given({**self.configuration, "length": n}))
+
+
+def _given(configuration: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in configuration.items() if value is not None}
+
+
+def _shared_evenly(d_head: int, rotary_dim: int, axes: int, base: float) -> Frequencies:
+    """base^(-2i/d) for each axis in turn, d = rotary_dim/axes."""
+    if rotary_dim % 2 or rotary_dim > d_head:
+        raise ValueError(f"rotary_dim: expected an even number up to d_head={d_head}, got {rotary_dim}")
+    if (rotary_dim // 2) % axes:
+        raise ValueError(f"axes: {rotary_dim // 2} pairs cannot be shared evenly by {axes} axes")
+    one = rotary(rotary_dim // axes, base)
+    if axes == 1:
+        return one
+    axis_of_pair = tuple(axis for axis in range(axes) for _ in one)
+    return replace(
+        one, values=one.values * axes, axes=axis_of_pair, values_from=f"{one.values_from} for each of {axes} axes"
+    )
 
 
 def rotation_matrix(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from posenc import frequencies, layouts
 from posenc.encoding import PositionalEncoding, Site
+from posenc.frequencies import Frequencies
 from posenc.measures import distances, shift_matrix, uniqueness
 from posenc.plots.picture import Clocks, Curves, Line, Mark, Matrices, Panel, Path, number
 from posenc.positions import Positions
@@ -194,7 +195,9 @@ def _name(encoding: PositionalEncoding) -> str:
 def _omega(encoding: PositionalEncoding) -> tuple[float, ...] | None:
     """The frequencies of the first axis, or None for an encoding that has none."""
     found = getattr(encoding, "frequencies", None)
-    return found[0] if found and isinstance(found[0], tuple) else found
+    if not isinstance(found, Frequencies):
+        return found
+    return tuple(value for value, axis in zip(found, found.axes or [0] * len(found), strict=True) if axis == 0)
 
 
 def _needed(encoding: PositionalEncoding) -> tuple[float, ...]:

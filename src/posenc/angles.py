@@ -1,0 +1,38 @@
+"""sin and cos of the angle of every rotating pair: one coordinate or several, fp64 or, for parity, fp32 arithmetic.
+
+Legend: b batch, t tokens, n pairs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.frequencies import Frequencies
+from posenc.phasors import phasors
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Num
+
+
+def sin_cos(
+    at: Positions, frequencies: Frequencies, dtype: torch.dtype
+) -> tuple[Float[Tensor, "b t n"], Float[Tensor, "b t n"]]:
+    """sin and cos of coordinate times frequency, each pair reading its own axis."""
+    if frequencies.arithmetic == "float64" and not frequencies.axes:
+        sin, cos = phasors(at, [frequencies.values], dtype).unbind(-1)
+        return sin, cos
+    precision = torch.float64 if frequencies.arithmetic == "float64" else torch.float32
+    angle = of_pairs(at.coords, frequencies).to(precision)
+    angle = angle * torch.tensor(frequencies.values, dtype=precision, device=angle.device)
+    return angle.sin().to(dtype), angle.cos().to(dtype)
+
+
+def of_pairs(coords: Num[Tensor, "b t *axes"], frequencies: Frequencies) -> Num[Tensor, "b t n"]:
+    """The coordinate that each pair reads."""
+    if not frequencies.axes:
+        return coords[..., None]
+    return coords[..., torch.tensor(frequencies.axes, device=coords.device)]

@@ -184,11 +184,15 @@ def check_configuration(owner: str, **configuration: Any) -> None:
             raise ValueError(f"{owner}: {name}: expected a whole number from 1, got {value!r}")
         if name in ("row_offset", "max_distance") and not (whole and value >= 0):
             raise ValueError(f"{owner}: {name}: expected a whole number from 0, got {value!r}")
-        number = whole or isinstance(value, float)
-        if name in POSITIVE and not (number and math.isfinite(value) and value > 0):
+        each = value if isinstance(value, tuple) else (value,)  # one per axis
+        if name in POSITIVE and not all(_is_number(one) and math.isfinite(one) and one > 0 for one in each):
             raise ValueError(f"{owner}: {name}: expected a positive number, got {value!r}")
-        if name == "offset" and not (number and math.isfinite(value)):
+        if name == "offset" and not (_is_number(value) and math.isfinite(value)):
             raise ValueError(f"{owner}: {name}: expected a finite number, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:

@@ -9,6 +9,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.packed(cu_seqlens)                several documents in one row
     Positions.decode(lengths)                   one new token per row
     Positions.grid(height, width)               images
+    Positions.pixels(mask)                      images padded to one size, as fractions of their own (DETR)
     Positions.mrope(position_ids)               several axes per token, as multimodal models give them
     Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
     Positions.at(coords)                        any coordinates, integers or reals
@@ -17,6 +18,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -141,6 +143,33 @@ class Positions:
         y = torch.arange(height, device=device).repeat_interleave(width)
         x = torch.arange(width, device=device).repeat(height)
         return cls.at(torch.stack([y, x], dim=-1)[None].expand(batch, -1, -1))
+
+    @classmethod
+    def pixels(
+        cls, mask: Num[Tensor, "b h w"] | Bool[Tensor, "b h w"], *, span: float | None = 2 * math.pi, centred: bool = False
+    ) -> Positions:
+        """Pixels counted from 1 along real ones (1 or True); coords [b, h·w, 2] are (y, x), masked pixels are padding.
+
+        count / (last count + 1e-6) · span, real; `centred` takes the middle of the pixel, count - ½ (Deformable DETR);
+        span=None leaves the integer counts. Carion et al. 2020 (DETR), appendix A.4 and code.
+        """
+        if not isinstance(mask, Tensor) or mask.ndim != 3:
+            raise ValueError("mask: expected a tensor [b, h, w] of 0 and 1")
+        if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
+            raise ValueError("mask: expected 0 and 1 only")
+        if centred and span is None:
+            raise ValueError("centred: counts without a span are whole numbers; give a span")
+        real = mask.bool()
+        counts = []
+        for axis in (1, 2):
+            count = real.long().cumsum(dim=axis)
+            if span is not None:
+                last = count.narrow(axis, count.shape[axis] - 1, 1).double()
+                count = (count.double() - (0.5 if centred else 0.0)) / (last + 1e-6) * span
+            counts.append(count)
+        coords = torch.stack(counts, dim=-1).flatten(1, 2)
+        order = torch.arange(coords.shape[1], device=mask.device)[None].expand(coords.shape[:2])
+        return cls(coords, order, real.flatten(1).long() - 1)
 
     @classmethod
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:

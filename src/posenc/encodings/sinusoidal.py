@@ -8,10 +8,14 @@ Legend: b batch, t tokens, d d_model, n = ⌈d/2⌉ frequencies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from posenc import frequencies
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
@@ -19,51 +23,101 @@ from posenc.phasors import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
 
 # interleaved  s0 c0 s1 c1 s2 c2      sin_cos  s0 s1 s2 | c0 c1 c2      cos_sin  c0 c1 c2 | s0 s1 s2
 ChannelLayout = Literal["interleaved", "sin_cos", "cos_sin"]
 Denominator = Literal["d/2", "d/2-1"]
+OddWidth = Literal["drop", "zero"]
+Silent = Literal["none", "padding", "negative"]
 
 
 class Sinusoidal(PositionalEncoding):
     """x + PE(position). No parameters; defined for any real position.
 
-    d_model      channels; an odd width has ⌈d/2⌉ frequencies and drops the last cosine
-    base         the slowest pair turns once in about 2π·base positions
+    d_model      channels
+    base         the slowest pair turns once in about 2π·base positions; one number, or one per block (DAB-DETR)
     layout       "interleaved" (the paper), "sin_cos" (tensor2tensor, Whisper) or "cos_sin" (MusicGen)
     denominator  of the exponent: "d/2" (the paper) or "d/2-1" (tensor2tensor: the last frequency is 1/base exactly)
     offset       added to every position, for tables that start later (M2M100)
-    axes         coordinates per token; each gets d_model/axes channels, first axis first
+    axes         coordinates per token
+    reads        the coordinate that each block of d_model/len(reads) channels reads; all of them in turn unless said.
+                 (1, 0) puts x before y (ViT-MAE), (1, 0, 2, 3) is what DETR makes of boxes (x, y, w, h)
+    odd          an odd width has ⌈d/2⌉ frequencies and drops the last cosine, or ("zero", fairseq) ⌊d/2⌋ and a last 0
+    repeats      channels in a row that share a frequency; 2 in the pointers of SAM 2's tracker
+    scale        position + offset is multiplied with it: 2π for coordinates from 0 to 1
+    amplitude    the encoding is multiplied with it: 1/√d in Canary
+    silent       tokens that get nothing: "none", "padding" (M2M100) or "negative": all that is read, with the offset, is
+                 below 0 (the CLS token of ViT-MAE at -1; the first frame of Kimi, offset -1)
 
-    Raises ValueError for an unknown layout or denominator, and a width that the axes cannot share.
+    Raises ValueError for an unknown layout, denominator, odd or silent, and a width that the blocks cannot share.
     """
 
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, *, base: float = 10000.0, layout: ChannelLayout = "interleaved",
-        denominator: Denominator = "d/2", offset: float = 0, axes: int = 1,
+        self, d_model: int, *, base: float | Sequence[float] = 10000.0, layout: ChannelLayout = "interleaved",
+        denominator: Denominator = "d/2", offset: float = 0, axes: int = 1, reads: Sequence[int] | None = None,
+        odd: OddWidth = "drop", repeats: int = 1, scale: float = 1.0, amplitude: float = 1.0, silent: Silent = "none",
     ) -> None:  # fmt: skip
-        super().__init__(d_model=d_model, base=base, layout=layout, denominator=denominator, offset=offset, axes=axes)
-        if layout not in get_args(ChannelLayout):
-            raise ValueError(f"layout: expected one of {', '.join(get_args(ChannelLayout))}, got {layout!r}")
-        if denominator not in get_args(Denominator):
-            raise ValueError(f"denominator: expected one of {', '.join(get_args(Denominator))}, got {denominator!r}")
-        if d_model % axes:
-            raise ValueError(f"axes: {d_model} channels cannot be shared evenly by {axes} axes")
+        plain = {"d_model": d_model, "base": base, "layout": layout, "denominator": denominator, "offset": offset,
+                 "axes": axes}  # fmt: skip
+        rare = {"reads": (reads, None), "odd": (odd, "drop"), "repeats": (repeats, 1), "scale": (scale, 1.0),
+                "amplitude": (amplitude, 1.0), "silent": (silent, "none")}  # fmt: skip
+        if isinstance(base, Sequence):
+            plain["base"] = tuple(base)
+        super().__init__(**plain, **{name: value for name, (value, usual) in rare.items() if value != usual})
+        choices = {"layout": ChannelLayout, "denominator": Denominator, "odd": OddWidth, "silent": Silent}
+        for name, value in {"layout": layout, "denominator": denominator, "odd": odd, "silent": silent}.items():
+            if value not in get_args(choices[name]):
+                raise ValueError(f"{name}: expected one of {', '.join(get_args(choices[name]))}, got {value!r}")
+        if not (math.isfinite(amplitude) and amplitude > 0):
+            raise ValueError(f"amplitude: expected a positive number, got {amplitude!r}")
+        self.reads = check_reads(reads, axes)
+        blocks = len(self.reads)
+        if d_model % blocks:
+            raise ValueError(f"axes: {d_model} channels cannot be shared evenly by {blocks} axes")
+        if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
+            raise ValueError(f"repeats: expected a whole number from 1, got {repeats!r}")
+        bases = tuple(base) if isinstance(base, Sequence) else (base,) * blocks
+        if len(bases) != blocks:
+            raise ValueError(f"base: expected one number or one for each of {blocks} blocks, got {len(bases)}")
+        width = d_model // blocks
+        turning = width - width % 2 if odd == "zero" else width  # channels that hold a sine or cosine
+        if turning < 1 or turning % repeats:
+            raise ValueError(f"repeats: {turning} channels cannot be shared evenly by {repeats} of each frequency")
         spacing = frequencies.rotary if denominator == "d/2" else frequencies.to_the_end
         self.d_model, self.layout, self.offset = d_model, layout, offset
-        self.frequencies, self.coordinate_axes = spacing(d_model // axes, base), axes  # type: ignore[misc]
+        self.scale, self.amplitude, self.silent, self.turning = scale, amplitude, silent, turning
+        self.coordinate_axes = axes  # type: ignore[misc]
+        self.frequencies_of_blocks = tuple(
+            tuple(f for f in spacing(turning // repeats, of_block) for _ in range(repeats))[: (turning + 1) // 2]
+            for of_block in bases
+        )
+
+    @property
+    def frequencies(self) -> tuple[float, ...]:
+        """Of the first block."""
+        return self.frequencies_of_blocks[0]
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         self.check_coords(at)
+        blocks = len(self.reads)
         moved = at.shift(self.offset) if self.offset else at
-        per_axis = phasors(moved, [self.frequencies] * self.coordinate_axes, dtype)  # [b, t, axes·n, 2]
-        per_axis = per_axis.unflatten(2, (self.coordinate_axes, -1))  # [b, t, axes, n, 2]
-        width = self.d_model // self.coordinate_axes
-        return (arrange(per_axis, width, self.layout).flatten(2),)
+        read = select(moved, self.reads)
+        scaled = [[f * self.scale for f in of_block] for of_block in self.frequencies_of_blocks]
+        per_block = phasors(read, scaled, dtype)  # [b, t, blocks·n, 2]
+        per_block = per_block.unflatten(2, (blocks, -1))  # [b, t, blocks, n, 2]
+        table = arrange(per_block, self.turning, self.layout)
+        if self.turning * blocks < self.d_model:
+            table = F.pad(table, (0, 1))
+        table = table.flatten(2)
+        if self.amplitude != 1:
+            table = table * self.amplitude
+        if self.silent != "none":
+            table = table.masked_fill(silent_tokens(read, self.silent)[..., None], 0)
+        return (table,)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
@@ -73,6 +127,48 @@ class Sinusoidal(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return absolute_at_layer(self, n)
+
+
+class ScaledSinusoidal(Sinusoidal):
+    """x + alpha·PE(position) with one learned number alpha, 1 at first. Options as for Sinusoidal.
+
+    Li et al. 2018, "Neural Speech Synthesis with Transformer Network", section 3.2; SpeechT5.
+    """
+
+    def __init__(self, d_model: int, **options: Any) -> None:
+        super().__init__(d_model, **options)
+        self.alpha = nn.Parameter(torch.ones(()))
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
+        (table,) = self.tables_at(at, x.dtype)
+        return (x.to(table.dtype) + self.alpha.to(table.dtype) * table).to(x.dtype)
+
+
+def check_reads(reads: Sequence[int] | None, axes: int) -> tuple[int, ...]:
+    """The coordinate that each block reads: all in turn unless said. Raises ValueError for one that there is not."""
+    chosen = tuple(range(axes)) if reads is None else tuple(reads)
+    if not chosen or any(isinstance(axis, bool) or axis not in range(axes) for axis in chosen):
+        raise ValueError(f"reads: expected coordinates 0 … {axes - 1}, got {reads}")
+    return chosen
+
+
+def select(at: Positions, reads: Sequence[int]) -> Positions:
+    """The same tokens with the coordinates that are read, in the order in which they are read."""
+    axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
+    if tuple(reads) == tuple(range(axes)):
+        return at
+    coords = at.coords[..., None] if at.coords.ndim == 2 else at.coords
+    return replace(at, coords=coords[..., list(reads)], tables={})
+
+
+def silent_tokens(at: Positions, silent: Silent) -> Bool[Tensor, "b t"]:
+    """Tokens that get no encoding: padding, or those whose coordinates are all negative."""
+    if silent == "padding":
+        return at.document < 0
+    negative = at.coords < 0
+    return negative if negative.ndim == 2 else negative.all(dim=-1)
 
 
 def arrange(sin_cos: Float[Tensor, "*s n 2"], width: int, layout: ChannelLayout) -> Float[Tensor, "*s d"]:

@@ -8,7 +8,8 @@ Legend: b batch, t tokens, d d_model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,8 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from jaxtyping import Float
 
+Resizing = Literal["ends", "centres", "nearest"]
+
 
 class Learned(PositionalEncoding):
     """x + table[position]. Knows the positions of its table and no others.
@@ -27,16 +30,27 @@ class Learned(PositionalEncoding):
     d_model        channels
     max_positions  positions 0 … max_positions-1 can be asked for
     row_offset     rows before position 0, as in BART and OPT (2); the table has max_positions + row_offset rows
+    padding_row    the row that padding reads: RoBERTa counts from padding_idx + 1 and gives padding row padding_idx, so
+                   row_offset=padding_idx + 1, padding_row=padding_idx. None: padding reads the row of its position
+    clamp          positions beyond the table read its last row (TAPAS, ProphetNet) instead of being refused
 
-    Raises ValueError for a position outside the table, naming position and limit (a device assert off the CPU).
+    Raises ValueError for a position outside the table, naming position and limit (a device assert off the CPU), and for a
+    padding_row that there is not.
     """
 
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
 
-    def __init__(self, d_model: int, max_positions: int, *, row_offset: int = 0) -> None:
-        super().__init__(d_model=d_model, max_positions=max_positions, row_offset=row_offset)
+    def __init__(
+        self, d_model: int, max_positions: int, *, row_offset: int = 0, padding_row: int | None = None, clamp: bool = False
+    ) -> None:
+        rare = {"padding_row": (padding_row, None), "clamp": (clamp, False)}
+        super().__init__(d_model=d_model, max_positions=max_positions, row_offset=row_offset,
+                         **{name: value for name, (value, usual) in rare.items() if value != usual})  # fmt: skip
+        if padding_row is not None and padding_row not in range(max_positions + row_offset):
+            raise ValueError(f"padding_row: expected a row 0 … {max_positions + row_offset - 1}, got {padding_row}")
         self.d_model, self.max_positions, self.row_offset = d_model, max_positions, row_offset
+        self.padding_row, self.clamp = padding_row, clamp
         self.table = nn.Parameter(torch.empty(max_positions + row_offset, d_model))
         nn.init.normal_(self.table, std=0.02)
 
@@ -44,17 +58,36 @@ class Learned(PositionalEncoding):
         check_width(self, "d_model", x.shape[-1], self.d_model)
         check_tokens(self, x, at, axis=1)
         self.check_coords(at, integers=True)
+        if self.padding_row is not None:
+            at = replace(at, coords=at.coords.masked_fill(at.document < 0, 0))  # whatever it says: it is not read
+        if self.clamp:
+            at = replace(at, coords=at.coords.clamp(max=self.max_positions - 1))
         self.check_range(at, 0, self.max_positions - 1, "the table ends there; resize(n) makes a longer one")
-        return x + F.embedding(at.coords + self.row_offset, self.table).to(x.dtype)
+        rows = at.coords + self.row_offset
+        if self.padding_row is not None:
+            rows = rows.masked_fill(at.document < 0, self.padding_row)
+        return x + F.embedding(rows, self.table).to(x.dtype)
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return absolute_at_layer(self, n)
 
     @torch.no_grad()
-    def resize(self, max_positions: int) -> Learned:
-        """A new encoding for `max_positions` positions, its rows interpolated linearly; first and last row are kept."""
-        resized = Learned(self.d_model, max_positions, row_offset=self.row_offset).to(self.table)
+    def resize(self, max_positions: int, mode: Resizing = "ends") -> Learned:
+        """A new encoding for `max_positions` positions; the rows before position 0 stay as they are.
+
+        "ends"     linear between the first and the last row, which are kept
+        "centres"  linear between the middles of equal cells (align_corners=False)
+        "nearest"  row ⌊i·old/new⌋ (TimeSformer's frames)
+        """
+        if mode not in get_args(Resizing):
+            raise ValueError(f"mode: expected one of {', '.join(get_args(Resizing))}, got {mode!r}")
+        options = {"row_offset": self.row_offset, "padding_row": self.padding_row, "clamp": self.clamp}
+        resized = Learned(self.d_model, max_positions, **options).to(self.table)  # type: ignore[arg-type]
         before, rows = self.table[: self.row_offset], self.table[self.row_offset :]
-        rows = F.interpolate(rows.T[None].double(), size=max_positions, mode="linear", align_corners=True)[0].T
+        if mode == "nearest":
+            rows = rows[torch.arange(max_positions, device=rows.device) * self.max_positions // max_positions]
+        else:
+            ends = mode == "ends"
+            rows = F.interpolate(rows.T[None].double(), size=max_positions, mode="linear", align_corners=ends)[0].T
         resized.table.copy_(torch.cat([before, rows.to(before.dtype)]))
         return resized

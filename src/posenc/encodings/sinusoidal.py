@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
@@ -21,15 +20,15 @@ from posenc import frequencies
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.phasors import phasors
 from posenc.positions import Positions
+from posenc.reading import Silent, check_reads, select, silent_tokens
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
 
 # interleaved  s0 c0 s1 c1 s2 c2      sin_cos  s0 s1 s2 | c0 c1 c2      cos_sin  c0 c1 c2 | s0 s1 s2
 ChannelLayout = Literal["interleaved", "sin_cos", "cos_sin"]
 Denominator = Literal["d/2", "d/2-1"]
 OddWidth = Literal["drop", "zero"]
-Silent = Literal["none", "padding", "negative"]
 
 
 class Sinusoidal(PositionalEncoding):
@@ -144,31 +143,6 @@ class ScaledSinusoidal(Sinusoidal):
         check_tokens(self, x, at, axis=1)
         (table,) = self.tables_at(at, x.dtype)
         return (x.to(table.dtype) + self.alpha.to(table.dtype) * table).to(x.dtype)
-
-
-def check_reads(reads: Sequence[int] | None, axes: int) -> tuple[int, ...]:
-    """The coordinate that each block reads: all in turn unless said. Raises ValueError for one that there is not."""
-    chosen = tuple(range(axes)) if reads is None else tuple(reads)
-    if not chosen or any(isinstance(axis, bool) or axis not in range(axes) for axis in chosen):
-        raise ValueError(f"reads: expected coordinates 0 … {axes - 1}, got {reads}")
-    return chosen
-
-
-def select(at: Positions, reads: Sequence[int]) -> Positions:
-    """The same tokens with the coordinates that are read, in the order in which they are read."""
-    axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
-    if tuple(reads) == tuple(range(axes)):
-        return at
-    coords = at.coords[..., None] if at.coords.ndim == 2 else at.coords
-    return replace(at, coords=coords[..., list(reads)], tables={})
-
-
-def silent_tokens(at: Positions, silent: Silent) -> Bool[Tensor, "b t"]:
-    """Tokens that get no encoding: padding, or those whose coordinates are all negative."""
-    if silent == "padding":
-        return at.document < 0
-    negative = at.coords < 0
-    return negative if negative.ndim == 2 else negative.all(dim=-1)
 
 
 def arrange(sin_cos: Float[Tensor, "*s n 2"], width: int, layout: ChannelLayout) -> Float[Tensor, "*s d"]:

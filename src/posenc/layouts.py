@@ -3,7 +3,7 @@
     half         x0 x1 x2 | y0 y1 y2      pair i is (i, i + d/2)     LLaMA as released on the hub, GPT-NeoX
     interleaved  x0 y0 x1 y1 x2 y2        pair i is (2i, 2i + 1)     RoFormer, GPT-J, LLaMA as first published
 
-Legend: n pairs, d = 2n channels.
+Legend: n pairs, d = 2n channels. Weights on disk: posenc.conversion; cached keys: posenc.caches.
 """
 
 from __future__ import annotations
@@ -44,6 +44,23 @@ def join(first: Float[Tensor, "*s n"], second: Float[Tensor, "*s n"], layout: La
 def permutation(d: int, source: Layout, target: Layout) -> Int[Tensor, "d"]:
     """Where channel c of `target` comes from in `source`: x_target = x_source[..., permutation]."""
     return join(*split(torch.arange(d), source), target)
+
+
+def head_permutation(
+    d_head: int, source: Layout, target: Layout, *, rotary_dim: int | None = None, trailing: bool = False
+) -> Int[Tensor, "d_head"]:
+    """`permutation` for a head of which only the first (trailing: the last) rotary_dim channels turn; the rest stays.
+
+    Raises ValueError for an unknown layout and a rotary_dim that is odd, below 2 or wider than the head.
+    """
+    check(source), check(target)
+    rotary_dim = d_head if rotary_dim is None else rotary_dim
+    if isinstance(rotary_dim, bool) or not isinstance(rotary_dim, int) or rotary_dim % 2 or not 2 <= rotary_dim <= d_head:
+        raise ValueError(f"rotary_dim: expected an even number from 2 up to d_head={d_head}, got {rotary_dim!r}")
+    start = d_head - rotary_dim if trailing else 0
+    index = torch.arange(d_head)
+    index[start : start + rotary_dim] = start + permutation(rotary_dim, source, target)
+    return index
 
 
 def turn(

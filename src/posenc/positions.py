@@ -137,12 +137,20 @@ class Positions:
         return cls(count, count, torch.zeros_like(count))
 
     @classmethod
-    def grid(cls, height: int, width: int, *, batch: int = 1, device: torch.device | str | None = None) -> Positions:
-        """Patches of an image row by row; coords [b, height·width, 2] are (y, x)."""
+    def grid(
+        cls, height: int, width: int, *, batch: int = 1, prefix: int = 0, sized: bool = False,
+        device: torch.device | str | None = None,
+    ) -> Positions:  # fmt: skip
+        """Patches of an image row by row; coords [b, height·width, 2] are (y, x), `sized` (y, x, height, width).
+
+        `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
+        """
         _check_counts(batch=batch, height=height, width=width)
         y = torch.arange(height, device=device).repeat_interleave(width)
         x = torch.arange(width, device=device).repeat(height)
-        return cls.at(torch.stack([y, x], dim=-1)[None].expand(batch, -1, -1))
+        y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
+        size = [torch.full_like(y, height), torch.full_like(y, width)] if sized else []
+        return cls.at(torch.stack([y, x, *size], dim=-1)[None].expand(batch, -1, -1))
 
     @classmethod
     def pixels(

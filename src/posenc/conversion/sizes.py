@@ -1,0 +1,136 @@
+"""The heads of a model from its config.json (or Mistral's and Meta's params.json), with what the caller knows better."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from posenc.conversion.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
+from posenc.conversion.rows import Heads
+
+FILES = ("config.json", "params.json")
+LARGEST = 16 << 20  # bytes of a configuration; the largest known ones have some hundred thousand
+TEXT_PARTS = ("text_config", "llm_config", "language_config")
+
+N_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+N_KV_HEADS = ("num_key_value_heads", "n_kv_heads", "num_kv_heads", "multi_query_group_num")
+D_HEAD = ("head_dim", "kv_channels", "attention_head_dim")
+D_MODEL = ("hidden_size", "n_embd", "d_model", "dim")
+FRACTION = ("partial_rotary_factor", "rotary_pct", "rotary_percentage", "rotary_emb_fraction")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The configuration beside the tensors, its text part where that holds the heads; {} where there is none.
+
+    Raises ValueError for a file that is too large or no JSON object.
+    """
+    path = next((folder / name for name in FILES if (folder / name).is_file()), None)
+    if path is None:
+        return {}
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path}: {path.stat().st_size:,} bytes; a model's configuration has at most {LARGEST:,}")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: no JSON ({error})") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected a JSON object, got {type(config).__name__}")
+    if _first(config, N_HEADS) is None:
+        for part in TEXT_PARTS:
+            if isinstance(config.get(part), dict):
+                return dict(config[part])
+    return config
+
+
+def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> Heads:
+    """What is `given` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
+
+    Raises ValueError for sizes that are missing, contradict each other or cannot be those of one rotation per head.
+    """
+    name = family(dict(config))
+    if name in UNFIT:
+        raise ValueError(f"model_type {name}: cannot be converted, {UNFIT[name]}")
+    if config.get("alibi") is True:
+        raise ValueError("config.json: alibi is true, so nothing turns and there is no layout to convert")
+    if config.get("rotary_value") is True:
+        raise ValueError("config.json: rotary_value is true: values turn too, which this conversion does not cover")
+    known = {key: value for key, value in given.items() if value is not None}
+    n_heads = known.get("n_heads") or _count(config, N_HEADS, "--n-heads")
+    latent = _first(config, ("kv_lora_rank",))
+    d_head = known.get("d_head") or _head_width(config, n_heads, latent is not None)
+    rotary_dim = known.get("rotary_dim") or _rotary_dim(config, name, d_head)
+    return Heads(
+        n_heads=n_heads, d_head=d_head, n_kv_heads=known.get("n_kv_heads") or _key_heads(config, name, n_heads),
+        rotary_dim=rotary_dim, trailing=bool(known.get("trailing", latent is not None)), latent=latent, gated=name in GATED,
+    )  # fmt: skip
+
+
+def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((config[key] for key in keys if config.get(key) is not None), None)
+
+
+def _count(config: Mapping[str, Any], keys: tuple[str, ...], option: str) -> int:
+    value = _first(config, keys)
+    if value is None:
+        raise ValueError(f"{keys[0]}: not in {' or '.join(FILES)}; say {option}")
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{keys[0]}: expected a whole number from 1, got {value!r}; say {option}")
+    return value
+
+
+def _head_width(config: Mapping[str, Any], n_heads: int, is_latent: bool) -> int:
+    if is_latent:
+        return _count(config, ("qk_nope_head_dim",), "--d-head") + _count(config, ("qk_rope_head_dim",), "--d-head")
+    if _first(config, D_HEAD) is not None:
+        return _count(config, D_HEAD, "--d-head")
+    d_model = _count(config, D_MODEL, "--d-head")
+    if d_model % n_heads:
+        raise ValueError(f"hidden_size: {d_model} is no multiple of {n_heads} heads and head_dim is missing; say --d-head")
+    return d_model // n_heads
+
+
+def _key_heads(config: Mapping[str, Any], name: str, n_heads: int) -> int:
+    if name == "falcon":
+        if config.get("new_decoder_architecture"):
+            return _count(config, ("num_kv_heads",), "--n-kv-heads") if config.get("num_kv_heads") else n_heads
+        return 1 if config.get("multi_query", True) else n_heads
+    return n_heads if _first(config, N_KV_HEADS) is None else _count(config, N_KV_HEADS, "--n-kv-heads")
+
+
+def _rotary_dim(config: Mapping[str, Any], name: str, d_head: int) -> int:
+    whole = _first(config, ("qk_rope_head_dim", "rotary_dim"))
+    if whole is not None:
+        return _count(config, ("qk_rope_head_dim", "rotary_dim"), "--rotary-dim")
+    found = {_fraction(rope, config) for rope in _rope_parameters(config)}
+    if len(found) > 1:
+        raise ValueError(f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); "
+                         "layers that turn different channels cannot be converted together")  # fmt: skip
+    fraction = found.pop()
+    if fraction is None:
+        if name in PARTIAL_BY_DEFAULT:
+            raise ValueError(
+                f"partial_rotary_factor: not in config.json, and {name} turns a part of a head; say --rotary-dim"
+            )
+        return d_head
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
+        raise ValueError(f"partial_rotary_factor: expected a number above 0 up to 1, got {fraction!r}; say --rotary-dim")
+    return math.floor(d_head * fraction)
+
+
+def _fraction(rope: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
+    """The part of a head that turns; 1 for proportional frequencies, which leave pairs still, not channels out."""
+    if "proportional" in (rope.get("rope_type"), rope.get("type")):
+        return 1
+    return _first({**config, **{key: rope[key] for key in FRACTION if key in rope}}, FRACTION)
+
+
+def _rope_parameters(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """One for the model, or one for each type of layer."""
+    for key in ("rope_parameters", "rope_scaling"):
+        rope = config.get(key)
+        if isinstance(rope, dict) and rope:
+            return [part for part in rope.values() if isinstance(part, dict)] or [rope]
+    return [{}]

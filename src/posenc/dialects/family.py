@@ -1,0 +1,125 @@
+"""The register of readers, and the pieces that most of them are made of.
+
+A reader turns the keys of one section into a PositionSpec. It is registered for model types:
+
+    @family("llama", "mistral")
+    def _(keys: Keys) -> PositionSpec:
+        return decoder(keys, rope(keys, d_head=head_width(keys)))
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+Reader = Callable[[Keys], PositionSpec]
+READERS: dict[str, Reader] = {}
+
+
+def family(*model_types: str) -> Callable[[Reader], Reader]:
+    """Registers a reader. Raises ValueError where a model type has one already: two readers cannot both be right."""
+
+    def register(reader: Reader) -> Reader:
+        for model_type in model_types:
+            if model_type in READERS:
+                raise ValueError(f"{model_type}: has a reader already, in {READERS[model_type].__module__}")
+            READERS[model_type] = reader
+        return reader
+
+    return register
+
+
+def load_readers() -> None:
+    """Imports every file of posenc.dialects.families, which registers them."""
+    from posenc.dialects import families
+
+    for module in pkgutil.iter_modules(families.__path__):
+        importlib.import_module(f"posenc.dialects.families.{module.name}")
+
+
+def read(keys: Keys, part: str = "") -> PositionSpec:
+    """The spec of one section: its family's reader, then what the section holds that nobody read."""
+    load_readers()
+    if keys.family not in READERS:
+        raise ConfigError(f"{keys.where('model_type')}: {keys.family!r} is not a family that posenc knows; "
+                          "`posenc inspect --families` lists them")  # fmt: skip
+    spec = READERS[keys.family](keys)
+    for key in keys.unread():
+        keys.find("warning", key, f"{keys.facts['class'] or keys.family}'s code does not read it")
+    findings = tuple(
+        sorted({*spec.findings, *keys.findings}, key=lambda f: (["error", "warning", "note"].index(f.grade), f.key))
+    )
+    return replace(spec, part=part, findings=findings, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
+
+
+def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]:
+    """The specs of sections: parts(keys, "text_config", "vision_config"). `otherwise` gives their model types where
+    neither the file nor the class says: parts(keys, vision_config="siglip_vision_model")."""
+    named = [(name, None) for name in names] + list(otherwise.items())
+    return tuple(read(keys.section(name, model_type), name) for name, model_type in named)
+
+
+def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hidden_size", key: str = "head_dim") -> int:
+    """head_dim where the file or the class says it, else hidden_size / num_attention_heads. ConfigError if uneven."""
+    said = keys.whole(key, None)
+    if said is not None:
+        return int(said)
+    d_model, n_heads = keys.whole(width), keys.whole(heads)
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where(width)}: {d_model} is not a multiple of {heads}={n_heads}")
+    return int(d_model // n_heads)
+
+
+def stack_of(
+    keys: Keys, layers: Sequence[Layer], *, embedding: Sequence[Use] = (), width: str = "hidden_size",
+    heads: str = "num_attention_heads", length: str | int | None = "max_position_embeddings", d_head: int | None = None,
+    **about: Any,
+) -> PositionSpec:  # fmt: skip
+    """A stack of attention layers; what is added to the embeddings becomes a use of the first layer.
+
+    width, heads, length  the family's keys for them; `about` is anything else that PositionSpec takes
+    """
+    layers = list(layers)
+    if embedding:
+        layers[0] = replace(layers[0], uses=(*embedding, *layers[0].uses))
+    d_model, n_heads = keys.whole(width, None), keys.whole(heads, None)
+    if d_head is None and d_model and n_heads:
+        d_head = d_model // n_heads
+    trained = keys.whole(length, None) if isinstance(length, str) else length
+    return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, d_head=d_head,
+                        trained_length=trained, **about)  # fmt: skip
+
+
+def decoder(
+    keys: Keys, use: Use | None, *, kinds: Sequence[str] | None = None, by_kind: Mapping[str, Use | None] | None = None,
+    d_head: int | None = None, **about: Any,
+) -> PositionSpec:  # fmt: skip
+    """A causal stack: every layer with the same use, or with that of its kind.
+
+    kinds    each layer's; layer_types where left out. "sliding_attention" sees sliding_window tokens
+    by_kind  the use of each kind, instead of `use`
+    """
+    kinds = layer_kinds(keys) if kinds is None else kinds
+    layers = []
+    for kind in kinds:
+        own = use if by_kind is None else by_kind[kind]
+        layers.append(Layer((own,) if own else (), kind, window_of(keys, kind)))
+    return stack_of(keys, layers, d_head=head_width(keys) if d_head is None else d_head, **about)
+
+
+def layer_kinds(keys: Keys, n_layers: str = "num_hidden_layers", assumed: str = "full_attention") -> tuple[str, ...]:
+    """layer_types, one for each layer; all `assumed` where neither file nor class says."""
+    count = keys.whole(n_layers)
+    kinds = keys.names("layer_types", None, length=count)
+    return (assumed,) * count if kinds is None else tuple(kinds)
+
+
+def window_of(keys: Keys, kind: str) -> int | None:
+    return keys.whole("sliding_window", None) if kind == "sliding_attention" else None

@@ -1,0 +1,176 @@
+"""A configuration read key by key: checked, and remembering what was read and who said it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.spec import Finding, Grade
+
+MISSING: Any = object()
+POSITIONAL = re.compile(
+    r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
+)
+
+
+@functools.cache
+def facts() -> dict[str, dict[str, Any]]:
+    """What each configuration class of transformers assumes where a file is silent (defaults.json, generated)."""
+    text = resources.files("posenc.dialects").joinpath("defaults.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+class Keys:
+    """One section of a configuration.
+
+    A key is looked for in the file, under the other name that its class gives it, then among the defaults of its class.
+    `said_by(name)` tells which of them it was. Nothing is converted: a string is no number.
+    """
+
+    def __init__(self, data: Mapping[str, Any], family: str, path: str = "", *, defaults: bool = False) -> None:
+        self.data, self.family, self.path, self.base_may_be_default = dict(data), family, path, defaults
+        self.facts = facts().get(family, {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None})
+        self.read: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.findings: list[Finding] = []
+
+    # Reading.
+
+    def get(self, name: str, default: Any = MISSING) -> Any:
+        """The value of a key as it stands. Raises ConfigError where nobody says it and no default is given."""
+        other = self.facts["names"].get(name)
+        old = [new for new, now in self.facts["names"].items() if now == name]
+        for key in (name, other, *old):
+            if key is not None and key in self.data and self.data[key] is not None:
+                self.read[key] = self.data[key]
+                self.origins[name] = key
+                return self.data[key]
+        for key in (name, other):
+            if key is not None and self.facts["defaults"].get(key) is not None:
+                self.origins[name] = f"default of {self.facts['class']}"
+                return self.facts["defaults"][key]
+        if name in self.data:
+            self.read[name] = None
+        if default is MISSING:
+            owner = self.facts["class"] or self.family
+            raise ConfigError(f"{self.where(name)}: missing, and {owner} has no default for it")
+        self.origins[name] = "not in the file"
+        return default
+
+    def whole(self, name: str, default: Any = MISSING, *, least: int = 1) -> Any:
+        """A whole number from `least`."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**53:
+            raise ConfigError(f"{self.where(name)}: expected a whole number from {least}, got {_shown(value)}")
+        return value
+
+    def number(self, name: str, default: Any = MISSING, *, positive: bool = True) -> Any:
+        """A finite number, above zero unless positive=False."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        ok = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not ok or (positive and value <= 0):
+            raise ConfigError(f"{self.where(name)}: expected a {'positive ' * positive}number, got {_shown(value)}")
+        return float(value)
+
+    def flag(self, name: str, default: Any = MISSING) -> Any:
+        value = self.get(name, default)
+        if value is not default and not isinstance(value, bool):
+            raise ConfigError(f"{self.where(name)}: expected true or false, got {_shown(value)}")
+        return value
+
+    def text(self, name: str, default: Any = MISSING, *, among: Sequence[str] = ()) -> Any:
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if not isinstance(value, str) or (among and value not in among):
+            expected = f"one of {', '.join(map(repr, among))}" if among else "a string"
+            raise ConfigError(f"{self.where(name)}: expected {expected}, got {_shown(value)}")
+        return value
+
+    def numbers(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
+        """A list of finite numbers, as a tuple."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        fits = isinstance(value, (list, tuple)) and all(
+            isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in value
+        )
+        if not fits or (length is not None and len(value) != length):
+            many = "numbers" if length is None else f"{length} numbers"
+            raise ConfigError(f"{self.where(name)}: expected a list of {many}, got {_shown(value)}")
+        return tuple(value)
+
+    def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
+        """A list of strings, as a tuple."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise ConfigError(f"{self.where(name)}: expected a list of names, got {_shown(value)}")
+        if length is not None and len(value) != length:
+            raise ConfigError(f"{self.where(name)}: expected {length} names, one for each layer, got {len(value)}")
+        return tuple(value)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A JSON object, empty where there is none."""
+        value = self.get(name, {})
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(value)}")
+        return dict(value)
+
+    def section(self, name: str, family: str | None = None) -> Keys:
+        """The configuration inside: text_config, vision_config, …; what its class assumes where the file has none.
+
+        `family` is its model type where neither the file nor the class says it.
+        """
+        said = self.data.get(name)
+        if said is not None and not isinstance(said, Mapping):
+            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(said)}")
+        assumed = self.facts["parts"].get(name, {})
+        inside = dict(said) if said is not None else dict(assumed)
+        model_type = inside.get("model_type") or assumed.get("model_type") or family
+        if not isinstance(model_type, str):
+            raise ConfigError(f"{self.where(name)}.model_type: missing; it says what kind of model this part is")
+        self.read[name] = "…"
+        if said is None:
+            self.find("note", name, f"not in the file: {self.facts['class']} assumes {model_type}")
+        return Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+
+    def has(self, name: str) -> bool:
+        """Whether the file itself says it."""
+        return self.data.get(name) is not None
+
+    # Telling.
+
+    def where(self, name: str) -> str:
+        return f"{self.path}.{name}".strip(".")
+
+    def said_by(self, name: str) -> str:
+        """The key, with its section, or what else said it. Only for names that were read."""
+        origin = self.origins[name]
+        return self.where(origin) if origin in self.data else origin
+
+    def find(self, grade: Grade, key: str, text: str) -> None:
+        finding = Finding(grade, self.where(key), text)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def unread(self) -> list[str]:
+        """Keys of the file that look as if they had to do with position, and that nobody read."""
+        return [key for key in self.data if POSITIONAL.search(key) and key not in self.read and self.data[key] is not None]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,231 @@
+"""Rotary settings in every spelling: from a section of a configuration to one Use of RoPE.
+
+    v4   rope_theta, partial_rotary_factor, rope_scaling: {"type" or "rope_type": …, "factor": …}
+    v5   rope_parameters: {"rope_type": …, "rope_theta": …, …}, or one such object for each kind of layer
+
+What wins where both say it, and which keys each type takes, is transformers' own rule (modeling_rope_utils.py, 5.23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.keys import MISSING, Keys
+from posenc.dialects.spec import Rotation, Use
+
+YARN = {
+    "factor": "factor", "original_max_position_embeddings": "original_length", "beta_fast": "beta_fast",
+    "beta_slow": "beta_slow", "truncate": "truncate", "attention_factor": "attention_factor", "mscale": "mscale",
+    "mscale_all_dim": "mscale_all_dim",
+}  # fmt: skip
+TYPES: dict[str, tuple[str, dict[str, str]]] = {  # rope_type -> our function, its key -> our argument
+    "default": ("rotary", {}),
+    "axial": ("rotary", {}),
+    "mrope": ("rotary", {}),
+    "linear": ("linear", {"factor": "factor"}),
+    "dynamic": ("dynamic", {"factor": "factor", "alpha": "alpha"}),
+    "yarn": ("yarn", YARN),
+    "longrope": ("longrope", {
+        "short_factor": "short_factor", "long_factor": "long_factor", "factor": "factor",
+        "original_max_position_embeddings": "original_length", "attention_factor": "attention_factor"}),
+    "llama3": ("llama3", {
+        "factor": "factor", "low_freq_factor": "low_freq_factor", "high_freq_factor": "high_freq_factor",
+        "original_max_position_embeddings": "original_length"}),
+    "proportional": ("proportional", {"factor": "factor"}),
+}  # fmt: skip
+ALIASES = {"su": "longrope", "ntk_alpha": "dynamic", "xdrope": "dynamic"}
+NEEDED = {
+    "linear": ("factor",), "dynamic": ("factor",), "yarn": ("factor",), "longrope": ("short_factor", "long_factor"),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+}  # fmt: skip
+ANYWHERE = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
+
+
+def rope(
+    keys: Keys, *, d_head: int, layout: str = "half", label: str | None = None, labels: tuple[str, ...] = (),
+    rotary_dim: int | None = None, partial: bool = False, partial_default: float = 1.0, base: float | None = None,
+    base_key: str = "rope_theta", also_read: tuple[str, ...] = (),
+    maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (), note: str = "", **options: Any,
+) -> Use | None:  # fmt: skip
+    """One rotary encoding, or None where the file has null for these layers.
+
+    label, labels    which entry of a nested rope_parameters, and all that the family knows
+    rotary_dim       channels that turn, where the family fixes them (qk_rope_head_dim)
+    partial          whether the family's code reads partial_rotary_factor where nothing is scaled; `partial_default` is
+                     what it takes where the file is silent
+    base             a constant of the family's code; otherwise `base_key` must be said
+    also_read        further keys inside the rotary settings that the family's code reads itself (mrope_section, …)
+    options          further arguments of posenc's RoPE: trailing, reverse, returns, sides
+    Raises ConfigError for a missing base or number, an unknown type, contradictions.
+    """
+    settings, where = _settings(keys, label, labels)
+    if settings is None:
+        return None
+    kind = _kind(keys, settings, where)
+    name, takes = TYPES[kind]
+    said: dict[str, str] = {}
+
+    fraction = _fraction(keys, settings, where, kind, partial, partial_default, said, rotary_dim)
+    if rotary_dim is None:
+        rotary_dim = int(d_head * fraction)
+    number = base if base is not None else _base(keys, settings, where, base_key, label)
+    said["base"] = keys.origins["base"] if base is None else "constant of the code"
+
+    parameters = {ours: _frozen(settings[key]) for key, ours in takes.items() if settings.get(key) is not None}
+    _check_parameters(keys, settings, where, kind, takes, also_read)
+    _original_length(keys, settings, where, kind, parameters)
+    if kind == "dynamic":
+        name, parameters = _dynamic(keys, parameters)
+    if kind == "proportional":
+        parameters["fraction"], rotary_dim = fraction, d_head
+    said |= {ours: f"{where}.{key}".strip(".") for key, ours in takes.items() if ours in parameters and key in settings}
+
+    rotation = Rotation(rotary_dim, number, name, tuple(sorted(parameters.items())), maps)
+    arguments: dict[str, Any] = {"d_head": d_head, "layout": layout, "frequencies": rotation} | options
+    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said.items()), note=note)
+
+
+def is_nested(keys: Keys, labels: tuple[str, ...]) -> bool:
+    return any(label in keys.table("rope_parameters") for label in labels)
+
+
+def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[dict[str, Any] | None, str]:
+    """The rotary settings that count for these layers, and where they are. transformers lets rope_scaling win."""
+    parameters, scaling = keys.table("rope_parameters"), keys.table("rope_scaling")
+    if keys.has("rope_parameters") and scaling:
+        keys.find("error" if parameters != scaling else "warning", "rope_scaling",
+                  "the file has rope_parameters too; transformers takes rope_scaling and drops the other")  # fmt: skip
+    chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
+    if label is not None and any(known in chosen for known in labels or (label,)):
+        for extra in [key for key in chosen if key not in labels]:
+            keys.find("warning", f"{name}.{extra}", "stands beside entries for kinds of layers, where nothing reads it")
+        if label not in chosen:
+            raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
+        inner = chosen[label]
+        if inner is not None and not isinstance(inner, Mapping):
+            raise ConfigError(f"{keys.where(name)}.{label}: expected an object or null, got {inner!r}")
+        return (None if inner is None else dict(inner)), keys.where(f"{name}.{label}")
+    return chosen, keys.where(name)
+
+
+def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
+    said = {key: settings[key] for key in ("rope_type", "type") if settings.get(key) is not None}
+    kinds = {ALIASES.get(str(value), str(value)) for value in said.values()}
+    if kinds == {"default", "mrope"}:
+        kinds = {"mrope"}
+    if len(kinds) > 1:
+        keys.find("error", "rope_type", f"{where} says rope_type={said['rope_type']!r} and type={said['type']!r}; "
+                  "transformers takes rope_type")  # fmt: skip
+    value = said.get("rope_type", said.get("type", "default"))
+    kind = ALIASES.get(str(value), value)
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise ConfigError(f"{where}.rope_type: expected one of {', '.join(sorted({*TYPES, *ALIASES}))}, got {value!r}")
+    return kind
+
+
+def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label: str | None) -> float:
+    """rope_theta: in the settings, beside them, or, where the caller allows it, the default of the class."""
+    if settings.get("rope_theta") is not None:
+        inner = Keys(settings, "", where)
+        keys.origins["base"] = f"{where}.rope_theta"
+        found = inner.number("rope_theta")
+        if keys.has(base_key) and keys.number(base_key) != found:
+            keys.find("warning", base_key, f"{where}.rope_theta={found:g} wins over {base_key}={keys.number(base_key):g}")
+        return float(found)
+    found = keys.number(base_key, None)
+    if found is not None:
+        keys.origins["base"] = keys.said_by(base_key)
+        return float(found)
+    assumed = keys.facts["base"]
+    if isinstance(assumed, Mapping):
+        assumed = assumed.get({"sliding_attention": "local", "full_attention": "global"}.get(label or "", "global"))
+    if not isinstance(assumed, (int, float)):
+        raise ConfigError(f"{keys.where(base_key)}: missing, and {keys.facts['class'] or keys.family} has no default")
+    if not keys.base_may_be_default:
+        raise ConfigError(f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
+                          "something else. Add it to the file, or read with defaults=True")  # fmt: skip
+    keys.find("error", base_key, f"missing: {keys.facts['class']} assumes {assumed:g}, other programs may not")
+    keys.origins["base"] = f"default of {keys.facts['class']}"
+    return float(assumed)
+
+
+def _fraction(
+    keys: Keys, settings: dict[str, Any], where: str, kind: str, partial: bool, default: float, said: dict[str, str],
+    rotary_dim: int | None,
+) -> float:  # fmt: skip
+    """How much of the head turns. Scaled types read it in every family, the plain ones in those whose code does."""
+    key = "partial_rotary_factor"
+    if settings.get(key) is not None:
+        value, origin = Keys(settings, "", where).number(key), f"{where}.{key}"
+    else:
+        value = keys.number(key, None)
+        origin = keys.said_by(key) if value is not None else "default of the family's code"
+    if value is None:
+        value = default
+    reads = partial or (kind not in ("default", "axial", "mrope") and rotary_dim is None)
+    if not reads:
+        if value != 1.0 and origin != "default of the family's code":
+            keys.find("warning", key, "this family's code does not read it: all channels turn" if rotary_dim is None
+                      else "this family's code does not read it: the turning channels have a key of their own")  # fmt: skip
+        return 1.0
+    if not 0 < value <= 1:
+        raise ConfigError(f"{origin}: expected a fraction above 0 and up to 1, got {value:g}")
+    said["rotary_dim"] = origin
+    return float(value)
+
+
+def _check_parameters(
+    keys: Keys, settings: dict[str, Any], where: str, kind: str, takes: dict[str, str], also_read: tuple[str, ...]
+) -> None:
+    for key in NEEDED.get(kind, ()):
+        if settings.get(key) is None and not (
+            kind in ("yarn", "dynamic") and settings.get("alpha", MISSING) is not MISSING
+        ):
+            raise ConfigError(f"{where}.{key}: missing; {kind} needs {', '.join(NEEDED[kind])}")
+    for key, value in settings.items():
+        if key in takes and key not in ("short_factor", "long_factor", "truncate") and value is not None:
+            Keys(settings, "", where).number(
+                key, positive=key not in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow")
+            )
+        if key in ("short_factor", "long_factor") and kind == "longrope":
+            Keys(settings, "", where).numbers(key)
+        if key == "truncate":
+            Keys(settings, "", where).flag(key)
+        if key not in takes and key not in ANYWHERE and key not in also_read:
+            keys.find("error", f"{where.removeprefix(keys.path).strip('.')}.{key}",
+                      f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it")  # fmt: skip
+
+
+def _original_length(keys: Keys, settings: dict[str, Any], where: str, kind: str, parameters: dict[str, Any]) -> None:
+    """The trained length of yarn, longrope and llama3; a key beside the settings wins over one inside."""
+    if kind not in ("yarn", "longrope", "llama3"):
+        return
+    key = "original_max_position_embeddings"
+    outer = keys.whole(key, None)
+    if outer is not None:
+        if parameters.get("original_length", outer) != outer:
+            keys.find(
+                "error", key, f"{outer} here and {parameters['original_length']} in {where}; transformers takes {outer}"
+            )
+        parameters["original_length"] = outer
+    elif "original_length" not in parameters:
+        parameters["original_length"] = keys.whole("max_position_embeddings")
+        keys.find("warning", f"{where.removeprefix(keys.path).strip('.')}.{key}",
+                  f"missing: transformers takes max_position_embeddings={parameters['original_length']}, as if it had "
+                  "been trained at the extended length")  # fmt: skip
+    if kind == "longrope" and "factor" not in parameters:
+        parameters["factor"] = keys.whole("max_position_embeddings") / parameters["original_length"]
+
+
+def _dynamic(keys: Keys, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Dynamic by length, or, where the file says alpha, HunYuan's fixed base."""
+    if parameters.get("alpha"):
+        return "ntk_alpha", {"alpha": parameters["alpha"]}
+    parameters.pop("alpha", None)
+    return "dynamic", parameters | {"trained_length": keys.whole("max_position_embeddings")}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

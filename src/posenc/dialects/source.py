@@ -1,0 +1,87 @@
+"""Where a configuration comes from: a file, a folder, standard input or a mapping; read as data, within bounds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+
+LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobytes
+DEEPEST = 32
+
+
+def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration as a dict. `source` is a file, a folder with config.json, "-" for standard input, or a mapping.
+
+    Raises ConfigError, one line, for what is no model's configuration; FileNotFoundError where there is none.
+    """
+    if isinstance(source, Mapping):
+        return checked(dict(source), "the mapping")
+    if str(source) == "-":
+        return parsed(sys.stdin.buffer.read(LARGEST + 1), "standard input")
+    path = Path(source)
+    if path.is_dir():
+        path = path / "config.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file; give a config.json, a folder that holds one, or -")
+    if not path.is_file():
+        raise ConfigError(f"{path}: not a plain file; give a config.json, a folder that holds one, or -")
+    with path.open("rb") as file:
+        return parsed(file.read(LARGEST + 1), str(path))
+
+
+def parsed(text: bytes, name: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which no model's configuration is")
+    try:
+        found = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name}: not a text file in UTF-8") from None
+    except RecursionError:
+        raise ConfigError(f"{name}: nested deeper than any model's configuration") from None
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{name}: not JSON: {str(error)[:200]}") from None
+    return checked(found, name)
+
+
+def checked(found: Any, name: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise ConfigError(f"{name}: expected a JSON object such as a model's config.json, got {_kind(found)}")
+    _check_depth(found, name)
+    return found
+
+
+def _check_depth(found: Any, name: str) -> None:
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise ConfigError(f"{name}: nested deeper than {DEEPEST} levels, which no model's configuration is")
+
+
+def _inside(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _no_constant(text: str) -> float:
+    raise ConfigError(f"holds {text}, which is no JSON number")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ConfigError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is there twice")
+    return found
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "a string", bool: "true or false", type(None): "null"}.get(type(value), "a number")

@@ -1,0 +1,183 @@
+"""What a model does with position: frozen values, made by the readers of the families, that build posenc's encodings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
+    from posenc.frequencies import Arithmetic, ByLength, Frequencies
+
+Grade = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a person should know about this configuration; `key` is the key of the file that it is about."""
+
+    grade: Grade
+    key: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """Rotary frequencies as the configuration asks for them, before any arithmetic.
+
+    kind        a function of posenc.frequencies: "rotary" for no scaling, "linear", "yarn", "llama3", …
+    width       d of base^(-2i/d)
+    parameters  what that function takes besides, as (name, value) pairs
+    maps        functions from frequencies to frequencies applied afterwards, (name, ((argument, value), …)): axes, sections
+    """
+
+    width: int
+    base: float
+    kind: str = "rotary"
+    parameters: tuple[tuple[str, Any], ...] = ()
+    maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
+
+    def frequencies(self, arithmetic: Arithmetic = "float64") -> Frequencies | ByLength:
+        """The frequencies; "float32" computes them as transformers does, bit for bit."""
+        from posenc import frequencies
+
+        if arithmetic == "float64":
+            made = frequencies.rotary(self.width, self.base)
+            if self.kind != "rotary":
+                made = getattr(frequencies, self.kind)(made, **dict(self.parameters))
+        else:
+            from posenc.dialects import float32
+
+            made = getattr(float32, "default" if self.kind == "rotary" else self.kind)(
+                self.width, self.base, **dict(self.parameters)
+            )
+        for name, arguments in self.maps:
+            made = getattr(frequencies, name)(made, **dict(arguments))
+        return made
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A tensor of the checkpoint that fills a parameter; `key` is the end of its name, "{layer}" standing for the layer."""
+
+    parameter: str
+    key: str
+    transpose: bool = False
+
+
+@dataclass(frozen=True)
+class Use:
+    """One encoding at work: its class, its arguments, and who said each of them.
+
+    encoding   where the class is, below posenc: "encodings.rope.RoPE"
+    arguments  what it is made with; a Rotation among them becomes frequencies
+    said_by    argument -> the key of the file, or what else: "default of LlamaConfig", "constant of the code"
+    weights    which tensors of a checkpoint fill its parameters
+    note       what a reader of the page should know besides, in one sentence
+    """
+
+    encoding: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+    said_by: tuple[tuple[str, str], ...] = ()
+    weights: tuple[Weight, ...] = ()
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.encoding.rpartition(".")[2]
+
+    def build(self, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
+        module, _, name = self.encoding.rpartition(".")
+        arguments = {
+            key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value for key, value in self.arguments
+        }
+        made: PositionalEncoding = getattr(importlib.import_module(f"posenc.{module}"), name)(**arguments)
+        return made
+
+    @property
+    def rotation(self) -> Rotation | None:
+        return next((value for _, value in self.arguments if isinstance(value, Rotation)), None)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One attention layer. No uses: position does not enter there.
+
+    kind     as the family calls it: "full_attention", "sliding_attention", "recurrent", …
+    window   a query sees this many tokens, itself included; None: all
+    causal   whether later tokens are hidden
+    """
+
+    uses: tuple[Use, ...] = ()
+    kind: str = "full_attention"
+    window: int | None = None
+    causal: bool = True
+
+
+@dataclass(frozen=True)
+class PositionSpec:
+    """What one model, or one part of it, does with position.
+
+    family          the model type, "llama"
+    config_class    the configuration class that reads the file, "LlamaConfig"
+    part            where in the file this part is: "", "text_config", "decoder", …
+    layers          every attention layer, first layer first; absolute encodings are uses of layer 0
+    parts           the models inside: text, vision, audio, encoder, decoder
+    trained_length  positions that the file says it was made for; None where nothing says so
+    coordinates     how this family numbers its tokens, in one sentence
+    d_model, d_head, n_heads  sizes, where they are the same for all layers
+    findings        what a person should know, gravest first
+    keys            every key of the file that was read, with its value
+    """
+
+    family: str
+    config_class: str = ""
+    part: str = ""
+    layers: tuple[Layer, ...] = ()
+    parts: tuple[PositionSpec, ...] = ()
+    trained_length: int | None = None
+    coordinates: str = "0, 1, 2, … along the sequence"
+    d_model: int | None = None
+    d_head: int | None = None
+    n_heads: int | None = None
+    findings: tuple[Finding, ...] = ()
+    keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+
+    def encoding(self, layer: int = 0, *, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
+        """The encoding of one attention layer; several at once are a Stack, none is NoPE.
+
+        "float32" takes transformers' own fp32 frequencies and angles, bit for bit.
+        Raises IndexError for a layer that there is not, ValueError where only the parts have layers.
+        """
+        from posenc.encodings.nope import NoPE
+        from posenc.stack import Stack
+
+        made = [use.build(arithmetic) for use in self.layer(layer).uses]
+        return Stack(*made) if len(made) > 1 else made[0] if made else NoPE()
+
+    def layer(self, layer: int) -> Layer:
+        if not self.layers:
+            inside = ", ".join(repr(part.part) for part in self.parts) or "none"
+            raise ValueError(f"{self.family}: has no attention layers of its own; its parts are {inside}: spec[part]")
+        if not 0 <= layer < len(self.layers):
+            raise IndexError(f"layer: {self.family} has layers 0 … {len(self.layers) - 1}, got {layer}")
+        return self.layers[layer]
+
+    def __getitem__(self, part: str) -> PositionSpec:
+        """The part of that name: spec["text_config"]."""
+        for found in self.parts:
+            if found.part == part:
+                return found
+        names = ", ".join(repr(found.part) for found in self.parts) or "none"
+        raise KeyError(f"{self.family} has no part {part!r}; it has {names}")
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, PositionSpec]]:
+        """This spec and everything inside, each with its path: "", "text_config", "text_config.encoder"."""
+        yield path, self
+        for part in self.parts:
+            yield from part.walk(f"{path}.{part.part}".strip("."))
+
+    def with_part(self, name: str) -> PositionSpec:
+        return replace(self, part=name)

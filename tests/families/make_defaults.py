@@ -1,0 +1,103 @@
+"""Writes src/posenc/dialects/defaults.json: what each configuration class of transformers assumes where a file is silent.
+
+    python tests/families/make_defaults.py [--check]
+
+One line per model type: the class, its folder, other names of its keys, and the defaults of every key that has to do with
+position or size. Facts of the installed package, read off its classes; --check fails where the file is not what they say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+OUT = Path(__file__).parents[2] / "src" / "posenc" / "dialects" / "defaults.json"
+POSITIONAL = re.compile(
+    r"rope|rotary|position|alibi|theta|relative|rel_pos|pos_|_pos|temperature|attn_scale|floor|window|layer_type|patch"
+    r"|image_size|bucket|distance|freq|context|ctx|max_.*len|sinus|interleav|qk_|cross_attention|axial|grid|temporal|hashes"
+)
+SIZES = re.compile(
+    r"hidden_size|d_model|n_embd|embed_dim|emb_dim|dim$|head|d_kv|kv_channels|layers|n_layer|depth|is_decoder|stride|scal|causal"
+    r"|bidirectional|norm_before|pad_token_id|padding_idx|embedding_size|kernel|model_type|use_cls|register|merge|num_channels"
+    r"|sample|second|expansion|stages|class_embed|abs_pos|add_bos|attn_|attention|per_layer_config|type_vocab|_extent|hybrid"
+)
+NEVER = re.compile(
+    r"dropout|drop_path|token_id$(?<!pad_token_id)|_loss|_act$|activation|init|vocab_size|^output_|classifier|_cost"
+)
+
+
+def facts() -> dict[str, dict[str, Any]]:
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
+
+    transformers.logging.set_verbosity_error()
+    classes = {model_type: CONFIG_MAPPING[model_type] for model_type in sorted(CONFIG_MAPPING_NAMES)}
+    found = {model_type: _described(loaded) for model_type, loaded in classes.items()}
+    for about in found.values():  # a part says only what its own class would not
+        for part in about["parts"].values():
+            own = found.get(part["model_type"], {"defaults": {}})["defaults"]
+            for key in [key for key, value in part.items() if key != "model_type" and own.get(key) in (None, value)]:
+                del part[key]
+    return found
+
+
+def _described(loaded: Any) -> dict[str, Any]:
+    values = _values(loaded)
+    names = {new: old for new, old in (getattr(loaded, "attribute_map", None) or {}).items() if _kept(new) or _kept(old)}
+    return {
+        "class": loaded.__name__,
+        "folder": loaded.__module__.split(".")[-2],
+        "names": names,
+        "defaults": {key: value for key, value in sorted(values.items()) if _kept(key) and not _is_part(value)},
+        "parts": {key: _part(value) for key, value in sorted(values.items()) if _is_part(value)},
+        "base": getattr(loaded, "default_theta", None),
+    }
+
+
+def _values(loaded: Any) -> dict[str, Any]:
+    """What the class says by itself: a field's own default, not what is derived from others; None where it derives."""
+    try:
+        values = loaded().to_dict()
+    except Exception:  # a few cannot be made without arguments
+        values = {}
+    for name, field in loaded.__dataclass_fields__.items():
+        if name in values and _is_part(values[name]):
+            continue
+        if field.default is not dataclasses.MISSING:
+            values[name] = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            values[name] = field.default_factory()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items() if _small(value)}
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value.get("model_type"))
+
+
+def _part(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: inner for key, inner in sorted(value.items()) if key == "model_type" or (_kept(key) and not _is_part(inner))
+    }
+
+
+def _kept(key: str) -> bool:
+    return key != "model_type" and bool(POSITIONAL.search(key) or SIZES.search(key)) and not NEVER.search(key)
+
+
+def _small(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, list, tuple, dict))
+
+
+def written() -> str:
+    lines = [f"{json.dumps(name)}: {json.dumps(about, ensure_ascii=False, default=str)}" for name, about in facts().items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(OUT.read_text() != written() and f"{OUT.name} is not what the installed transformers says")
+    OUT.write_text(written())

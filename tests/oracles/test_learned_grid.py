@@ -1,0 +1,268 @@
+"""Learned grids and their other sizes against the interpolation of torch in fp64 and the families' own modules."""
+
+import itertools
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from posenc import Positions
+from posenc.encodings.learned_grid import LearnedGrid
+
+from .by_hand import close, draw
+
+
+def filled(*args, dtype=torch.float64, table=None, **options) -> LearnedGrid:
+    encoding = LearnedGrid(*args, **options).to(dtype)
+    drawn = torch.from_numpy(draw(1, *encoding.table.shape)) if table is None else table
+    encoding.load_state_dict({"table": drawn.to(dtype)})
+    return encoding
+
+
+def added(encoding: LearnedGrid, at: Positions) -> torch.Tensor:
+    return encoding.embed(torch.zeros(at.batch, at.length, encoding.d_model, dtype=encoding.table.dtype), at)
+
+
+def interpolated(table: torch.Tensor, old, new, **options) -> torch.Tensor:
+    """[new cells, d] by torch itself."""
+    image = table.reshape(1, *old, -1).permute(0, 3, 1, 2)
+    return F.interpolate(image, size=new, **options).permute(0, 2, 3, 1).reshape(new[0] * new[1], -1)
+
+
+def test_rows_of_the_table_are_read_row_by_row():
+    encoding = filled(3, 2, 4, prefix=2)
+    got, table = added(encoding, Positions.grid(2, 4, prefix=2)), encoding.table
+    close(got[0], table)
+    at = Positions.at(torch.tensor([[[1, 2], [-1, 1], [0, 3], [-1, -1], [-1, 0]]]))
+    close(added(encoding, at)[0], torch.cat([table[[2 + 6, 1, 2 + 3]], torch.zeros(1, 3), table[[0]]]))
+
+
+@pytest.mark.parametrize("mode", ["bicubic", "bilinear", "nearest"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("corners", [False, True])
+def test_the_grid_of_the_table_is_read_as_it_is_J5(mode, antialias, corners):
+    """Also where sizes are given and where the table is resized to its own size: bit by bit."""
+    if (antialias and corners) or (mode == "nearest" and (antialias or corners)):
+        pytest.skip("refused")
+    encoding = filled(3, 5, 4, prefix=1, mode=mode, antialias=antialias, align_corners=corners, dtype=torch.float32)
+    assert torch.equal(added(encoding, Positions.grid(5, 4, prefix=1, sized=True))[0], encoding.table)
+    assert torch.equal(encoding.resize(5, 4).table, encoding.table)
+
+
+SIZES = [(14, 14), (1, 1), (7, 20), (61, 3), (115, 2), (3, 122), (16, 28), (129, 5)]
+WAYS = [
+    {"mode": "bicubic"}, {"mode": "bilinear"}, {"mode": "bilinear", "align_corners": True},
+    {"mode": "bicubic", "align_corners": True}, {"mode": "bilinear", "antialias": True}, {"mode": "bicubic", "antialias": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_every_size_by_its_target_J5(size, options):
+    """A target size, never a scale: 61, 115 and 122 are those where a scale factor lost a row."""
+    encoding = filled(2, 14, 14, prefix=1, **options)
+    expected = interpolated(encoding.table[1:].detach(), (14, 14), size, **options)
+    close(added(encoding, Positions.grid(*size, sized=True))[0], expected, 1e-10)
+    resized = encoding.resize(*size)
+    close(resized.table[1:], expected, 1e-10)
+    assert torch.equal(resized.table[0], encoding.table[0])
+    close(added(resized, Positions.grid(*size, prefix=1))[0], resized.table)
+
+
+@pytest.mark.parametrize("old", [3, 14, 27])
+def test_nearest_is_exact_in_integers(old):
+    """Row ⌊i·old/new⌋, by fractions."""
+    encoding = filled(1, old, 1, mode="nearest")
+    for new in range(1, 80):
+        wanted = [int(Fraction(i * old, new)) for i in range(new)]
+        close(added(encoding, Positions.grid(new, 1, sized=True))[0], encoding.table[wanted])
+
+
+def test_images_of_several_sizes_share_a_batch():
+    encoding = filled(2, 4, 4)
+    parts = [Positions.grid(*size, sized=True).coords[0] for size in ((2, 3), (6, 1), (1, 6))]
+    got = added(encoding, Positions.at(torch.stack(parts)))
+    for row, size in enumerate(((2, 3), (6, 1), (1, 6))):
+        close(got[row], interpolated(encoding.table.detach(), (4, 4), size, mode="bicubic"), 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_weights_in_fp32_whatever_the_model(dtype):
+    encoding = filled(4, 6, 6, mode="bicubic", dtype=dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = added(encoding, Positions.grid(9, 4, sized=True))
+    assert got.dtype == dtype
+    exact = interpolated(encoding.table.detach().double(), (6, 6), (9, 4), mode="bicubic")
+    close(got[0].double(), exact, 3 * torch.finfo(dtype).eps)
+
+
+def test_gradients_by_differences():
+    encoding = filled(2, 3, 2, prefix=1, mode="bicubic")
+    at = Positions.grid(2, 4, prefix=1, sized=True)
+    x = torch.from_numpy(draw(4, 1, 9, 2)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, _: encoding.embed(x, at).sin(), (x, encoding.table))
+
+
+def test_tokens_without_a_place_spoil_no_gradient():
+    encoding = filled(2, 3, 2)
+    at = Positions.at(torch.tensor([[[1, 1, 4, 2], [-1, -1, 0, 0]]]))
+    out = added(encoding, at)
+    out.sum().backward()
+    assert out[0, 1].abs().max() == 0
+    assert torch.isfinite(encoding.table.grad).all()
+
+
+# Families --------------------------------------------------------------------------------------------------------------
+
+
+def theirs(family: str, name: str):
+    pytest.importorskip("transformers")
+    module = __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"])
+    return getattr(module, name)
+
+
+VIT = {
+    "vit": ("ViTEmbeddings", "ViTConfig", 1, {}),
+    "deit": ("DeiTEmbeddings", "DeiTConfig", 2, {}),
+    "dinov2": ("Dinov2Embeddings", "Dinov2Config", 1, {}),
+    "dinov2_with_registers": ("Dinov2WithRegistersEmbeddings", "Dinov2WithRegistersConfig", 1, {"antialias": True}),
+    "vit_mae": ("ViTMAEEmbeddings", "ViTMAEConfig", 1, {}),
+    "vit_msn": ("ViTMSNEmbeddings", "ViTMSNConfig", 1, {}),
+    "ijepa": ("IJepaEmbeddings", "IJepaConfig", 0, {}),
+    "pixio": ("PixioEmbeddings", "PixioConfig", 8, {}),
+}
+
+
+@pytest.mark.parametrize("size", [(3, 3), (2, 5), (7, 4)])
+@pytest.mark.parametrize("family", VIT)
+def test_vit_like(family, size):
+    import transformers
+
+    embeddings, config, prefix, options = VIT[family]
+    config = getattr(transformers, config)(image_size=12, patch_size=4, hidden_size=8, num_channels=1)
+    module = theirs(family, embeddings)(config)
+    table = torch.from_numpy(draw(2, *module.position_embeddings.shape)).float()
+    with torch.no_grad():
+        module.position_embeddings.copy_(table)
+    tokens = torch.zeros(1, size[0] * size[1] + prefix, 8)
+    expected = module.interpolate_pos_encoding(tokens, size[0] * 4, size[1] * 4).detach()
+    encoding = filled(8, 3, 3, prefix=prefix, table=table[0], **options)
+    expected = expected[:, -(size[0] * size[1] + prefix) :]
+    close(added(encoding, Positions.grid(*size, prefix=prefix, sized=True)), expected.double(), 1e-5)
+    close(encoding.resize(*size).table, expected[0].double(), 1e-5)
+
+
+def test_siglip2_bilinear_antialias_in_one_batch():
+    table, sizes = torch.from_numpy(draw(3, 16, 6)).float(), [(2, 3), (5, 1), (4, 4)]
+    shapes = torch.tensor(sizes)
+    expected = theirs("siglip2", "Siglip2VisionEmbeddings").resize_positional_embeddings(table.view(4, 4, 6), shapes, 16)
+    encoding = filled(6, 4, 4, mode="bilinear", antialias=True, table=table)
+    for row, size in enumerate(sizes):
+        got = added(encoding, Positions.grid(*size, sized=True))[0]
+        close(got, expected[row, : size[0] * size[1]].double(), 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mode", "corners", "border"),
+    [
+        ("bilinear", True, "repeat"),
+        ("bilinear", False, "repeat"),
+        ("bicubic", False, "repeat"),
+        ("bilinear", False, "zero"),
+    ],
+    ids=["qwen3_vl", "paddleocr_vl", "kimi_k25", "muse"],
+)
+def test_multimodal_towers(mode, corners, border):
+    """Gather indices and weights of their own helper, several images and frames in one row."""
+    utils = pytest.importorskip("transformers.vision_utils")
+    grids = torch.tensor([[1, 4, 6], [2, 2, 2], [1, 8, 10], [1, 5, 5]])
+    padding = "zeros" if border == "zero" else "border"
+    indices, weights = utils.get_vision_interpolation_indices_and_weights(grids, 5, mode, corners, 1, padding)
+    encoding = filled(6, 5, 5, mode=mode, align_corners=corners, border=border)
+    expected = (encoding.table.detach()[indices] * weights.double()[..., None]).sum(1)
+    parts = [Positions.grid(h, w, sized=True) for t, h, w in grids.tolist() for _ in range(t)]
+    close(added(encoding, Positions.cat(parts))[0], expected, 1e-5)
+
+
+def test_qwen3_vl_reads_patches_in_merged_order():
+    utils = pytest.importorskip("transformers.vision_utils")
+    indices, weights = utils.get_vision_interpolation_indices_and_weights(torch.tensor([[1, 4, 6]]), 5, "bilinear", True, 2)
+    encoding = filled(6, 5, 5, mode="bilinear", align_corners=True)
+    expected = (encoding.table.detach()[indices] * weights.double()[..., None]).sum(1)
+    order = torch.arange(24).view(2, 2, 3, 2).permute(0, 2, 1, 3).flatten()  # blocks of 2 × 2
+    close(added(encoding, Positions.grid(4, 6, sized=True).take(order))[0], expected, 1e-5)
+
+
+def test_idefics2_takes_the_cell_of_the_corner():
+    """Whole numbers agree with their fp32 buckets wherever i/size is not a boundary itself."""
+    from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
+
+    config = Idefics2VisionConfig(hidden_size=4, image_size=10, patch_size=1, num_channels=1)
+    module = theirs("idefics2", "Idefics2VisionEmbeddings")(config)
+    torch.nn.init.zeros_(module.patch_embedding.weight)
+    torch.nn.init.zeros_(module.patch_embedding.bias)
+    encoding = filled(4, 10, 10, mode="nearest", table=module.position_embedding.weight.detach())
+    compared = 0
+    for height, width in itertools.product(range(1, 13), repeat=2):
+        mask = torch.ones(1, height, width, dtype=torch.bool)
+        expected = module(torch.zeros(1, 1, height, width), mask).detach()[0]
+        got = added(encoding, Positions.grid(height, width, sized=True))[0]
+        clear = [all(i == 0 or (i * 10) % size for i, size in ((y, height), (x, width)))
+                 for y in range(height) for x in range(width)]  # fmt: skip
+        close(got[clear], expected.double()[clear], 1e-6)
+        compared += sum(clear)
+    assert compared > 2000
+
+
+def test_timesformer_nearest():
+    table = torch.from_numpy(draw(5, 1 + 16, 3))
+    encoding = filled(3, 4, 4, prefix=1, mode="nearest", table=table)
+    for size in ((3, 5), (8, 2), (7, 7)):
+        expected = interpolated(table[1:], (4, 4), size, mode="nearest")
+        close(added(encoding, Positions.grid(*size, sized=True))[0], expected)
+
+
+def test_kimi_adds_the_frames():
+    """A grid and a sinusoid over time in one stack would need one set of coordinates; the grid alone is checked here."""
+    kimi = pytest.importorskip("transformers.models.kimi_k25.modeling_kimi_k25")
+    config = SimpleNamespace(hidden_size=8, pos_emb_time=4, pos_emb_height=3, pos_emb_width=3)
+    module = kimi.Kimi_K25VisionPositionEmbeddings(config)
+    table = torch.from_numpy(draw(6, 3, 3, 8)).float()
+    with torch.no_grad():
+        module.position_embeddings.copy_(table)
+    expected = module(torch.zeros(10, 8), torch.tensor([[1, 2, 5]])).detach()
+    close(added(filled(8, 3, 3, table=table.flatten(0, 1)), Positions.grid(2, 5, sized=True))[0], expected.double(), 1e-5)
+
+
+def test_wrong_arguments():
+    encoding = filled(2, 3, 2, prefix=1)
+    for place in ([3, 0], [0, 2], [-1, 1], [-2, 0], [0, -1]):
+        with pytest.raises(ValueError, match=rf"a token at \[{place[0]}, {place[1]}\] is outside the grid 3 × 2"):
+            added(encoding, Positions.at(torch.tensor([[[0, 0], place]])))
+    with pytest.raises(ValueError, match=r"a token at \[4, 0, 4, 4\] is outside"):
+        added(encoding, Positions.at(torch.tensor([[[4, 0, 4, 4]]])))
+    with pytest.raises(ValueError, match=r"reads \(y, x\) or \(y, x, height, width\)"):
+        added(encoding, Positions.arange(1, 3))
+    with pytest.raises(TypeError, match="needs whole patches"):
+        added(encoding, Positions.at(torch.zeros(1, 3, 2)))
+    with pytest.raises(ValueError, match="antialias, align_corners: one of them at most"):
+        LearnedGrid(2, 3, 2, antialias=True, align_corners=True)
+    with pytest.raises(ValueError, match="antialias, align_corners: .*nearest"):
+        LearnedGrid(2, 3, 2, mode="nearest", antialias=True)
+    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest"):
+        LearnedGrid(2, 3, 2, mode="area")
+    with pytest.raises(ValueError, match="border: expected one of repeat, zero"):
+        LearnedGrid(2, 3, 2, border="wrap")
+    with pytest.raises(ValueError, match="height: expected a whole number from 1, got 0"):
+        LearnedGrid(2, 0, 2)
+
+
+def test_acts_at_the_first_layer_only():
+    encoding, at = filled(2, 3, 2), Positions.grid(3, 2)
+    x = torch.from_numpy(draw(7, 1, 6, 2))
+    assert encoding.at_layer(0) is encoding
+    assert torch.equal(encoding.at_layer(1).embed(x, at), x)
+    np.testing.assert_allclose(encoding.embed(x, at).detach(), x + encoding.table.detach())

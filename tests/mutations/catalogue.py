@@ -16,13 +16,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "backends/__init__.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/reference.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/sdpa.py": ("test_attention.py", "test_alibi.py", "test_t5.py", "test_transformer_xl.py"),
-    "frequencies.py": ("test_frequencies.py", "test_sinusoidal.py"),
+    "frequencies/base.py": ("test_frequencies.py", "test_sinusoidal.py"),
     "phasors.py": ("test_phasors.py", "test_sinusoidal.py", "test_rope.py"),
     "layouts.py": ("test_layouts.py", "test_rope.py"),
 }  # fmt: skip
 
 MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
-    "frequencies.py": [
+    "frequencies/base.py": [
         ("base ** (-2 * i / d)", "base ** (-i / d)", "half the exponent of the rotary frequencies"),
         ("base ** (-2 * i / d)", "base ** (-2 * (i + 1) / d)", "pairs counted from 1"),
         ("base ** (-2 * i / d)", "base ** (2 * i / d)", "sign of the exponent"),

@@ -1,15 +1,11 @@
-"""How fast each pair of channels turns, in radians per position: pure functions in fp64 Python numbers.
-
-`rotary` makes them; every scaling is a function from frequencies to frequencies. Two magnitudes travel beside them, never
-mixed: one on cos and sin, one on the softmax scale. Everything says where it came from.
-"""
+"""The value that holds frequencies, and the ways to make one from a width and a base."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, overload, runtime_checkable
 
 Arithmetic = Literal["float64", "float32"]
@@ -103,6 +99,39 @@ def rotary(d: int, base: float = 10000.0) -> Frequencies:
     return Frequencies(values, base=base, width=d, values_from=f"rotary(d={d}, base={base:g})")
 
 
+def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> Frequencies:
+    """rotary(int(d_head·fraction), base): the first channels turn, the rest keeps still (partial_rotary_factor).
+
+    An odd width is refused; with odd=True it is kept as transformers keeps it: 100 · 0.25 = 25 gives 13 pairs, which turn
+    26 channels, with 25 in the exponent. GPT-NeoX, Phi, StableLM, GLM. Raises ValueError.
+    """
+    _check(d_head, base)
+    _check_fraction(fraction)
+    width = int(d_head * fraction)
+    if width < 1 or (width % 2 and not odd):
+        raise ValueError(f"fraction: {fraction!r} of d_head={d_head} is {width} channels, expected an even number from 2; "
+                         f"odd=True turns {width + width % 2} channels as transformers does")  # fmt: skip
+    made = rotary(width, base)
+    return replace(made, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {made.values_from}")
+
+
+def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0) -> Frequencies:
+    """base^(-2i/d_head)/factor for the first ⌊fraction·d_head/2⌋ pairs, zero for all others, up to d_head/2 pairs.
+
+    Unlike `partial`, the exponent keeps the whole width and, in layout "half", pair j is (j, j + d_head/2) of the whole
+    head; pairs of frequency 0 turn by nothing. p-RoPE, Barbero et al. 2024, section 6; Gemma 4. Raises ValueError.
+    """
+    _check(d_head, base)
+    _check_fraction(fraction)
+    check_positive(factor=factor)
+    if d_head % 2:
+        raise ValueError(f"d_head: expected an even number of channels, got {d_head}")
+    turning = int(fraction * d_head // 2)
+    values = tuple(base ** (-2 * i / d_head) / factor if i < turning else 0.0 for i in range(d_head // 2))
+    said = f"proportional(d_head={d_head}, base={base:g}, fraction={fraction:g}, factor={factor:g})"
+    return Frequencies(values, width=d_head, values_from=f"{said}: {turning} pairs turn")
+
+
 def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
     """base^(-i/(n-1)) for i = 0 … n-1, n = ⌈d/2⌉: the spacing that reaches 1/base exactly (tensor2tensor, Whisper)."""
     _check(d, base)
@@ -113,6 +142,27 @@ def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
 def wavelengths(d_model: int, base: float = 10000.0) -> tuple[float, ...]:
     """2π·base^(2i/d): after how many positions each pair of channels has turned once. d = 512: 6.28 to 60 611."""
     return tuple(2 * math.pi / frequency for frequency in rotary(d_model, base))
+
+
+def check_positive(**numbers: float) -> None:
+    """Raises ValueError that names the argument which is no positive, finite number."""
+    for name, value in numbers.items():
+        known = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (known and math.isfinite(value) and value > 0):
+            raise ValueError(f"{name}: expected a positive number, got {value!r}")
+
+
+def check_count(**counts: int) -> None:
+    """Raises ValueError that names the argument which is no whole number from 1."""
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
+
+
+def _check_fraction(fraction: float) -> None:
+    check_positive(fraction=fraction)
+    if fraction > 1:
+        raise ValueError(f"fraction: expected a number above 0 and up to 1, got {fraction!r}")
 
 
 def _check(d: int, base: float) -> None:

@@ -1,0 +1,117 @@
+"""Which coordinate each pair reads, where tokens have several: functions from frequencies to frequencies with axes.
+
+Pairs in order, ω as given, letters for the axis that is read (here t, h, w are axes 0, 1, 2):
+
+    axial                  h0 h1 h2 w0 w1 w2       the same ω for each axis, one after the other
+    axial, alternating     h0 w0 h1 w1 h2 w2       the same ω for each axis, in turn
+    strided                h0 h2 h4 w1 w3 w5       one spectrum: every second ω for each axis
+    sections               t0 t1 h2 h3 w4 w5       one spectrum: contiguous bands
+    cycling                h0 w1 h2 w3 t4 t5       one spectrum: axes in turn, the rest another
+    interleaved_sections   t0 h1 w2 t3 h4 w5       one spectrum: axes in turn as long as their section lasts
+
+Coordinates come from the caller: Positions.grid(h, w) is (y, x); one-based grids are Positions.grid(h, w).shift(1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from posenc.frequencies.base import Frequencies, check_count
+
+
+def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = False) -> Frequencies:
+    """f for each axis of `order`, one block after the other; alternating: each ω for all axes in turn.
+
+    order (0, 1): f is rotary(d/2, base) and the head holds height, then width: Qwen-VL's and most vision towers, SAM 2,
+    EVA. (1, 0): width before height, Step-3.7, Inkling 2, Llama 4 (from one: positions shift by 1); alternating so,
+    Kimi-K2.5. (0, 1, 2): MiniMax-M3, V-JEPA 2 as it was meant. DINOv3: `axial(in_turns(rotary(d/2, 100)))`.
+    """
+    _check(f, order)
+    if alternating:
+        values, axes = [w for w in f for _ in order], list(order) * len(f)
+    else:
+        values, axes = list(f) * len(order), [axis for axis in order for _ in f]
+    return _with(f, values, axes, f"axial(order={tuple(order)}{', alternating' if alternating else ''})")
+
+
+def in_turns(f: Frequencies) -> Frequencies:
+    """2π·ω: frequencies that count turns, not radians, for each unit of the coordinate.
+
+    DINOv3, whose coordinates are patch centres in [-1, 1] and whose angles are 2π·coordinate·100^(-4j/d).
+    """
+    return replace(f, values=tuple(2 * math.pi * w for w in f), base=None, values_from=f"2π · {f.values_from}")
+
+
+def strided(f: Frequencies, order: Sequence[int] = (0, 1)) -> Frequencies:
+    """Axis order[k] gets ω_k, ω_(k+n), ω_(k+2n), …: one spectrum dealt out, in one block for each of n axes (Pixtral)."""
+    _check(f, order)
+    if len(f) % len(order):
+        raise ValueError(f"order: {len(f)} pairs cannot be dealt out to {len(order)} axes")
+    dealt = [f[k :: len(order)] for k in range(len(order))]
+    values = [w for block in dealt for w in block]
+    axes = [axis for axis, block in zip(order, dealt, strict=True) for _ in block]
+    return _with(f, values, axes, f"strided(order={tuple(order)})")
+
+
+def sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
+    """The first sizes[0] pairs read axis 0, the next sizes[1] axis 1, …: contiguous bands of one spectrum.
+
+    M-RoPE, Wang et al. 2024, Qwen2-VL, section 2.1, [16, 24, 24] for time, height, width; GLM-4V [8, 12, 12].
+    """
+    _check(f)
+    _check_sizes(f, sizes)
+    axes = [axis for axis, size in enumerate(sizes) for _ in range(size)]
+    return _with(f, list(f), axes, f"sections(sizes={tuple(sizes)})")
+
+
+def interleaved_sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
+    """Axis a > 0 reads pairs a, a+n, a+2n, … sizes[a] of them, n the number of axes; axis 0 reads all others.
+
+    Every axis sees fast and slow pairs; the slowest, left over, read axis 0. Qwen3-VL [24, 20, 20], Qwen3.5 [11, 11, 10].
+    Raises ValueError where a section does not fit.
+    """
+    _check(f)
+    _check_sizes(f, sizes)
+    axes = [0] * len(f)
+    for axis, size in list(enumerate(sizes))[1:]:
+        last = axis + (size - 1) * len(sizes)
+        if last >= len(f):
+            raise ValueError(f"sizes: section {axis} of {size} needs pair {last}, there are {len(f)}")
+        for pair in range(axis, last + 1, len(sizes)):
+            axes[pair] = axis
+    return _with(f, list(f), axes, f"interleaved_sections(sizes={tuple(sizes)})")
+
+
+def cycling(f: Frequencies, order: Sequence[int] = (0, 1), *, n: int | None = None, rest: int = 0) -> Frequencies:
+    """The first n pairs read the axes of `order` in turn, the others axis `rest`; all in turn where n is left out.
+
+    NeoMME: (0, 1). Ernie-4.5-VL: (1, 2) for 44 pairs, time for the 20 slowest.
+    """
+    _check(f, order)
+    n = len(f) if n is None else n
+    check_count(n=n)
+    if n > len(f):
+        raise ValueError(f"n: expected up to {len(f)} pairs, got {n}")
+    axes = [order[pair % len(order)] if pair < n else rest for pair in range(len(f))]
+    return _with(f, list(f), axes, f"cycling(order={tuple(order)}, n={n}, rest={rest})")
+
+
+def _check(f: Frequencies, order: Sequence[int] = (0,)) -> None:
+    if not isinstance(f, Frequencies):
+        raise TypeError(f"f: expected Frequencies, got {type(f).__name__}; ask a family by length for at_length(n) first")
+    if f.axes:
+        raise ValueError(f"f: has axes already, {f.values_from}")
+    if not order or len(set(order)) != len(order) or not all(type(axis) is int and axis >= 0 for axis in order):
+        raise ValueError(f"order: expected different axes from 0, such as (0, 1), got {tuple(order)}")
+
+
+def _check_sizes(f: Frequencies, sizes: Sequence[int]) -> None:
+    whole = all(type(size) is int and size >= 1 for size in sizes)
+    if not whole or sum(sizes) != len(f):
+        raise ValueError(f"sizes: expected whole numbers from 1 that sum to {len(f)} pairs, got {tuple(sizes)}")
+
+
+def _with(f: Frequencies, values: Sequence[float], axes: Sequence[int], said: str) -> Frequencies:
+    return replace(f, values=tuple(values), axes=tuple(axes), values_from=f"{f.values_from}, {said}")

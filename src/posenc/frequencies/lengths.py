@@ -1,0 +1,101 @@
+"""Frequencies that depend on how long a request is. Frozen; a request asks `at_length(n)` once and holds the answer.
+
+Nothing here reads positions: keys rotated with one answer and queries rotated with another do not belong together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from posenc.frequencies.base import Frequencies, check_count, check_positive
+from posenc.frequencies.scalings import check_plain, rebased
+
+
+@dataclass(frozen=True)
+class DynamicNTK:
+    """base·(factor·s/L - (factor-1))^(d/(d-2)) for s = max(n, L): the longer the request, the larger the base.
+
+    plain            rotary frequencies, those of every request up to the trained length
+    factor           how steeply the base grows beyond
+    trained_length   L, max_position_embeddings in transformers
+    """
+
+    plain: Frequencies
+    factor: float
+    trained_length: int
+
+    def at_length(self, n: int) -> Frequencies:
+        """The frequencies of a request of n tokens."""
+        check_count(n=n)
+        if n <= self.trained_length:
+            return self.plain
+        ratio = self.factor * n / self.trained_length - (self.factor - 1)
+        return rebased(self.plain, ratio, f"dynamic(factor={self.factor:g}, trained_length={self.trained_length}) at {n}")
+
+
+@dataclass(frozen=True)
+class LongRoPE:
+    """`short` up to original_length tokens, `long` beyond: one set for all positions of a request."""
+
+    short: Frequencies
+    long: Frequencies
+    original_length: int
+
+    def at_length(self, n: int) -> Frequencies:
+        """The frequencies of a request of n tokens."""
+        check_count(n=n)
+        return self.long if n > self.original_length else self.short
+
+
+def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
+    """NTK scaling by as much as a request needs. "Dynamic NTK", as transformers computes it; YaRN, section 3.3.
+
+    Raises ValueError where f are no plain rotary frequencies, for width 2, and for a factor below 1.
+    """
+    check_positive(factor=factor)
+    check_count(trained_length=trained_length)
+    if factor < 1:
+        raise ValueError(f"factor: expected at least 1, or the base would shrink with length, got {factor!r}")
+    _, width = check_plain(f)
+    if width <= 2:
+        raise ValueError(f"f: width {width} has no slower pair to stretch, d/(d-2) needs d > 2")
+    return DynamicNTK(f, factor, trained_length)
+
+
+def longrope(
+    f: Frequencies, short_factor: Sequence[float], long_factor: Sequence[float], original_length: int, *,
+    factor: float | None = None, attention_factor: float | None = None,
+) -> LongRoPE:  # fmt: skip
+    """ω_i/short_factor_i up to original_length tokens and ω_i/long_factor_i beyond, with a magnitude on cos and sin.
+
+    cos_sin_scale is attention_factor if given, else √(1 + ln factor / ln original_length), and 1 for factors up to 1;
+    factor is the longest length over original_length. Ding et al. 2024, LongRoPE; Phi-3 and Phi-4.
+    Raises ValueError unless there is one factor per pair, and where neither factor nor attention_factor is given.
+    """
+    check_count(original_length=original_length)
+    scale, scale_from = _longrope_scale(original_length, factor, attention_factor)
+    made = []
+    for name, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
+        if len(factors) != len(f):
+            raise ValueError(f"{name}: expected one factor for each of {len(f)} pairs, got {len(factors)}")
+        for number in factors:
+            check_positive(**{name: number})
+        made.append(replace(
+            f, values=tuple(w / by for w, by in zip(f, factors, strict=True)), base=None,
+            values_from=f"{f.values_from}, longrope({name})",
+            cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from,
+        ))  # fmt: skip
+    return LongRoPE(made[0], made[1], original_length)
+
+
+def _longrope_scale(original_length: int, factor: float | None, attention_factor: float | None) -> tuple[float, str]:
+    if attention_factor is not None:
+        check_positive(attention_factor=attention_factor)
+        return attention_factor, f"attention_factor={attention_factor:g}, as given"
+    if factor is None:
+        raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
+    check_positive(factor=factor)
+    scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original_length))
+    return scale, f"longrope, √(1 + ln(factor={factor:g}) / ln(original_length={original_length}))"

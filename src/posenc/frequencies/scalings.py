@@ -1,0 +1,223 @@
+"""Rotary frequencies that reach further: each a function from frequencies to frequencies, in fp64 Python numbers.
+
+Two magnitudes, never mixed: `yarn` sets the one on cos and sin, `softmax_mscale` the one on the softmax scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.frequencies.base import Frequencies, check_count, check_positive, rotary
+
+
+def linear(f: Frequencies, factor: float) -> Frequencies:
+    """ω/factor: positions squeezed into the trained range.
+
+    Position interpolation, Chen et al. 2023, section 3.2. Raises ValueError for a factor that is not positive.
+    """
+    _check_exact(f)
+    check_positive(factor=factor)
+    return _scaled(f, [w / factor for w in f], f"linear(factor={factor:g})")
+
+
+def ntk(f: Frequencies, factor: float) -> Frequencies:
+    """Rotary frequencies of base·factor^(d/(d-2)): the slowest pair slows by `factor`, the fastest not at all.
+
+    "NTK-aware" scaling, published by its author as a post; Peng et al. 2023, YaRN, section 3.1. Raises ValueError where f
+    are no plain rotary frequencies, and for d = 2.
+    """
+    check_positive(factor=factor)
+    return rebased(f, factor, f"ntk(factor={factor:g})")
+
+
+def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
+    """The same as `ntk`, under the name by which HunYuan's models ask for it: base·alpha^(d/(d-2)), once for all."""
+    check_positive(alpha=alpha)
+    return rebased(f, alpha, f"ntk_alpha(alpha={alpha:g})")
+
+
+def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
+    """Rotary frequencies of base·ratio^(d/(d-2)), with the magnitudes of f."""
+    base, d = check_plain(f)
+    if d <= 2:
+        raise ValueError(f"f: width {d} has no slower pair to stretch, d/(d-2) needs d > 2")
+    new = rotary(d, base * ratio ** (d / (d - 2)))
+    return replace(f, values=new.values, base=new.base, values_from=f"{f.values_from}, {said}: base {new.base:.8g}")
+
+
+def yarn(
+    f: Frequencies, factor: float, original_length: int, *, beta_fast: float = 32.0, beta_slow: float = 1.0,
+    truncate: bool = True, attention_factor: float | None = None, mscale: float | None = None,
+    mscale_all_dim: float | None = None,
+) -> Frequencies:  # fmt: skip
+    """Fast pairs as they are, slow pairs divided by `factor`, a ramp between; and a magnitude on cos and sin.
+
+        ω' = ω·(1-γ) + ω/factor·γ,   γ_i = clip((i - low)/(high - low), 0, 1),   low, high from `yarn_range`
+
+    cos_sin_scale is attention_factor if given; else mscale_of(factor, mscale)/mscale_of(factor, mscale_all_dim) if both
+    are given; else mscale_of(factor) = 1 + 0.1·ln factor. The softmax scale is left alone: DeepSeek's models change it
+    as well, see `softmax_mscale`. Peng et al. 2023, YaRN, definitions 2 and 3; equation 22.
+    Raises ValueError where f are no plain rotary frequencies of an even width and a base above 1, and where only one of
+    mscale and mscale_all_dim is given.
+    """
+    check_positive(factor=factor)
+    low, high = yarn_range(f, original_length, beta_fast, beta_slow, truncate)
+    values = []
+    for i, w in enumerate(f):
+        slow = min(max((i - low) / (high - low), 0.0), 1.0)
+        values.append(w * (1 - slow) + w / factor * slow)
+    said = (f"yarn(factor={factor:g}, original_length={original_length}, beta_fast={beta_fast:g}, "
+            f"beta_slow={beta_slow:g}, truncate={truncate})")  # fmt: skip
+    scale, scale_from = _attention_factor(factor, attention_factor, mscale, mscale_all_dim)
+    return _scaled(f, values, said, cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from)
+
+
+def yarn_range(
+    f: Frequencies, original_length: int, beta_fast: float = 32.0, beta_slow: float = 1.0, truncate: bool = True
+) -> tuple[float, float]:
+    """The pairs at which YaRN's ramp begins and ends: those that turn beta_fast and beta_slow times in original_length.
+
+        pair(β) = d·ln(original_length/(2πβ)) / (2 ln base),   low >= 0, high <= d-1
+
+    truncate   whole pairs, floor of low and ceiling of high. The clamp of high is d-1, not the last pair d/2-1: so in the
+               authors' code and in every copy of it. Where both ends meet, high is 0.001 more.
+    Raises ValueError.
+    """
+    base, d = check_plain(f)
+    check_positive(beta_fast=beta_fast, beta_slow=beta_slow)
+    check_count(original_length=original_length)
+    if base <= 1 or d % 2:
+        raise ValueError(f"f: yarn needs a base above 1 and an even width, got base={base:g}, width={d}")
+    if beta_fast < beta_slow:
+        raise ValueError(f"beta_fast: expected at least beta_slow={beta_slow:g}, got {beta_fast:g}; they may be swapped")
+    low, high = (d * math.log(original_length / (2 * math.pi * beta)) / (2 * math.log(base))
+                 for beta in (beta_fast, beta_slow))  # fmt: skip
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, d - 1)
+    return low, high + 0.001 if low == high else high
+
+
+def mscale_of(factor: float, mscale: float = 1.0) -> float:
+    """0.1·mscale·ln(factor) + 1, and 1 for factors up to 1: how much sharper attention must be over longer contexts.
+
+    Peng et al. 2023, YaRN, equation 22; the weight `mscale` is DeepSeek-V2's.
+    """
+    return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
+
+
+def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Frequencies:
+    """The same frequencies with a softmax scale of mscale_of(factor, mscale_all_dim)² times the old one.
+
+    DeepSeek-V2 and V3 and all that share their attention do this beside `yarn`, whose magnitude on cos and sin is then
+    mscale/mscale_all_dim, mostly 1: so channels that do not turn are sharpened as well. Raises ValueError.
+    """
+    check_positive(factor=factor, mscale_all_dim=mscale_all_dim)
+    return replace(
+        f, softmax_scale=f.softmax_scale * mscale_of(factor, mscale_all_dim) ** 2,
+        softmax_scale_from=f"softmax_mscale(factor={factor:g}, mscale_all_dim={mscale_all_dim:g}), squared",
+    )  # fmt: skip
+
+
+def llama3(
+    f: Frequencies, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
+) -> Frequencies:
+    """By the number of turns t = original_length·ω/2π within the trained length, whatever the pair.
+
+        t < low_freq_factor    ω/factor
+        t > high_freq_factor   ω
+        between                ((1-s)/factor + s)·ω,   s = (t - low_freq_factor)/(high_freq_factor - low_freq_factor)
+
+    Llama 3.1; released code of Meta's models. Raises ValueError unless low_freq_factor < high_freq_factor.
+    """
+    _check_exact(f)
+    check_positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
+    check_count(original_length=original_length)
+    if low_freq_factor >= high_freq_factor:
+        raise ValueError(f"low_freq_factor: expected less than high_freq_factor={high_freq_factor:g}, "
+                         f"got {low_freq_factor:g}; they may be swapped")  # fmt: skip
+    values = []
+    for w in f:
+        turns = original_length * w / (2 * math.pi)
+        keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
+        values.append((1 - keep) * w / factor + keep * w)
+    said = (f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "
+            f"original_length={original_length})")  # fmt: skip
+    return _scaled(f, values, said)
+
+
+def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> Frequencies:
+    """ω_i·by_i: any factor for each pair, for instance LeRoPE's exp(α_i) as trained (Mistral-Large-4).
+
+    Raises ValueError unless there is one finite factor per pair.
+    """
+    _check_exact(f)
+    if len(by) != len(f):
+        raise ValueError(f"by: expected one factor for each of {len(f)} pairs, got {len(by)}")
+    return _scaled(f, [w * factor for w, factor in zip(f, by, strict=True)], why)
+
+
+def resonance(f: Frequencies) -> Frequencies:
+    """2π/round(2π/ω): every wavelength a whole number of positions, so that phases seen in training come again.
+
+    Wang et al. 2024, Resonance RoPE, section 4.1; also on top of `yarn`. Raises ValueError for pairs faster than 4π.
+    """
+    _check_exact(f)
+    if any(abs(w) > 4 * math.pi for w in f):
+        raise ValueError("f: a wavelength below half a position rounds to none")
+    return _scaled(f, [2 * math.pi / round(2 * math.pi / w) if w else 0.0 for w in f], "resonance()")
+
+
+def clipped(f: Frequencies, n: int = 20) -> Frequencies:
+    """The slowest n pairs fade out: ω·(1 + cos(πk/(n-1)))/2 for k = 0 … n-1; the last stands still.
+
+    Clipped RoPE, arXiv 2602.05258 (named CoPE there; no relation to contextual encoding). Fewer pairs than n: all fade.
+    """
+    _check_exact(f)
+    check_count(n=n)
+    n = min(n, len(f))
+    fade = [(1 + math.cos(math.pi * k / max(n - 1, 1))) / 2 for k in range(n)]
+    kept = len(f) - n
+    return _scaled(f, [*f[:kept], *(w * x for w, x in zip(f[kept:], fade, strict=True))], f"clipped(n={n})")
+
+
+# Checks and bookkeeping -----------------------------------------------------------------------------------------------
+
+
+def check_plain(f: Frequencies) -> tuple[float, int]:
+    """base and width of frequencies that are base^(-2i/width), unscaled and of one axis. Raises ValueError for others."""
+    _check_exact(f)
+    if f.base is None or f.width is None or f.axes or f.values != rotary(f.width, f.base).values:
+        raise ValueError(f"f: expected rotary(d, base) as it is, got {f.values_from}; scale first, then choose axes, "
+                         "and scale once")  # fmt: skip
+    return f.base, f.width
+
+
+def _check_exact(f: Frequencies) -> None:
+    if not isinstance(f, Frequencies):
+        raise TypeError(f"f: expected Frequencies, got {type(f).__name__}; ask a family by length for at_length(n) first")
+    if f.arithmetic != "float64":
+        raise ValueError("f: holds another library's fp32 values; scale those with posenc.dialects.float32")
+
+
+def _scaled(f: Frequencies, values: Sequence[float], said: str, **magnitude: Any) -> Frequencies:
+    return replace(f, values=tuple(values), base=None, values_from=f"{f.values_from}, {said}", **magnitude)
+
+
+def _attention_factor(
+    factor: float, attention_factor: float | None, mscale: float | None, mscale_all_dim: float | None
+) -> tuple[float, str]:
+    if attention_factor is not None:
+        check_positive(attention_factor=attention_factor)
+        return attention_factor, f"attention_factor={attention_factor:g}, as given"
+    if (mscale is None) != (mscale_all_dim is None):
+        raise ValueError(f"mscale, mscale_all_dim: one without the other says nothing, got {mscale!r} and "
+                         f"{mscale_all_dim!r}; give both or neither")  # fmt: skip
+    if mscale is not None and mscale_all_dim is not None:
+        check_positive(mscale=mscale, mscale_all_dim=mscale_all_dim)
+        ratio = mscale_of(factor, mscale) / mscale_of(factor, mscale_all_dim)
+        return ratio, f"yarn, mscale={mscale:g} over mscale_all_dim={mscale_all_dim:g}, factor={factor:g}"
+    return mscale_of(factor), f"yarn, 1 + 0.1·ln(factor={factor:g})"

@@ -98,7 +98,7 @@ class LearnedGrid(PositionalEncoding):
         return x + added.masked_fill(nothing[..., None], 0).to(x.dtype)
 
     def weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
-        """How much each of `cells` along one axis counts for patch `index` of `size`; the sum is 1, or less at a zero border."""
+        """How much each of `cells` along one axis counts for patch `index` of `size`; the sum is 1, less at a zero border."""
         cell = torch.arange(cells, device=index.device)
         if self.mode == "nearest":
             return (cell == (index * cells // size)[..., None]).double()

@@ -94,7 +94,8 @@ TINY: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
     "vocab_size": 32, "moe_intermediate_size": 16, "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4,
     "num_experts_per_tok": 2, "shared_expert_intermediate_size": 16, "pad_token_id": 0, "bos_token_id": 1,
-    "eos_token_id": 2,    "vocab_size_per_layer_input": 32, "n_embd": 64, "n_layer": 4, "n_head": 4, "n_group": 1, "topk_group": 1,
+    "eos_token_id": 2, "vocab_size_per_layer_input": 32, "n_embd": 64, "n_layer": 4, "n_head": 4, "n_group": 1,
+    "topk_group": 1,
 }  # fmt: skip
 
 
@@ -302,6 +303,27 @@ def frequencies(proof: Proof, module: torch.nn.Module, spec: PositionSpec, layer
 def _rotations(encoding: Any) -> list[Any]:
     parts = list(encoding) if isinstance(encoding, posenc.Stack) else [encoding]
     return [part for part in parts if hasattr(part, "frequencies")]
+
+
+def made_of(model_type: str, does: str, parts: dict[str, str], config: Any = None) -> Proof:
+    """A model put together from others: its class, built without storage, holds models of just the families that posenc
+    names for its parts, and each of these families is proven by itself.
+
+    parts  part of the spec -> end of the path (or of the class) of the module that is that part
+    """
+    result = Proof(model_type, does)
+    config = CONFIG_MAPPING[model_type]() if config is None else config
+    spec = spec_of(config, defaults=True)
+    with torch.device("meta"):
+        model = transformers.AutoModel.from_config(config)
+    for part, ending in parts.items():
+        module, family = module_named(model, ending), spec[part].family
+        built = type(module).__module__.split(".")[-2]
+        result.equal(f"{part} is {family}", folder_of(module.config), CONFIG_MAPPING[family].__module__.split(".")[-2])
+        assert built in (folder_of(module.config), folder_of(config)), f"{model_type}: {part} is built by {built}"
+    missing = {part.part for part in spec.parts} - set(parts)
+    assert not missing, f"{model_type}: parts {missing} are not looked at"
+    return result
 
 
 def module_named(model: torch.nn.Module, ending: str) -> torch.nn.Module:

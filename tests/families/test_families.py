@@ -1,8 +1,9 @@
-"""Every model family of transformers: read by posenc, and compared with its own code; docs/families.md says what came out."""
+"""Every model family of transformers: read by posenc, and compared with its own code."""
 
 from __future__ import annotations
 
 import pytest
+
 from families import table
 from families.harness import PROOFS
 

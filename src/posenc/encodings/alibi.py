@@ -20,28 +20,34 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
-def alibi_slopes(n_heads: int) -> tuple[float, ...]:
-    """The slope of every head, per position.
+def alibi_slopes(n_heads: int, bias_max: float = 8.0) -> tuple[float, ...]:
+    """The slope of every head, per position; the last of 2^k heads has 2^-bias_max: 8 in the paper, an option in MPT.
 
     n = 2^k: 2^(-8/n), 2^(-16/n), … 2^-8. Otherwise those of the power below, then every other one of the power above.
-    Six heads: 1/4, 1/16, 1/64, 1/256, 1/2, 1/8. Raises ValueError for fewer than one head.
+    Six heads: 1/4, 1/16, 1/64, 1/256, 1/2, 1/8. Raises ValueError for fewer than one head and for no positive bias_max.
     """
     if isinstance(n_heads, bool) or not isinstance(n_heads, int) or n_heads < 1:
         raise ValueError(f"n_heads: expected a whole number from 1, got {n_heads!r}")
+    if isinstance(bias_max, bool) or not isinstance(bias_max, (int, float)) or not 0 < bias_max < math.inf:
+        raise ValueError(f"bias_max: expected a positive number, 8 in the paper, got {bias_max!r}")
     power = 2 ** int(math.log2(n_heads))
-    slopes = tuple(2.0 ** (-8 * h / power) for h in range(1, power + 1))
-    return slopes if power == n_heads else (slopes + alibi_slopes(2 * power)[::2])[:n_heads]
+    slopes = tuple(2.0 ** (-bias_max * h / power) for h in range(1, power + 1))
+    return slopes if power == n_heads else (slopes + alibi_slopes(2 * power, bias_max)[::2])[:n_heads]
 
 
 class ALiBi(DistanceBias):
     """-slope·|distance|, a slope per head. No parameters, any length, integers or reals.
 
-    n_heads  query heads of the whole model; a tensor-parallel rank takes heads(start, stop) of it
-    slopes   other slopes than the paper's, one per head
+    n_heads   query heads of the whole model; a tensor-parallel rank takes heads(start, stop) of it
+    slopes    other slopes than the paper's, one per head
+    bias_max  the exponent of the last slope, for slopes that are not given
+
+    BLOOM and MPT add slope·(position of the key) instead: the same after a causal softmax, since a row of logits moves as a
+    whole. Falcon divides its bias by √d_head and rounds it: see FalconALiBi.
     """
 
-    def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None) -> None:
-        slopes = alibi_slopes(n_heads) if slopes is None else tuple(map(float, slopes))
+    def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, bias_max: float = 8.0) -> None:
+        slopes = alibi_slopes(n_heads, bias_max) if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, slopes=slopes)
         if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):
             raise ValueError(f"slopes: expected a finite number for each of {n_heads} heads, got {slopes}")

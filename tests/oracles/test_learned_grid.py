@@ -1,6 +1,5 @@
 """Learned grids and their other sizes against the interpolation of torch in fp64 and the families' own modules."""
 
-import itertools
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -206,25 +205,29 @@ def test_qwen3_vl_reads_patches_in_merged_order():
     close(added(encoding, Positions.grid(4, 6, sized=True).take(order))[0], expected, 1e-5)
 
 
-def test_idefics2_takes_the_cell_of_the_corner():
-    """Whole numbers agree with their fp32 buckets wherever i/size is not a boundary itself."""
-    from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
+@pytest.mark.parametrize("family", ["idefics2", "idefics3"])
+def test_idefics_takes_the_cell_of_the_corner(family):
+    """Their fp32 fractions agree with whole numbers but for 25, 49, 50 and 55 patches of 70."""
+    import transformers
 
-    config = Idefics2VisionConfig(hidden_size=4, image_size=10, patch_size=1, num_channels=1)
-    module = theirs("idefics2", "Idefics2VisionEmbeddings")(config)
+    config = getattr(transformers.models, family)
+    config = getattr(config, f"configuration_{family}")
+    config = getattr(config, f"{family.capitalize()}VisionConfig")(
+        hidden_size=2, image_size=70, patch_size=1, num_channels=1
+    )
+    module = theirs(family, f"{family.capitalize()}VisionEmbeddings")(config)
     torch.nn.init.zeros_(module.patch_embedding.weight)
     torch.nn.init.zeros_(module.patch_embedding.bias)
-    encoding = filled(4, 10, 10, mode="nearest", table=module.position_embedding.weight.detach())
-    compared = 0
-    for height, width in itertools.product(range(1, 13), repeat=2):
-        mask = torch.ones(1, height, width, dtype=torch.bool)
-        expected = module(torch.zeros(1, 1, height, width), mask).detach()[0]
-        got = added(encoding, Positions.grid(height, width, sized=True))[0]
-        clear = [all(i == 0 or (i * 10) % size for i, size in ((y, height), (x, width)))
-                 for y in range(height) for x in range(width)]  # fmt: skip
-        close(got[clear], expected.double()[clear], 1e-6)
-        compared += sum(clear)
-    assert compared > 2000
+    table = module.position_embedding.weight.detach()
+    bucket, nearest = filled(2, 70, 70, mode="bucket", table=table), filled(2, 70, 70, mode="nearest", table=table)
+    different = set()
+    for size in range(1, 71):
+        at = Positions.grid(2, size, sized=True)
+        expected = module(torch.zeros(1, 1, 2, size), torch.ones(1, 2, size, dtype=torch.bool)).detach().double()
+        close(added(bucket, at), expected)
+        if not torch.equal(added(nearest, at), expected):
+            different.add(size)
+    assert different == {25, 49, 50, 55}
 
 
 def test_timesformer_nearest():
@@ -260,9 +263,9 @@ def test_wrong_arguments():
         added(encoding, Positions.at(torch.zeros(1, 3, 2)))
     with pytest.raises(ValueError, match="antialias, align_corners: one of them at most"):
         LearnedGrid(2, 3, 2, antialias=True, align_corners=True)
-    with pytest.raises(ValueError, match=r"antialias, align_corners: .*nearest"):
+    with pytest.raises(ValueError, match="antialias, align_corners: one of them at most, and both for kernels"):
         LearnedGrid(2, 3, 2, mode="nearest", antialias=True)
-    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest"):
+    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest, bucket"):
         LearnedGrid(2, 3, 2, mode="area")
     with pytest.raises(ValueError, match="border: expected one of repeat, zero"):
         LearnedGrid(2, 3, 2, border="wrap")

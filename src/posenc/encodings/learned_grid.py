@@ -28,7 +28,7 @@ from posenc.positions import Positions, readable
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-Mode = Literal["bicubic", "bilinear", "nearest"]
+Mode = Literal["bicubic", "bilinear", "nearest", "bucket"]
 Border = Literal["repeat", "zero"]
 
 
@@ -38,8 +38,9 @@ class LearnedGrid(PositionalEncoding):
     d_model        channels
     height, width  of the learned grid
     prefix         tokens that are no patches and have rows of their own, before the grid in the table (CLS, distillation)
-    mode           how a grid of another size is read: "bicubic" (ViT), "bilinear" or "nearest" (Idefics 2: the cell that
-                   holds the patch's corner)
+    mode           how a grid of another size is read: "bicubic" (ViT), "bilinear", "nearest" (the cell that holds the
+                   patch's corner) or "bucket", the same in fp32 fractions as Idefics 2 and 3 compute it for parity: one
+                   cell less for some patches where the image has 25, 49, 50 or 55 of 70
     antialias      wider kernels where the image has fewer patches than the grid (SigLIP 2 bilinear, DINOv2 with registers)
     align_corners  first and last patch sit on the first and last cell (Qwen3-VL); otherwise cells share the image evenly
     border         what kernels see beyond the grid: "repeat" its edge, or "zero" (Muse)
@@ -70,8 +71,8 @@ class LearnedGrid(PositionalEncoding):
             raise ValueError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
         if border not in get_args(Border):
             raise ValueError(f"border: expected one of {', '.join(get_args(Border))}, got {border!r}")
-        if antialias + align_corners > (mode != "nearest"):
-            raise ValueError("antialias, align_corners: one of them at most, and neither with mode='nearest'")
+        if antialias + align_corners > (mode in ("bicubic", "bilinear")):
+            raise ValueError("antialias, align_corners: one of them at most, and both for kernels only")
         self.d_model, self.height, self.width, self.prefix = d_model, height, width, prefix
         self.mode, self.antialias, self.align_corners, self.border = mode, antialias, align_corners, border
         self.table = nn.Parameter(torch.empty(prefix + height * width, d_model).normal_(std=0.02))
@@ -98,10 +99,14 @@ class LearnedGrid(PositionalEncoding):
         return x + added.masked_fill(nothing[..., None], 0).to(x.dtype)
 
     def weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
-        """How much each of `cells` along one axis counts for patch `index` of `size`; the sum is 1, less at a zero border."""
+        """How much each of `cells` on an axis counts for patch `index` of `size`; the sum is 1, less at a zero border."""
         cell = torch.arange(cells, device=index.device)
         if self.mode == "nearest":
             return (cell == (index * cells // size)[..., None]).double()
+        if self.mode == "bucket":
+            starts = torch.arange(1 / cells, 1.0, 1 / cells, dtype=torch.float32, device=index.device)
+            fraction = (index.float() * (1.0 / size.float())).clamp(max=1.0 - 1e-6)
+            return (cell == torch.bucketize(fraction, starts, right=True)[..., None]).double()
         i, n = index.double()[..., None], size.double()[..., None]
         place = i * (cells - 1) / (n - 1).clamp(min=1) if self.align_corners else (i + 0.5) * cells / n - 0.5
         if self.antialias:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.frequencies import Arithmetic, ByLength, Frequencies
 
+STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Grade = Literal["error", "warning", "note"]
 
 
@@ -44,9 +45,11 @@ class Rotation:
         from posenc import frequencies
 
         if arithmetic == "float64":
-            made = frequencies.rotary(self.width, self.base)
-            if self.kind != "rotary":
-                made = getattr(frequencies, self.kind)(made, **dict(self.parameters))
+            function, parameters = getattr(frequencies, self.kind), dict(self.parameters)
+            if self.kind in STARTS:
+                made = function(self.width, self.base, **parameters)
+            else:
+                made = function(frequencies.rotary(self.width, self.base), **parameters)
         else:
             from posenc.dialects import float32
 

@@ -1,0 +1,142 @@
+"""New rotary settings for a longer context, by each method, as a fragment of config.json that transformers reads.
+
+factor = N / trained length. linear slows all pairs alike (Chen et al. 2023); ntk raises the base so that only the slowest
+pair slows by the factor (bloc97 2023); yarn slows the unfinished pairs and keeps the fast ones (Peng et al. 2023); llama3
+does it by wavelength (Llama 3); longrope takes searched factors for each pair (Ding et al. 2024), here started from yarn's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from posenc.dialects import PositionSpec, Rotation, read_config
+from posenc.frequencies import ByLength, Frequencies
+
+METHODS = ("yarn", "ntk", "linear", "llama3", "longrope")
+SCALED = ("factor", "short_factor", "long_factor", "low_freq_factor", "high_freq_factor", "attention_factor", "beta_fast",
+          "beta_slow", "mscale", "mscale_all_dim", "truncate", "original_max_position_embeddings", "alpha")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One way to a longer context.
+
+    fragment   keys that replace those of the file, in the file's own spelling
+    before, after  the frequencies of the layers that it changes
+    note       what a person should know of this method here
+    """
+
+    method: str
+    factor: float
+    fragment: dict[str, Any]
+    before: Frequencies
+    after: Frequencies
+    note: str
+
+
+def extend(
+    config: Mapping[str, Any], spec: PositionSpec, length: int, methods: tuple[str, ...] = METHODS
+) -> list[Extension]:
+    """The ways to `length` positions for the model, or the part of it, whose section of the file is `config`.
+
+    Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
+    """
+    rotation = rotation_to_change(spec)
+    trained = pretrained_length(spec, rotation)
+    if trained is None:
+        raise ValueError("--extend-to: the file does not say what length the model was trained at")
+    if length <= trained:
+        raise ValueError(f"--extend-to: expected more than the trained {trained} positions, got {length}")
+    factor = length / trained
+    return [_extension(method, config, spec, rotation, trained, factor, length) for method in methods]
+
+
+def rotation_to_change(spec: PositionSpec) -> Rotation:
+    """The rotary settings of the layers that see everything; layers with a window never look further."""
+    wide = [layer for layer in spec.layers if layer.window is None] or list(spec.layers)
+    found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
+    if not found:
+        raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies to scale")
+    if len(found) > 1:
+        raise ValueError(f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "
+                         "one method cannot set them all")  # fmt: skip
+    return found.pop()
+
+
+def pretrained_length(spec: PositionSpec, rotation: Rotation) -> int | None:
+    """The length before any scaling: what a scaling of the file names, else the length the file says."""
+    said = dict(rotation.parameters).get("original_length")
+    return int(said) if said is not None else spec.trained_length
+
+
+def _extension(
+    method: str, config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, trained: int, factor: float, length: int
+) -> Extension:
+    settings, note = SETTINGS[method](rotation, trained, factor)
+    fragment = _fragment(config, settings, length, rotation.base)
+    after = rotation_to_change(read_config({**_without_scaling(config), **fragment}, defaults=True)).frequencies()
+    before = rotation.frequencies()
+    return Extension(method, factor, fragment, _fixed(before, trained), _fixed(after, length), note)
+
+
+def _fixed(frequencies: Frequencies | ByLength, length: int) -> Frequencies:
+    return frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length)
+
+
+def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+    return {"rope_type": "linear", "factor": factor}, (
+        "Position interpolation: near tokens come closer together too, so fine-tune."
+    )
+
+
+def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+    d = rotation.width
+    if d <= 2:
+        raise ValueError("--method ntk: one pair of channels has no slower one to stretch")
+    return {"rope_type": "default", "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
+        "A larger base and nothing else, so every program reads it. Often used without fine-tuning, for factors to about 4."
+    )
+
+
+def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+    return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
+        "cos and sin grow by 0.1 ln(factor) + 1; programs that drop this are wrong at every length."
+    )
+
+
+def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+    return {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": trained}, "Llama 3's constants 1 and 4; train with it."  # fmt: skip
+
+
+def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+    from posenc import frequencies
+
+    plain = frequencies.rotary(rotation.width, rotation.base)
+    slowed = frequencies.yarn(plain, factor=factor, original_length=trained)
+    longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]
+    return {"rope_type": "longrope", "short_factor": [1.0] * len(plain), "long_factor": longer, "factor": factor,
+            "original_max_position_embeddings": trained}, (
+        "LongRoPE's factors are searched for each model; these are yarn's ramp, a place to start the search from. "
+        "The set changes at the trained length: cached keys must be computed again there.")  # fmt: skip
+
+
+SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "longrope": _longrope}
+
+
+def _fragment(config: Mapping[str, Any], settings: dict[str, Any], length: int, base: float) -> dict[str, Any]:
+    """The settings in the file's own spelling: rope_parameters where it has them, else rope_theta and rope_scaling."""
+    base = settings.pop("rope_theta", base)
+    if "rope_parameters" in config or "rope_theta" not in config:
+        kept = {key: value for key, value in (config.get("rope_parameters") or {}).items()
+                if key not in SCALED and key not in ("type", "rope_type")}  # fmt: skip
+        return {"max_position_embeddings": length, "rope_parameters": kept | {"rope_theta": base} | settings}
+    scaling = None if settings["rope_type"] == "default" else settings
+    return {"max_position_embeddings": length, "rope_theta": base, "rope_scaling": scaling}
+
+
+def _without_scaling(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items()
+            if key not in ("rope_scaling", "rope_parameters", "original_max_position_embeddings")}  # fmt: skip

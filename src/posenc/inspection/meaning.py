@@ -1,0 +1,90 @@
+"""What rotary frequencies mean within a length: wavelengths, unfinished pairs, angles, and what low precision costs.
+
+Legend: ω_i frequency of pair i in radians per position, L positions, pair i turns once in 2π/ω_i positions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from posenc.frequencies import Frequencies
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Figures of one set of frequencies within `length` positions.
+
+    shortest, longest   wavelengths in positions; pairs that never turn are counted in `still`
+    unfinished          pairs that do not turn once within `length`: beyond it they meet angles that training never showed
+    largest_angle       radians of the fastest pair at the last position
+    float32_error       largest |cos error| at the last position where position times frequency is computed in fp32
+    bfloat16_error      the same where cos is right and then rounded to bf16
+    bfloat16_positions  how many of the positions stay distinct where they are cast to bf16
+    """
+
+    length: int
+    pairs: int
+    still: int
+    shortest: float
+    longest: float
+    unfinished: int
+    first_unfinished: int | None
+    largest_angle: float
+    float32_error: float
+    bfloat16_error: float
+    bfloat16_positions: int
+
+
+def meaning(frequencies: Frequencies, length: int) -> Meaning:
+    """Raises ValueError for fewer than one position."""
+    if length < 1:
+        raise ValueError(f"length: expected at least one position, got {length}")
+    moving = [abs(value) for value in frequencies if value]
+    waves = [2 * math.pi / value for value in moving]
+    unfinished = [pair for pair, value in enumerate(frequencies) if value and 2 * math.pi / abs(value) > length]
+    last = length - 1
+    exact = [math.cos(value * last) for value in moving]
+    return Meaning(
+        length=length, pairs=len(frequencies), still=len(frequencies) - len(moving),
+        shortest=min(waves, default=math.inf), longest=max(waves, default=math.inf),
+        unfinished=len(unfinished), first_unfinished=unfinished[0] if unfinished else None,
+        largest_angle=max(moving, default=0.0) * last,
+        float32_error=max((abs(_cos_in_float32(v, last) - e) for v, e in zip(moving, exact, strict=True)), default=0.0),
+        bfloat16_error=max((abs(bfloat16(e) - e) for e in exact), default=0.0),
+        bfloat16_positions=distinct_in_bfloat16(length),
+    )  # fmt: skip
+
+
+def _cos_in_float32(frequency: float, position: int) -> float:
+    angle = np.float32(position) * np.float32(frequency)
+    return math.cos(float(angle))
+
+
+def bfloat16(value: float) -> float:
+    """The nearest number with 8 significant bits."""
+    if not value:
+        return 0.0
+    unit = 2.0 ** (math.floor(math.log2(abs(value))) - 7)
+    return round(value / unit) * unit
+
+
+def distinct_in_bfloat16(length: int) -> int:
+    """How many of 0 … length-1 are different numbers in bf16: all to 256, then every 2nd, from 512 every 4th, …"""
+    last, distinct = length - 1, min(length, 257)
+    low, step = 256, 2
+    while low < last:
+        high = round(min(2 * low, last) / step) * step  # halves go to the even neighbour, as bf16 rounds
+        distinct += (high - low) // step
+        low, step = 2 * low, 2 * step
+    return distinct
+
+
+def leaving(frequencies: Frequencies, trained: int, length: int, window: int | None = None) -> tuple[int, ...]:
+    """Pairs that meet, at `length`, a relative angle that `trained` positions never showed: those that had not finished a
+    turn. A window shorter than the trained length shows nothing new."""
+    if length <= trained or (window is not None and window <= trained):
+        return ()
+    return tuple(pair for pair, value in enumerate(frequencies) if value and 2 * math.pi / abs(value) > trained)

@@ -1,0 +1,122 @@
+"""Position from a convolution over the neighbours: what stands beside a token, and where nothing does, says where it is.
+
+    x_t + gelu(b + Σ_k W_k·x_(t+k-⌊K/2⌋)),   k = 0 … K-1, x = 0 outside the document
+
+Mohamed et al. 2019, "Transformers with convolutional context for ASR", section 2; Baevski et al. 2020 (wav2vec 2.0),
+section 2; a stack of five with layer norm: Baevski et al. 2022 (data2vec), section 4.2.
+Legend: b batch, t tokens, d d_model, g groups, k taps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.encoding import (
+    PositionalEncoding,
+    Site,
+    absolute_at_layer,
+    check_tokens,
+    check_width,
+    full_precision,
+    working_dtype,
+)
+from posenc.positions import Positions, readable
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+
+class Convolutional(PositionalEncoding):
+    """x + gelu(convolution of x) over the tokens of a row. Reads neighbours, no coordinates; not `local`.
+
+    d_model      channels
+    kernel_size  taps; an even number reaches one token further back than ahead
+    groups       groups of channels that see each other
+    layers       convolutions after one another (data2vec-audio has 5)
+    normed       whether each is followed by a layer norm without parameters, before the gelu (data2vec-audio)
+    weight_norm  W_k = gain_k·V_k/|V_k|, a norm for each tap, as in wav2vec 2.0; otherwise plain weights (data2vec-audio)
+
+    A row holds one whole document, from its first token on, and padding on either side; padding counts as absent and gets
+    nothing. Several documents in a row, chunks of a prefill and shards have neighbours elsewhere: they are refused with a
+    ValueError (a device assert off the CPU). A row cut off at its end cannot be seen; give it whole.
+    Parameters: of each layer gain [1, 1, k] and direction [d, d/g, k], or weight [d, d/g, k], and bias [d].
+    """
+
+    sites = Site.EMBED
+    traits = frozenset({"shift_invariant", "norm_preserving"})
+
+    def __init__(
+        self, d_model: int, kernel_size: int = 128, *, groups: int = 16, layers: int = 1, normed: bool = False,
+        weight_norm: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(d_model=d_model, kernel_size=kernel_size, groups=groups, layers=layers, normed=normed,
+                         weight_norm=weight_norm)  # fmt: skip
+        for name, value in (("kernel_size", kernel_size), ("groups", groups), ("layers", layers)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
+        if d_model % groups:
+            raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
+        self.d_model, self.normed = d_model, normed
+        self.layers = nn.ModuleList(Taps(d_model, kernel_size, groups, weight_norm) for _ in range(layers))
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
+        whole_documents(at)
+        absent = (at.document < 0)[..., None]
+        dtype = working_dtype(x.dtype)
+        hidden = x.to(dtype)
+        with full_precision(x):
+            for layer in self.layers:
+                hidden = layer(hidden.masked_fill(absent, 0))
+                if self.normed:
+                    hidden = F.layer_norm(hidden, (self.d_model,))
+                hidden = F.gelu(hidden)
+            return (x.to(dtype) + hidden.masked_fill(absent, 0)).to(x.dtype)
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return absolute_at_layer(self, n)
+
+
+class Taps(nn.Module):
+    """A grouped convolution that keeps the length."""
+
+    def __init__(self, d_model: int, kernel_size: int, groups: int, weight_norm: bool) -> None:
+        super().__init__()
+        self.kernel_size, self.groups, self.weight_norm = kernel_size, groups, weight_norm
+        drawn = torch.empty(d_model, d_model // groups, kernel_size)
+        drawn.normal_(std=2 * (kernel_size * d_model) ** -0.5)
+        if weight_norm:
+            self.direction = nn.Parameter(drawn)
+            self.gain = nn.Parameter(drawn.norm(dim=(0, 1), keepdim=True))
+        else:
+            self.weight = nn.Parameter(drawn)
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        if self.weight_norm:
+            direction = self.direction.to(x.dtype)
+            weight = self.gain.to(x.dtype) * direction / direction.norm(dim=(0, 1), keepdim=True)
+        else:
+            weight = self.weight.to(x.dtype)
+        back, ahead = self.kernel_size // 2, (self.kernel_size - 1) // 2
+        padded = F.pad(x.transpose(1, 2), (back, ahead))
+        return F.conv1d(padded, weight, self.bias.to(x.dtype), groups=self.groups).transpose(1, 2)
+
+
+def whole_documents(at: Positions) -> None:
+    """Raises ValueError unless each row is one document from its first token on, without gaps, and padding around it."""
+    real = at.document >= 0
+    index = torch.arange(at.length, device=at.order.device)
+    first = index.masked_fill(~real, at.length).amin(dim=1, keepdim=True)
+    document = at.document.masked_fill(~real, -1).amax(dim=1, keepdim=True)
+    fits: Bool[Tensor, "b t"] = ~real | ((at.order == index - first) & (at.document == document))
+    if not readable(at.order):
+        torch._assert_async(fits.all(), "Convolutional: a row is not one whole document; its neighbours are elsewhere")
+    elif not bool(fits.all()):
+        raise ValueError("Convolutional: a row must be one whole document, with padding around it at most; packed "
+                         "documents, chunks and shards have neighbours elsewhere: one document, one row")  # fmt: skip

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from posenc import walk as walk
     from posenc.attention import attend as attend
     from posenc.attention import attend_rotated as attend_rotated
+    from posenc.caches import convert_keys as convert_keys
+    from posenc.caches import rerotate as rerotate
     from posenc.catalogue import create as create
     from posenc.catalogue import names as names
     from posenc.encoding import BiasFn as BiasFn
@@ -47,8 +49,9 @@ _WHERE = {
     "PositionalEncoding": "encoding", "Site": "encoding", "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope", "sinusoidal_table": "encodings.sinusoidal", "wavelengths": "frequencies",
     "shift_matrix": "measures", "Positions": "positions", "shard_index": "positions", "Stack": "stack",
+    "convert_keys": "caches", "rerotate": "caches",
 }  # fmt: skip
-_MODULES = ("catalogue", "claims", "encodings", "frequencies", "laws", "layouts", "measures", "plots", "walk")
+_MODULES = ("catalogue", "claims", "conversion", "encodings", "frequencies", "laws", "layouts", "measures", "plots", "walk")
 
 __all__ = ["__version__", *_WHERE]
 

@@ -15,11 +15,12 @@ COMMANDS = {
     "compare": "Which encoding, and why: train, measure and compare on real text.",
     "list": "Every encoding: where it acts, what holds for it, who uses it.",
     "show": "A picture of one encoding, in the terminal or as a file.",
+    "convert": "A checkpoint in the other rotary layout, bit for bit.",
     "walk": "The worked sums of the founding notes, every matrix on the way.",
     "claims": "What the founding notes claim, computed, with a verdict.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
-EXTRAS = {"matplotlib": "plots", "torchdiffeq": "floater"}
+EXTRAS = {"matplotlib": "plots", "torchdiffeq": "floater", "safetensors": "convert"}
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
 
 

@@ -40,10 +40,10 @@ PARTIAL_BY_DEFAULT = _names("""
     stablelm zaya
 """)
 FUSED: dict[str, Fused] = {
-    "gpt_neox": "grouped", "gpt_neox_japanese": "grouped", "persimmon": "grouped", "falcon": "grouped",
-    "internlm2": "grouped", "phi3": "concatenated", "phi4_multimodal": "concatenated", "modernbert": "concatenated", "dbrx": "concatenated",
-    "chatglm": "concatenated", "baichuan": "concatenated", "qwen": "concatenated", "codegen": "blocks",
-}  # fmt: skip
+    **dict.fromkeys(("gpt_neox", "gpt_neox_japanese", "persimmon", "falcon", "internlm2"), "grouped"),
+    **dict.fromkeys(("phi3", "phi4_multimodal", "modernbert", "dbrx", "chatglm", "baichuan", "qwen"), "concatenated"),
+    "codegen": "blocks",
+}
 UNFIT = {
     "deepseek_v4": "its values turn too, and its outputs turn back",
     "vjepa2": "its code pairs channels in two ways at once",

@@ -3,7 +3,7 @@
     …self_attn.q_proj.weight     stack "….self_attn", module "q_proj", leaf "weight"
 
     rows that turn   q_proj k_proj · wq wk · query key · linear_q linear_k · q_b_proj kv_a_proj_with_mqa (latent attention)
-    fused            qkv_proj query_key_value qkv wqkv Wqkv W_pack c_attn
+    fused            qkv_proj query_key_value qkv wqkv Wqkv W_pack c_attn: laid out as the family says, or the caller
     norms            q_norm k_norm · q_layernorm k_layernorm · query_norm … : a weight for each channel of a head, or of all
     leaves           weight bias weight_packed, and lora_B of an adapter, whose rows are those of its module; lora_A stays
     numbers          of quantised weights: one for all stays, one for each row moves, one for a block of rows stays if no
@@ -24,9 +24,9 @@ FUSED = frozenset({"qkv_proj", "query_key_value", "qkv", "wqkv", "Wqkv", "W_pack
 QUERY_NORMS = frozenset({"q_norm", "q_layernorm", "query_norm", "query_layernorm", "norm_q"})
 KEY_NORMS = frozenset({"k_norm", "k_layernorm", "key_norm", "key_layernorm", "norm_k"})
 UNTURNED = frozenset(
-    {"v_proj", "o_proj", "out_proj", "dense", "wv", "wo", "Wo", "value", "linear_v", "linear_out", "c_proj", "proj", "v_norm",
-     "g_proj", "gate_proj", "q_a_proj", "q_a_layernorm", "kv_a_layernorm", "kv_b_proj", "sinks", "rotary_emb", "rotary_embeddings",
-     "rotary_emb_local", "bias", "masked_bias", "inner_attn_ln", "attn_sub_norm", "o_norm"}
+    {"v_proj", "wv", "value", "linear_v", "v_norm", "o_proj", "out_proj", "dense", "wo", "Wo", "linear_out", "c_proj",
+     "proj", "g_proj", "gate_proj", "q_a_proj", "q_a_layernorm", "kv_a_layernorm", "kv_b_proj", "sinks", "rotary_emb",
+     "rotary_embeddings", "bias", "masked_bias", "inner_attn_ln", "attn_sub_norm", "o_norm"}
 )  # fmt: skip
 
 Kind = Literal["q", "k", "latent", "fused", "q_norm", "k_norm", "other"]

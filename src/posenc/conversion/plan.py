@@ -98,8 +98,8 @@ def _change(name: Name, about: About, heads: Heads, fused: Fused | None) -> Chan
         return None
     if SCALE.fullmatch(name.leaf):
         return _scale(name, about, heads, slices)
-    raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} are not the rows of a projection (packed or quantised "
-                     "across them?), so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
+    raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} are not the rows of a projection (packed or "
+                     "quantised across them?), so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
 
 
 def _part(name: Name, fused: Fused | None) -> Part:
@@ -126,15 +126,15 @@ def _norm(name: Name, about: About, heads: Heads) -> Change | None:
 
 
 def _scale(name: Name, about: About, heads: Heads, slices: Slices) -> Change | None:
-    """Numbers of quantised weights: one for each row moves with it; one for a block of rows stays, if slices stay inside."""
+    """Numbers of quantised weights: one for each row moves with it; one for a block stays, if every slice is inside one."""
     rows = about.shape[0]
     if rows == slices.rows:
         return Change(name, 0, slices)
     block = BLOCK if math.ceil(slices.rows / BLOCK) == rows else slices.rows // rows if slices.rows % rows == 0 else 0
     crossing = [s for s in slices.q + slices.k if not block or s // block != (s + heads.turning - 1) // block]
     if crossing or about.dtype in INTEGERS:
-        raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} belong to blocks of rows that the permutation of "
-                         f"{slices.rows} rows crosses, so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
+        raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} belong to blocks of rows, and rows move across "
+                         "blocks, so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
     return None
 
 

@@ -1,0 +1,185 @@
+"""A checkpoint in the other layout: planned before anything is written, written beside, read back, then renamed.
+
+IN ── plan ──► .OUT.….posenc/ ── verify ──► rename ──► OUT        OUT is whole and verified, or not there
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from posenc import layouts
+from posenc.conversion import sizes
+from posenc.conversion.families import FUSED, SWITCH, SWITCHED, family, known_layout
+from posenc.conversion.files import Advance, TensorFile, head, nbytes, opened, write
+from posenc.conversion.plan import About, Change, Options, plan
+from posenc.conversion.proof import check_bits, check_scores
+from posenc.conversion.rows import Heads, permuted, row_permutation
+from posenc.conversion.source import RECORD, Found, gathered, layout_of, look
+from posenc.layouts import Layout
+
+SPARE = 1 << 20  # bytes of the disk left free
+
+BY_NAME = Options()
+Progress = Callable[[str, int, int], None]
+"""(what is being done, bytes done, bytes in all); copying and reading back count alike."""
+
+
+def convert(
+    source: Path, out: Path, to: Layout, *, layout_now: Layout | None = None, options: Options = BY_NAME,
+    progress: Progress = lambda what, done, of: None, **given: int | bool | None,
+) -> dict[str, Any]:  # fmt: skip
+    """`source`, a safetensors file or a folder with a model, written to `out` with its heads in layout `to`; a report.
+
+    layout_now   the layout of `source`. If left out: what its files record, what its model family reads, or else the other
+    options      how fused projections are laid out, which stacks, what to leave alone
+    given        n_heads, n_kv_heads, d_head, rotary_dim, trailing; what is left out is read from config.json
+
+    One tensor at a time is in memory. Raises ValueError where anything is unclear, FileExistsError where `out` exists,
+    OSError for a disk that is full; then nothing is left behind.
+    """
+    layouts.check(to)
+    found = look(source, out)
+    config = sizes.read(found.folder)
+    with ExitStack() as stack:
+        files = [stack.enter_context(opened(path)) for path in found.shards]
+        tensors = gathered(files, found.weight_map)
+        now, known_from = layout_of(files, config, layout_now, to)
+        heads = sizes.heads(config, given)
+        options = options._replace(fused=options.fused or FUSED.get(family(config)))
+        changes = plan(tensors, heads, options)
+        total = sum(map(nbytes, tensors.values()))
+        _check_space(out.parent, total + sum(path.stat().st_size for path in found.others))
+        advance = _counted(progress, 2 * total)
+        with beside(out) as folder:
+            for file in files:
+                metadata = file.metadata | {RECORD: to}
+                write(folder / file.path.name, head(file.tensors, metadata), _converted(file, changes, heads, now, to),
+                      advance(f"writing {file.path.name}"))  # fmt: skip
+            switched = _copy(found, folder, config, to)
+            with ExitStack() as inner:
+                written = [inner.enter_context(opened(folder / file.path.name)) for file in files]
+                for old, new in zip(files, written, strict=True):
+                    if new.metadata != old.metadata | {RECORD: to}:
+                        raise ValueError(f"verification: metadata of {new.path.name} are not what was written")
+                    check_bits(old, new, changes, heads, now, to, advance(f"reading back {old.path.name}"))
+                scores = check_scores(_reader(files), _reader(written), changes, heads, now, to)
+            _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
+    return {
+        "in": str(source), "out": str(out), "from": now, "from_known_by": known_from, "to": to,
+        "heads": {name: getattr(heads, name) for name in Heads.__dataclass_fields__},
+        "files": len(files), "tensors": len(tensors), "permuted": sorted(changes), "bytes": total,
+        "scores": scores._asdict() if scores else None,
+        "copied": [str(path.relative_to(found.folder)) for path in found.others], "left_out": found.left_out,
+        "notes": _notes(config, to, scores is None, switched, found),
+    }  # fmt: skip
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed + SPARE > free:
+        raise OSError(f"{folder}: {needed:,} bytes to write, {free:,} free")
+
+
+def _counted(progress: Progress, total: int) -> Callable[[str], Advance]:
+    done = 0
+
+    def stage(what: str) -> Advance:
+        def advance(n: int) -> None:
+            nonlocal done
+            done += n
+            progress(what, done, total)
+
+        progress(what, done, total)
+        return advance
+
+    return stage
+
+
+def _converted(
+    file: TensorFile, changes: Mapping[str, Change], heads: Heads, now: Layout, to: Layout
+) -> Iterator[tuple[About, Tensor]]:
+    for name, about in file.tensors.items():
+        tensor, change = file.get(name), changes.get(name)
+        if change is not None:
+            index = row_permutation(about.shape[change.dim], change.starts, heads.turning, now, to)
+            tensor = permuted(tensor, index, change.dim)
+        yield about, tensor
+
+
+def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> bool:
+    """Everything that is no tensor. True where config.json names the layout, which is then changed with it."""
+    switched = False
+    for path in found.others:
+        target = folder / path.relative_to(found.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        if target == folder / "config.json" and family(config) in SWITCHED:
+            whole = json.loads(target.read_text(encoding="utf-8"))
+            part = next((one for one in whole.values() if one == config), whole)
+            part[SWITCH] = to == "interleaved"
+            target.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            switched = True
+        _sync(target)
+    return switched
+
+
+def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:
+    where = {name: file for file in files for name in file.tensors}
+    return lambda name: where[name].get(name)
+
+
+@contextmanager
+def beside(out: Path) -> Iterator[Path]:
+    """A new folder next to `out`, gone afterwards whatever happens."""
+    folder = out.parent / f".{out.name}.{secrets.token_hex(4)}.posenc"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _publish(written: Path, out: Path) -> None:
+    """Gives `written` its name. A file or a filled folder that has appeared there meanwhile is not replaced."""
+    for folder in (written, *written.rglob("*")):
+        if folder.is_dir():
+            _sync(folder)
+    if written.is_dir():
+        if out.exists():
+            raise FileExistsError(f"{out}: exists; nothing is overwritten, name another")
+        os.rename(written, out)
+    else:
+        os.link(written, out)  # unlike rename, refuses where a file has appeared
+    _sync(out.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, found: Found) -> list[str]:
+    name, notes = family(config), []
+    if switched:
+        notes.append(f"{SWITCH} in config.json is {str(to == 'interleaved').lower()} now, so {name}'s own code reads OUT")
+    elif name in SWITCHED:
+        notes.append(f"config.json was not copied; {SWITCH} must be {str(to == 'interleaved').lower()} there")
+    elif known_layout(config) not in (None, to):
+        notes.append(f"transformers' {name} reads {known_layout(config)}: load OUT with code that reads {to}")
+    if unscored:
+        notes.append("no layer has both queries and keys with finite scores, so scores were not compared")
+    if found.left_out:
+        notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(found.left_out)}")
+    return notes

@@ -1,0 +1,103 @@
+"""safetensors files, one tensor at a time: read by the safetensors library, written here, since the library cannot stream.
+
+8 bytes: length of the head, little endian | head: JSON, padded with spaces to a multiple of 8 | data, one after the other
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from posenc.conversion.plan import About
+
+SIZES = {
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0"), 1),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2), **dict.fromkeys(("I32", "U32", "F32"), 4),
+    **dict.fromkeys(("I64", "U64", "F64", "C64"), 8),
+}  # fmt: skip
+PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
+LONGEST_HEAD = 100_000_000  # bytes; what the library refuses to read
+PIECE = 16 << 20
+
+Advance = Callable[[int], None]
+
+
+class TensorFile(NamedTuple):
+    """An open file: what its head says, in the order of the data, and its tensors, each read when asked for."""
+
+    path: Path
+    tensors: dict[str, About]
+    metadata: dict[str, str]
+    get: Callable[[str], Tensor]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TensorFile]:
+    """Raises ValueError for a pickle, for what is no safetensors file, and for numbers narrower than a byte."""
+    if path.suffix in PICKLES:
+        raise ValueError(f"{path}: a pickle may run code when read and is not opened; save it as safetensors first")
+    from safetensors import SafetensorError, safe_open
+
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(safe_open(path, framework="pt"))
+            tensors = {}
+            for name in file.offset_keys():
+                part = file.get_slice(name)
+                tensors[name] = About(part.get_dtype(), tuple(part.get_shape()))
+        except SafetensorError as error:
+            raise ValueError(f"{path}: no safetensors file ({error})") from error
+        for name, about in tensors.items():
+            if about.dtype not in SIZES:
+                raise ValueError(f"{path}: {name} is {about.dtype}, which is not known or narrower than a byte")
+        yield TensorFile(path, tensors, dict(file.metadata() or {}), file.get_tensor)
+
+
+def nbytes(about: About) -> int:
+    return math.prod(about.shape) * SIZES[about.dtype]
+
+
+def head(tensors: Mapping[str, About], metadata: Mapping[str, str]) -> bytes:
+    """The first bytes of a file that holds these tensors in this order."""
+    entries: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name, about in tensors.items():
+        begin, end = end, end + nbytes(about)
+        entries[name] = {"dtype": about.dtype, "shape": list(about.shape), "data_offsets": [begin, end]}
+    text = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > LONGEST_HEAD:
+        raise ValueError(f"head: {len(text):,} bytes, more than the {LONGEST_HEAD:,} that readers accept")
+    return len(text).to_bytes(8, "little") + text
+
+
+def write(path: Path, first: bytes, tensors: Iterable[tuple[About, Tensor]], advance: Advance) -> None:
+    """A new file, on the disk when this returns. Raises ValueError for a tensor of another size than its head says."""
+    with path.open("xb") as file:
+        file.write(first)
+        for about, tensor in tensors:
+            data = as_bytes(tensor)
+            if data.numel() != nbytes(about):
+                raise ValueError(f"{path.name}: a tensor has {data.numel()} bytes, expected {nbytes(about)} for {about}")
+            for piece in data.split(PIECE):
+                file.write(memoryview(piece.numpy()))
+                advance(piece.numel())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """The bits of a tensor of any dtype, [n]."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def same_bits(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and torch.equal(as_bytes(one), as_bytes(other))

@@ -74,3 +74,83 @@ def test_a_base_that_is_not_positive_is_refused(base):
         frequencies.rotary(8, base)
     with pytest.raises(ValueError, match="base: expected a positive number"):
         frequencies.to_the_end(8, base)
+
+
+# Some of the channels only ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("d_head", "fraction", "width"), [(128, 0.25, 32), (80, 0.5, 40), (64, 1.0, 64), (192, 0.334, 64)])
+def test_partial_is_rotary_of_the_channels_that_turn(d_head, fraction, width):
+    got = frequencies.partial(d_head, 5e5, fraction)
+    assert got.values == frequencies.rotary(width, 5e5).values
+    assert (got.base, got.width, len(got)) == (5e5, width, width // 2)
+    assert "partial(" in got.values_from
+
+
+def test_partial_refuses_odd_widths_unless_told_to_keep_them():
+    """100 · 0.25 = 25: transformers turns 26 channels with 25 in the exponent."""
+    with pytest.raises(ValueError, match="odd=True turns 26 channels"):
+        frequencies.partial(100, 1e4, 0.25)
+    got = frequencies.partial(100, 1e4, 0.25, odd=True)
+    assert len(got) == 13
+    assert got.values == pytest.approx([1e4 ** (-2 * i / 25) for i in range(13)], rel=1e-14)
+    with pytest.raises(ValueError, match="is 0 channels"):
+        frequencies.partial(16, 1e4, 0.01, odd=True)
+
+
+def test_proportional_keeps_the_whole_width_in_the_exponent():
+    """Gemma 4: a quarter of 256 is 32 pairs, down to 0.035 where `partial` falls to 1.5e-6, and 96 that stand still."""
+    whole, part = frequencies.proportional(256, 1e6, 0.25), frequencies.partial(256, 1e6, 0.25)
+    assert len(whole) == 128
+    assert whole[:32] == pytest.approx([1e6 ** (-i / 128) for i in range(32)], rel=1e-14)
+    assert whole[32:] == (0.0,) * 96
+    assert (round(whole[31], 3), round(part[31] * 1e6, 1)) == (0.035, 1.5)
+    assert frequencies.proportional(256, 1e6, 0.25, 8.0)[:32] == pytest.approx([w / 8 for w in whole[:32]], rel=1e-14)
+    assert frequencies.proportional(256, 1e6, 1.0).values == frequencies.rotary(256, 1e6).values
+    assert "32 pairs turn" in whole.values_from
+    assert frequencies.proportional(100, 1e4, 0.77)[38:] == (0.0,) * 12  # 38.5 pairs are 38
+
+
+@pytest.mark.parametrize("bad", [0, -0.5, 1.1, math.nan, "0.5", None])
+def test_fractions_outside_0_to_1_are_refused(bad):
+    for make in (frequencies.partial, frequencies.proportional):
+        with pytest.raises(ValueError, match="fraction: expected"):
+            make(64, 1e4, bad)
+
+
+def test_proportional_refuses_odd_heads_and_bad_factors():
+    with pytest.raises(ValueError, match="d_head: expected an even number"):
+        frequencies.proportional(65, 1e4, 0.5)
+    with pytest.raises(ValueError, match="factor: expected a positive number"):
+        frequencies.proportional(64, 1e4, 0.5, 0.0)
+
+
+# The value ------------------------------------------------------------------------------------------------------------
+
+
+def test_frequencies_refuse_what_cannot_be_turned_by():
+    make = frequencies.Frequencies
+    for words, arguments in (
+        ("values: expected one finite number", {"values": ()}),
+        ("values: expected one finite number", {"values": (1.0, math.nan)}),
+        ("cos_sin_scale: expected a positive number", {"values": (1.0,), "cos_sin_scale": 0.0}),
+        ("softmax_scale: expected a positive number", {"values": (1.0,), "softmax_scale": -1.0}),
+        ("axes: expected an axis from 0 for each of 2 pairs", {"values": (1.0, 0.5), "axes": (0,)}),
+        ("axes: expected an axis from 0 for each of 2 pairs", {"values": (1.0, 0.5), "axes": (0, -1)}),
+        ("arithmetic: expected 'float64' or 'float32'", {"values": (1.0,), "arithmetic": "bfloat16"}),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make(**arguments)
+
+
+def test_frequencies_print_what_they_are():
+    f = frequencies.Frequencies((1.0, 0.5), cos_sin_scale=1.25, softmax_scale=3.0, axes=(0, 2), arithmetic="float32")
+    assert (f.n_axes, len(f), f[1], f[:1]) == (3, 2, 0.5, (1.0,))
+    assert frequencies.rotary(4).n_axes == 1
+    for words in ("2 pairs", "cos_sin_scale=1.25", "softmax_scale=3", "float32"):
+        assert words in repr(f)
+    for words in ("2 pairs", "1.25", "3/√d_head"):
+        assert words in str(f)
+    nearly = frequencies.Frequencies((1.0, math.nextafter(0.5, 1)), cos_sin_scale=1.25, softmax_scale=3.0, axes=(0, 2),
+                                     arithmetic="float32")  # fmt: skip
+    assert repr(nearly) != repr(f)  # the owner of tables is told by what is printed

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from posenc.frequencies.base import Frequencies, check_count, check_positive
-from posenc.frequencies.scalings import check_plain, rebased
+from posenc.frequencies.scalings import check_exact, check_plain, rebased
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def longrope(
     factor is the longest length over original_length. Ding et al. 2024, LongRoPE; Phi-3 and Phi-4.
     Raises ValueError unless there is one factor per pair, and where neither factor nor attention_factor is given.
     """
+    check_exact(f)
     check_count(original_length=original_length)
     scale, scale_from = _longrope_scale(original_length, factor, attention_factor)
     made = []
@@ -97,5 +98,7 @@ def _longrope_scale(original_length: int, factor: float | None, attention_factor
     if factor is None:
         raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
     check_positive(factor=factor)
+    if original_length == 1:
+        raise ValueError("original_length: the magnitude divides by ln original_length, expected at least 2, got 1")
     scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original_length))
     return scale, f"longrope, √(1 + ln(factor={factor:g}) / ln(original_length={original_length}))"

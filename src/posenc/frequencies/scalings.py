@@ -18,7 +18,7 @@ def linear(f: Frequencies, factor: float) -> Frequencies:
 
     Position interpolation, Chen et al. 2023, section 3.2. Raises ValueError for a factor that is not positive.
     """
-    _check_exact(f)
+    check_exact(f)
     check_positive(factor=factor)
     return _scaled(f, [w / factor for w in f], f"linear(factor={factor:g})")
 
@@ -133,7 +133,7 @@ def llama3(
 
     Llama 3.1; released code of Meta's models. Raises ValueError unless low_freq_factor < high_freq_factor.
     """
-    _check_exact(f)
+    check_exact(f)
     check_positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
     check_count(original_length=original_length)
     if low_freq_factor >= high_freq_factor:
@@ -154,7 +154,7 @@ def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> 
 
     Raises ValueError unless there is one finite factor per pair.
     """
-    _check_exact(f)
+    check_exact(f)
     if len(by) != len(f):
         raise ValueError(f"by: expected one factor for each of {len(f)} pairs, got {len(by)}")
     return _scaled(f, [w * factor for w, factor in zip(f, by, strict=True)], why)
@@ -165,7 +165,7 @@ def resonance(f: Frequencies) -> Frequencies:
 
     Wang et al. 2024, Resonance RoPE, section 4.1; also on top of `yarn`. Raises ValueError for pairs faster than 4π.
     """
-    _check_exact(f)
+    check_exact(f)
     if any(abs(w) > 4 * math.pi for w in f):
         raise ValueError("f: a wavelength below half a position rounds to none")
     return _scaled(f, [2 * math.pi / round(2 * math.pi / w) if w else 0.0 for w in f], "resonance()")
@@ -176,7 +176,7 @@ def clipped(f: Frequencies, n: int = 20) -> Frequencies:
 
     Clipped RoPE, arXiv 2602.05258 (named CoPE there; no relation to contextual encoding). Fewer pairs than n: all fade.
     """
-    _check_exact(f)
+    check_exact(f)
     check_count(n=n)
     n = min(n, len(f))
     fade = [(1 + math.cos(math.pi * k / max(n - 1, 1))) / 2 for k in range(n)]
@@ -189,14 +189,14 @@ def clipped(f: Frequencies, n: int = 20) -> Frequencies:
 
 def check_plain(f: Frequencies) -> tuple[float, int]:
     """base and width of frequencies that are base^(-2i/width), unscaled and of one axis. Raises ValueError for others."""
-    _check_exact(f)
+    check_exact(f)
     if f.base is None or f.width is None or f.axes or f.values != rotary(f.width, f.base).values:
         raise ValueError(f"f: expected rotary(d, base) as it is, got {f.values_from}; scale first, then choose axes, "
                          "and scale once")  # fmt: skip
     return f.base, f.width
 
 
-def _check_exact(f: Frequencies) -> None:
+def check_exact(f: Frequencies) -> None:
     if not isinstance(f, Frequencies):
         raise TypeError(f"f: expected Frequencies, got {type(f).__name__}; ask a family by length for at_length(n) first")
     if f.arithmetic != "float64":

@@ -11,7 +11,7 @@ Legend: h query heads, n distances, N buckets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,9 @@ class T5(DistanceBias):
     bidirectional  False: for causal attention. True: half of the buckets are for keys after the query
     scale          the softmax scale: None is 1/√d_head; T5 itself was trained with 1.0
 
+    Positions may count something else than tokens: LongT5's bias toward its global tokens is this one with the number of
+    its block for every query and the number of the block that it sums up for every key.
+
     Raises ValueError for sizes that leave no bucket, TypeError for positions that are not integers.
     """
 
@@ -41,23 +44,15 @@ class T5(DistanceBias):
     ) -> None:  # fmt: skip
         super().__init__(n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance,
                          bidirectional=bidirectional, scale=scale)  # fmt: skip
-        per_side = n_buckets // 2 if bidirectional else n_buckets
-        self.thresholds = bucket_starts(per_side, max_distance)
-        self.per_side, self.bidirectional, self.scale = per_side, bidirectional, scale
+        self.buckets = Buckets.of(n_buckets, max_distance, bidirectional)
+        self.thresholds, self.bidirectional, self.scale = self.buckets.starts, bidirectional, scale
         self.traits = self.traits if bidirectional else self.traits | {"causal_only"}
         self.table = nn.Parameter(torch.empty(n_buckets, n_heads))
         nn.init.normal_(self.table, std=0.02)
 
     def bucket(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """The bucket of i - j = `delta`, by comparisons of integers only."""
-        if delta.dtype not in INTEGERS:
-            raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
-        distance = delta.abs() if self.bidirectional else delta.clamp(min=0)
-        exact = self.per_side // 2
-        bucket = distance.clamp(max=exact)
-        for start in self.thresholds:
-            bucket = bucket + (distance >= start)
-        return bucket + self.per_side * (delta < 0) if self.bidirectional else bucket
+        return self.buckets(delta)
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
         return self.table.T[:, self.bucket(delta)]
@@ -70,6 +65,30 @@ class T5(DistanceBias):
         part = T5(**{**self.configuration, "n_heads": stop - start}).to(self.table)
         part.table.copy_(self.table[:, start:stop])
         return part
+
+
+class Buckets(NamedTuple):
+    """The buckets of one side: 0, 1, 2, … and then one more from each of `starts` on; keys after the query come after."""
+
+    exact: int
+    starts: tuple[int, ...]
+    after: int
+
+    @classmethod
+    def of(cls, n_buckets: int, max_distance: int, bidirectional: bool) -> Buckets:
+        """Raises ValueError for sizes that leave no bucket."""
+        per_side = n_buckets // 2 if bidirectional else n_buckets
+        return cls(per_side // 2, bucket_starts(per_side, max_distance), per_side if bidirectional else 0)
+
+    def __call__(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+        """The bucket of i - j = `delta`; one way only, keys after the query share bucket 0."""
+        if delta.dtype not in INTEGERS:
+            raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
+        distance = delta.abs() if self.after else delta.clamp(min=0)
+        bucket = distance.clamp(max=self.exact)
+        for start in self.starts:
+            bucket = bucket + (distance >= start)
+        return bucket + self.after * (delta < 0) if self.after else bucket
 
 
 def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:

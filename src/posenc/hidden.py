@@ -1,0 +1,83 @@
+"""Encodings that read hidden states: q and k no longer show them, so the positions carry what they say.
+
+    at_layer = encoding.read(x, at)      once a layer, with the tokens that go into its projections
+    attend(q, k, v, encoding, at_layer, …)
+
+What was read travels as a table: gathered by take, joined by cat, refused by every other layer's encoding.
+Legend: b batch, t tokens, h query heads, m d_model, s what is read for every head (no axis, or one).
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding, check_tokens, full_precision, working_dtype
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+Reads = Literal["hidden", "query"]
+
+
+class FromHidden(PositionalEncoding):
+    """Says for every token and head a state of its hidden state ("hidden"), or of its rotated query ("query").
+
+    "query" needs no `read` and serves where a model has no say in the matter; families read hidden states.
+    Raises ValueError where positions carry nothing read by this very module.
+    """
+
+    def __init__(self, *, reads: Reads, **configuration: Any) -> None:
+        super().__init__(reads=reads, **configuration)
+        if reads not in get_args(Reads):
+            raise ValueError(f"reads: expected one of {', '.join(map(repr, get_args(Reads)))}, got {reads!r}")
+        self.reads = reads
+        self._parameters_of = _Identity()
+
+    @property
+    def owner(self) -> str:
+        return f"{self._described} number {self._parameters_of.number}" if self.reads == "hidden" else self._described
+
+    @abstractmethod
+    def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:
+        """The state of every token and head, from hidden states."""
+
+    @abstractmethod
+    def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t *s"]:
+        """The state of every token and head, from queries."""
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions) -> Positions:
+        """The same positions carrying what this layer reads from the hidden states x of these tokens."""
+        if self.reads != "hidden":
+            raise ValueError(f"{type(self).__name__}: reads queries, which attention hands over; read() is not needed")
+        check_tokens(self, x, at, axis=1)
+        with full_precision(x):
+            state = self.of_hidden(x.to(working_dtype(x.dtype)))
+        at = at.expand(x.shape[0])
+        return replace(at, tables={**at.tables, self.owner: (state,)})
+
+    def state(self, q: Float[Tensor, "b h t d"], at_q: Positions) -> Float[Tensor, "b h t *s"]:
+        """What was read for the queries of this call."""
+        if self.reads == "query":
+            return self.of_query(q)
+        if self.owner not in at_q.tables:
+            raise ValueError(f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
+                             "with its hidden states")  # fmt: skip
+        return self.tables_at(at_q, q.dtype)[0].transpose(1, 2)
+
+
+class _Identity:
+    """Tells what one set of parameters read from what a copy would."""
+
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.number = next(self.numbers)
+
+    def __reduce__(self) -> tuple[type[_Identity], tuple[()]]:
+        return _Identity, ()

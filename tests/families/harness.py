@@ -268,6 +268,18 @@ def rotary(
     assert len(moved) == len(spec.layers), (
         f"{proof.model_type}: {len(moved)} attention layers, posenc has {len(spec.layers)}"
     )
+    same_rotation(proof, spec, at_zero, moved, ids, most)
+    return moved
+
+
+def same_rotation(
+    proof: Proof, spec: PositionSpec, at_zero: list[Call], moved: list[Call], ids: Tensor, most: float = 1.0, *,
+    softmax: bool = False,
+) -> None:  # fmt: skip
+    """Attention calls of two passes, at position 0 and at `ids`, against the layers of a spec, one for one.
+
+    `softmax` compares what the products are multiplied with as well.
+    """
     at, zero = at_of(ids), at_of(torch.zeros_like(ids))
     for number, (before, after) in enumerate(zip(at_zero, moved, strict=True)):
         layer = number if after.layer is None else after.layer
@@ -287,7 +299,12 @@ def rotary(
             assert after.options["sliding_window"] == window, (
                 f"{proof.model_type}: layer {layer}: window {after.options['sliding_window']}, posenc {window}"
             )
-    return moved
+        if softmax:
+            mine, theirs = encoding.softmax_scale(after.q.shape[-1]), after.scaling
+            assert theirs is not None, f"{proof.model_type}: layer {layer}: no softmax scale reached the probe"
+            assert math.isclose(mine, theirs, rel_tol=1e-12), f"{proof.model_type}: layer {layer}: scale {theirs}, {mine}"
+            if "softmax scale" not in proof.exact:
+                proof.exact.append("softmax scale")
 
 
 def frequencies(proof: Proof, module: torch.nn.Module, spec: PositionSpec, layer: int = 0, name: str = "inv_freq") -> None:

@@ -52,12 +52,12 @@ class Keys:
                 self.read[key] = self.data[key]
                 self.origins[name] = key
                 return self.data[key]
-        for key in (name, other):
+        null = [key for key in (name, other, *old) if key in self.data]  # a null in the file is no default of the class
+        for key in (name, other) if not null else ():
             if key is not None and self.facts["defaults"].get(key) is not None:
                 self.origins[name] = f"default of {self.facts['class']}"
                 return self.facts["defaults"][key]
-        if name in self.data:
-            self.read[name] = None
+        self.read |= dict.fromkeys(null)
         if default is MISSING:
             owner = self.facts["class"] or self.family
             raise ConfigError(f"{self.where(name)}: missing, and {owner} has no default for it")

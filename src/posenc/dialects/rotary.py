@@ -75,7 +75,11 @@ def rope(
 
     parameters = {ours: _frozen(settings[key]) for key, ours in takes.items() if settings.get(key) is not None}
     _check_parameters(keys, settings, where, kind, takes, also_read)
-    _original_length(keys, settings, where, kind, parameters)
+    nested = label is not None and where.endswith(f".{label}")
+    if nested and parameters.pop("truncate", True) is False:
+        keys.find("warning", f"{where.removeprefix(keys.path).strip('.')}.truncate",
+                  "transformers looks for it beside the kinds of layers, not here, and rounds the range")  # fmt: skip
+    _original_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
         name, parameters = _dynamic(keys, parameters)
     if kind == "proportional":
@@ -198,12 +202,14 @@ def _check_parameters(
                       f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it")  # fmt: skip
 
 
-def _original_length(keys: Keys, settings: dict[str, Any], where: str, kind: str, parameters: dict[str, Any]) -> None:
-    """The trained length of yarn, longrope and llama3; a key beside the settings wins over one inside."""
+def _original_length(
+    keys: Keys, settings: dict[str, Any], where: str, kind: str, parameters: dict[str, Any], nested: bool
+) -> None:
+    """The trained length of yarn, longrope and llama3; a key beside the settings wins over one inside, unless nested."""
     if kind not in ("yarn", "longrope", "llama3"):
         return
     key = "original_max_position_embeddings"
-    outer = keys.whole(key, None)
+    outer = None if nested else keys.whole(key, None)
     if outer is not None:
         if parameters.get("original_length", outer) != outer:
             keys.find(

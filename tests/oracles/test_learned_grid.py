@@ -8,8 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from posenc import Positions
+from posenc import Positions, Stack
 from posenc.encodings.learned_grid import LearnedGrid
+from posenc.encodings.sinusoidal import Sinusoidal
 
 from .by_hand import close, draw
 
@@ -238,16 +239,40 @@ def test_timesformer_nearest():
         close(added(encoding, Positions.grid(*size, sized=True))[0], expected)
 
 
-def test_kimi_adds_the_frames():
-    """A grid and a sinusoid over time in one stack would need one set of coordinates; the grid alone is checked here."""
+def test_kimi_stacks_a_grid_and_frames():
+    """Five coordinates: the grid reads four of them, the sinusoid over time one; a single image has frame 0."""
     kimi = pytest.importorskip("transformers.models.kimi_k25.modeling_kimi_k25")
     config = SimpleNamespace(hidden_size=8, pos_emb_time=4, pos_emb_height=3, pos_emb_width=3)
     module = kimi.Kimi_K25VisionPositionEmbeddings(config)
     table = torch.from_numpy(draw(6, 3, 3, 8)).float()
     with torch.no_grad():
         module.position_embeddings.copy_(table)
-    expected = module(torch.zeros(10, 8), torch.tensor([[1, 2, 5]])).detach()
-    close(added(filled(8, 3, 3, table=table.flatten(0, 1)), Positions.grid(2, 5, sized=True))[0], expected.double(), 1e-5)
+    images = torch.tensor([[1, 2, 5], [3, 4, 2]])
+    expected = module(torch.zeros(10 + 24, 8), images).detach()
+    frames = [torch.zeros(10), torch.arange(1, 4).repeat_interleave(8)]
+    parts = [Positions.grid(2, 5, sized=True).coords, *[Positions.grid(4, 2, sized=True).coords] * 3]
+    coords = torch.cat([torch.cat(frames).long()[None, :, None], torch.cat(parts, dim=1)], dim=-1)
+    space = LearnedGrid(8, 3, 3, axes=5, reads=(1, 2, 3, 4)).double()
+    space.load_state_dict({"table": table.flatten(0, 1)})
+    time = Sinusoidal(8, axes=5, reads=(0,), layout="sin_cos", offset=-1, silent="negative")
+    got = Stack(space, time).embed(torch.zeros(1, 34, 8, dtype=torch.float64), Positions.at(coords))
+    close(got[0], expected.double(), 1e-5)
+
+
+def test_sam3_and_sam2_repeat_a_window():
+    table = torch.from_numpy(draw(8, 6, 4))
+    got = added(filled(4, 2, 3, mode="tile", table=table), Positions.grid(5, 7, sized=True))[0]
+    close(got, torch.stack([table[y % 2 * 3 + x % 3] for y in range(5) for x in range(7)]))
+    sam3 = theirs("sam3", "Sam3ViTEmbeddings")._tile_position_embeddings
+    square = torch.from_numpy(draw(8, 1, 9, 4))
+    encoding = filled(4, 3, 3, mode="tile", table=square[0])
+    close(added(encoding, Positions.grid(5, 7, sized=True)), sam3(None, square, 5, 7))
+    window, grid = torch.from_numpy(draw(9, 1, 4, 2, 2)), torch.from_numpy(draw(10, 1, 4, 3, 3))
+    hiera = SimpleNamespace(pos_embed_window=window, pos_embed=grid)
+    expected = theirs("sam2", "Sam2HieraDetModel")._get_pos_embed(hiera, (6, 8)).reshape(1, 48, 4)
+    flat = [part[0].flatten(1).T for part in (grid, window)]
+    stack = Stack(filled(4, 3, 3, table=flat[0]), filled(4, 2, 2, mode="tile", table=flat[1]))
+    close(stack.embed(torch.zeros(1, 48, 4, dtype=torch.float64), Positions.grid(6, 8, sized=True)), expected)
 
 
 def test_wrong_arguments():
@@ -265,8 +290,14 @@ def test_wrong_arguments():
         LearnedGrid(2, 3, 2, antialias=True, align_corners=True)
     with pytest.raises(ValueError, match="antialias, align_corners: one of them at most, and both for kernels"):
         LearnedGrid(2, 3, 2, mode="nearest", antialias=True)
-    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest, bucket"):
+    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest, bucket, tile"):
         LearnedGrid(2, 3, 2, mode="area")
+    with pytest.raises(ValueError, match="axes, reads: expected both or neither"):
+        LearnedGrid(2, 3, 2, axes=3)
+    with pytest.raises(ValueError, match=r"reads: expected the coordinates \(y, x\)"):
+        LearnedGrid(2, 3, 2, axes=3, reads=(0, 1, 2))
+    with pytest.raises(ValueError, match=r"reads 3 coordinate\(s\) per token"):
+        added(LearnedGrid(2, 3, 2, axes=3, reads=(1, 2)), Positions.grid(3, 2))
     with pytest.raises(ValueError, match="border: expected one of repeat, zero"):
         LearnedGrid(2, 3, 2, border="wrap")
     with pytest.raises(ValueError, match="height: expected a whole number from 1, got 0"):

@@ -8,6 +8,7 @@ Legend: b batch, t tokens, d d_model, r and c rows and columns of the table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -24,11 +25,12 @@ from posenc.encoding import (
     working_dtype,
 )
 from posenc.positions import Positions, readable
+from posenc.reading import check_reads, select
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-Mode = Literal["bicubic", "bilinear", "nearest", "bucket"]
+Mode = Literal["bicubic", "bilinear", "nearest", "bucket", "tile"]
 Border = Literal["repeat", "zero"]
 
 
@@ -40,9 +42,11 @@ class LearnedGrid(PositionalEncoding):
     prefix         tokens that are no patches and have rows of their own, before the grid in the table (CLS, distillation)
     mode           how a grid of another size is read: "bicubic" (ViT), "bilinear", "nearest" (the cell that holds the
                    patch's corner) or "bucket", the same in fp32 fractions as Idefics 2 and 3 compute it for parity: one
-                   cell less for some patches where the image has 25, 49, 50 or 55 of 70
+                   cell less for some patches where the image has 25, 49, 50 or 55 of 70; "tile" repeats the grid (SAM 3;
+                   the window of SAM 2's Hiera, stacked on a bicubic grid)
     antialias      wider kernels where the image has fewer patches than the grid (SigLIP 2 bilinear, DINOv2 with registers)
     align_corners  first and last patch sit on the first and last cell (Qwen3-VL); otherwise cells share the image evenly
+    axes, reads    where positions hold more (frames): how many coordinates, and which are y, x and perhaps height, width
     border         what kernels see beyond the grid: "repeat" its edge, or "zero" (Muse)
 
     Coordinates are whole numbers, (y, x) where the image has the grid of the table and (y, x, height, width) where it has
@@ -56,14 +60,19 @@ class LearnedGrid(PositionalEncoding):
 
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
-    coordinate_axes = 2
 
     def __init__(
         self, d_model: int, height: int, width: int, *, prefix: int = 0, mode: Mode = "bicubic", antialias: bool = False,
-        align_corners: bool = False, border: Border = "repeat",
+        align_corners: bool = False, border: Border = "repeat", axes: int | None = None, reads: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(d_model=d_model, height=height, width=width, prefix=prefix, mode=mode, antialias=antialias,
-                         align_corners=align_corners, border=border)  # fmt: skip
+                         align_corners=align_corners, border=border, axes=axes, reads=reads)  # fmt: skip
+        if (axes is None) != (reads is None):
+            raise ValueError("axes, reads: expected both or neither")
+        self.reads = None if axes is None else check_reads(reads, axes)
+        if self.reads is not None and len(self.reads) not in (2, 4):
+            raise ValueError(f"reads: expected the coordinates (y, x) or (y, x, height, width), got {reads}")
+        self.coordinate_axes = axes or 2  # type: ignore[misc]
         for name, value, least in (("height", height, 1), ("width", width, 1), ("prefix", prefix, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name}: expected a whole number from {least}, got {value!r}")
@@ -89,14 +98,18 @@ class LearnedGrid(PositionalEncoding):
             added = F.embedding(rows, self.table)
         else:
             dtype = working_dtype(x.dtype)
-            weights_y = self.weights(y.clamp(min=0), coords[..., 2].clamp(min=1), self.height)
-            weights_x = self.weights(column.clamp(min=0), coords[..., 3].clamp(min=1), self.width)
-            weights = (weights_y[..., :, None] * weights_x[..., None, :]).flatten(-2).to(dtype)
+            weights = self._weights_of_cells(coords).to(dtype)
             with full_precision(x):
                 added = weights @ self.table[self.prefix :].to(dtype)
             if self.prefix:
                 added = torch.where(patch[..., None], added, F.embedding(own, self.table).to(dtype))
         return x + added.masked_fill(nothing[..., None], 0).to(x.dtype)
+
+    def _weights_of_cells(self, coords: Int[Tensor, "b t 4"]) -> Float[Tensor, "b t cells"]:
+        """How much each cell of the table counts for a patch (y, x, height, width); tokens off the grid get any cell."""
+        y, x, height, width = (coords[..., axis].clamp(min=least) for axis, least in enumerate((0, 0, 1, 1)))
+        weights_y, weights_x = self.weights(y, height, self.height), self.weights(x, width, self.width)
+        return (weights_y[..., :, None] * weights_x[..., None, :]).flatten(-2)
 
     def weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
         """How much each of `cells` on an axis counts for patch `index` of `size`; the sum is 1, less at a zero border."""
@@ -107,6 +120,8 @@ class LearnedGrid(PositionalEncoding):
             starts = torch.arange(1 / cells, 1.0, 1 / cells, dtype=torch.float32, device=index.device)
             fraction = (index.float() * (1.0 / size.float())).clamp(max=1.0 - 1e-6)
             return (cell == torch.bucketize(fraction, starts, right=True)[..., None]).double()
+        if self.mode == "tile":
+            return (cell == (index % cells)[..., None]).double()
         i, n = index.double()[..., None], size.double()[..., None]
         place = i * (cells - 1) / (n - 1).clamp(min=1) if self.align_corners else (i + 0.5) * cells / n - 0.5
         if self.antialias:
@@ -124,6 +139,9 @@ class LearnedGrid(PositionalEncoding):
 
     def _checked(self, at: Positions) -> Int[Tensor, "b t axes"]:
         """(y, x) or (y, x, height, width), each inside its grid."""
+        if self.reads is not None:
+            super().check_coords(at)
+            at = select(at, self.reads)
         coords = at.coords
         if coords.ndim != 3 or coords.shape[-1] not in (2, 4):
             raise ValueError(f"LearnedGrid: reads (y, x) or (y, x, height, width), got coords {list(coords.shape)}; "
@@ -153,9 +171,9 @@ class LearnedGrid(PositionalEncoding):
         """A new encoding whose table is this one read at height × width; the prefix rows stay as they are."""
         options = {key: value for key, value in self.configuration.items() if key not in ("height", "width")}
         resized = LearnedGrid(height=height, width=width, **options).to(self.table)
-        at = Positions.grid(height, width, sized=True, device=self.table.device)
-        exact = self.table.new_zeros(1, height * width, self.d_model, dtype=torch.float64)
-        whole = self.embed(exact, at)[0].to(self.table.dtype)
+        cells = Positions.grid(height, width, sized=True, device=self.table.device).coords
+        table = self.table[self.prefix :].double()
+        whole = (self._weights_of_cells(cells) @ table)[0].to(self.table.dtype)
         resized.table.copy_(torch.cat([self.table[: self.prefix], whole]))
         return resized
 

@@ -16,6 +16,8 @@ COMMANDS = {
     "list": "Every encoding: where it acts, what holds for it, who uses it.",
     "show": "A picture of one encoding, in the terminal or as a file.",
     "convert": "A checkpoint in the other rotary layout, bit for bit.",
+    "inspect": "What a model's config.json does with position, and what breaks beyond its training length.",
+    "compare-configs": "Are the positions of two models the same? If not, where they first differ.",
     "walk": "The worked sums of the founding notes, every matrix on the way.",
     "claims": "What the founding notes claim, computed, with a verdict.",
 }
@@ -38,7 +40,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in COMMANDS:
             return super().resolve_command(ctx, args)
-        function = importlib.import_module(f"posenc.commands.{args[0]}_").command
+        function = importlib.import_module(f"posenc.commands.{args[0].replace('-', '_')}_").command
         return args[0], _command(args[0], function, function.__doc__), args[1:]
 
 

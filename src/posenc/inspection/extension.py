@@ -8,7 +8,7 @@ does it by wavelength (Llama 3); longrope takes searched factors for each pair (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.dialects import PositionSpec, Rotation, read_config
@@ -29,6 +29,7 @@ class Extension:
     """
 
     method: str
+    length: int
     factor: float
     fragment: dict[str, Any]
     before: Frequencies
@@ -36,10 +37,22 @@ class Extension:
     note: str
 
 
+def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
+    """The part whose context can be made longer: the first that turns by one coordinate, or by several of one text.
+
+    Raises ValueError where nothing turns.
+    """
+    for path, part in spec.walk():
+        turns = any(use.rotation is not None for layer in part.layers for use in layer.uses)
+        if turns and part.trained_length:
+            return path, part
+    raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies with a trained length")
+
+
 def extend(
-    config: Mapping[str, Any], spec: PositionSpec, length: int, methods: tuple[str, ...] = METHODS
+    config: Mapping[str, Any], spec: PositionSpec, length: int, methods: tuple[str, ...] = METHODS, path: str = ""
 ) -> list[Extension]:
-    """The ways to `length` positions for the model, or the part of it, whose section of the file is `config`.
+    """The ways to `length` positions for the part of the model at `path` of the file.
 
     Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
     """
@@ -49,8 +62,18 @@ def extend(
         raise ValueError("--extend-to: the file does not say what length the model was trained at")
     if length <= trained:
         raise ValueError(f"--extend-to: expected more than the trained {trained} positions, got {length}")
-    factor = length / trained
-    return [_extension(method, config, spec, rotation, trained, factor, length) for method in methods]
+    section: Mapping[str, Any] = config
+    inside = [key for key in path.split(".") if key]
+    for key in inside:
+        section = section.get(key) or {}
+    made = [_extension(method, section, spec, rotation, trained, length / trained, length) for method in methods]
+    return [replace(extension, fragment=_nested(inside, extension.fragment)) for extension in made]
+
+
+def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
+    for key in reversed(path):
+        fragment = {key: fragment}
+    return fragment
 
 
 def rotation_to_change(spec: PositionSpec) -> Rotation:
@@ -75,10 +98,10 @@ def _extension(
     method: str, config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, trained: int, factor: float, length: int
 ) -> Extension:
     settings, note = SETTINGS[method](rotation, trained, factor)
-    fragment = _fragment(config, settings, length, rotation.base)
-    after = rotation_to_change(read_config({**_without_scaling(config), **fragment}, defaults=True)).frequencies()
-    before = rotation.frequencies()
-    return Extension(method, factor, fragment, _fixed(before, trained), _fixed(after, length), note)
+    fragment = _fragment(config, settings, length, trained, rotation.base)
+    changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
+    before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
+    return Extension(method, length, factor, fragment, _fixed(before, trained), _fixed(after, length), note)
 
 
 def _fixed(frequencies: Frequencies | ByLength, length: int) -> Frequencies:
@@ -126,17 +149,27 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
 SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "longrope": _longrope}
 
 
-def _fragment(config: Mapping[str, Any], settings: dict[str, Any], length: int, base: float) -> dict[str, Any]:
+def _fragment(
+    config: Mapping[str, Any], settings: dict[str, Any], length: int, trained: int, base: float
+) -> dict[str, Any]:
     """The settings in the file's own spelling: rope_parameters where it has them, else rope_theta and rope_scaling."""
-    base = settings.pop("rope_theta", base)
-    if "rope_parameters" in config or "rope_theta" not in config:
-        kept = {key: value for key, value in (config.get("rope_parameters") or {}).items()
-                if key not in SCALED and key not in ("type", "rope_type")}  # fmt: skip
-        return {"max_position_embeddings": length, "rope_parameters": kept | {"rope_theta": base} | settings}
-    scaling = None if settings["rope_type"] == "default" else settings
-    return {"max_position_embeddings": length, "rope_theta": base, "rope_scaling": scaling}
+    settings = {"rope_theta": base} | settings
+    fragment: dict[str, Any] = {"max_position_embeddings": length}
+    if config.get("original_max_position_embeddings") is not None:  # beside the settings it wins over the one inside
+        fragment["original_max_position_embeddings"] = trained
+    parameters = config.get("rope_parameters") or {}
+    nested = {label: inner for label, inner in parameters.items() if isinstance(inner, Mapping) or inner is None}
+    if nested:
+        label = next(label for label in ("full_attention", "main", "global", *nested) if label in nested)
+        return fragment | {"rope_parameters": {**parameters, label: _unscaled(parameters[label] or {}) | settings}}
+    if parameters or "rope_theta" not in config:
+        return fragment | {"rope_parameters": _unscaled(parameters) | settings}
+    base = settings.pop("rope_theta")
+    kept = _unscaled(config.get("rope_scaling") or {})
+    plain = settings["rope_type"] == "default" and not kept
+    return fragment | {"rope_theta": base, "rope_scaling": None if plain else kept | settings}
 
 
-def _without_scaling(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in config.items()
-            if key not in ("rope_scaling", "rope_parameters", "original_max_position_embeddings")}  # fmt: skip
+def _unscaled(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What stays of rotary settings when their scaling goes: mrope_section, partial_rotary_factor, …"""
+    return {key: value for key, value in settings.items() if key not in SCALED and key not in ("type", "rope_type")}

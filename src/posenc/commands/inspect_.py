@@ -1,0 +1,94 @@
+"""`posenc inspect`: what a model's config.json does with position, and what breaks beyond its training length."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from posenc.dialects import PositionSpec
+    from posenc.inspection.extension import Extension
+
+METHODS = "yarn, ntk, linear, llama3 or longrope; all side by side if left out."
+
+
+def command(
+    config: Annotated[str, typer.Argument(help="A config.json, a folder that holds one, or - for standard input.")],
+    length: Annotated[int | None, typer.Option(min=1, help="What happens at so many positions.", show_default=False)] = None,
+    extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for so many.", show_default=False)] = None,
+    method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A new folder for report, fragments and plot.", show_default=False)] = None,
+    weights: Annotated[Path | None, typer.Option(help="A folder of safetensors: measures its learned tables.",
+                                                 show_default=False)] = None,
+) -> None:  # fmt: skip
+    """What a model does with position: encoding, base, scaling, layers, magnitudes; what that means, and what to know.
+
+    Every model family of transformers 5.23 is known, text, vision, speech and their combinations, from the configuration
+    alone. The exit code is 1 where a finding is an error.
+
+    [bold]Examples[/bold]
+
+    posenc inspect my-model/
+
+    posenc inspect config.json --length 131072
+
+    posenc inspect config.json --extend-to 131072 --method yarn --out longer/
+
+    cat config.json | posenc inspect - --json
+    """
+    from posenc.dialects import read_config, source
+    from posenc.inspection.extension import METHODS as KNOWN
+    from posenc.inspection.report import report
+
+    if method and (method not in KNOWN or extend_to is None):
+        known = f"expected one of {', '.join(KNOWN)}, together with --extend-to"
+        raise typer.BadParameter(f"{known}; got {method!r}", param_hint="--method")
+    if out is not None and out.exists():
+        raise FileExistsError(f"--out {out}: exists; give a new folder")
+    found = source.load(config)
+    spec = read_config(found, defaults=True)
+    data = report(spec, length)
+    extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
+    if extensions:
+        data["extensions"] = [{"method": e.method, "factor": e.factor, "fragment": e.fragment, "note": e.note,
+                               "frequencies": list(e.after), "cos_sin_scale": e.after.cos_sin_scale}
+                              for e in extensions]  # fmt: skip
+    if weights is not None:
+        from posenc.inspection.tables import measured
+
+        data["weights"] = measured(spec, weights)
+    if out is not None:
+        from posenc.inspection.folder import write
+
+        write(out, data, extensions)
+        typer.echo(f"wrote {out}", err=as_json)
+    if as_json:
+        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(data, extensions)
+    if any(finding["grade"] == "error" for finding in data["findings"]):
+        raise typer.Exit(1)
+
+
+def _extensions(
+    config: dict[str, Any], spec: PositionSpec, length: int | None, methods: tuple[str, ...]
+) -> list[Extension]:
+    """For the part of the model that reads text in one dimension; fragments are nested as the file is."""
+    if length is None:
+        return []
+    from posenc.inspection.extension import extend, extensible
+
+    path, part = extensible(spec)
+    return extend(config, part, length, methods, path)
+
+
+def _print(data: dict[str, Any], extensions: list[Extension]) -> None:
+    from rich.console import Console
+
+    from posenc.inspection.page import show
+
+    show(Console(highlight=False), data, extensions)

@@ -1,0 +1,89 @@
+"""--out DIR: the report, the page, every fragment and the plot; the folder appears whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from posenc.inspection.extension import Extension
+
+if TYPE_CHECKING:
+    from posenc.plots.picture import Curves
+
+
+def write(out: Path, data: dict[str, Any], extensions: list[Extension]) -> None:
+    """Raises FileExistsError where `out` is there already, FileNotFoundError where its parent is not."""
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: there is no folder {out.parent}")
+    made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
+    try:
+        (made / "report.json").write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
+        (made / "report.txt").write_text(page(data, extensions), encoding="utf-8")
+        for extension in extensions:
+            text = json.dumps(extension.fragment, indent=2)
+            (made / f"config-{extension.method}.json").write_text(text + "\n", encoding="utf-8")
+        drawn = picture(data, extensions)
+        if drawn is not None:
+            from posenc.plots.figures import save
+
+            save(drawn, made / "frequencies.png")
+        made.chmod(0o755)
+        if out.exists():
+            raise FileExistsError(f"--out {out}: exists; give a new folder")
+        os.rename(made, out)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def page(data: dict[str, Any], extensions: list[Extension]) -> str:
+    from rich.console import Console
+
+    from posenc.inspection.page import show
+
+    file = io.StringIO()
+    show(Console(file=file, width=120, highlight=False), data, extensions)
+    return file.getvalue()
+
+
+def picture(data: dict[str, Any], extensions: list[Extension]) -> Curves | None:
+    """Wavelength by pair, before and after each method; without extensions, each set of frequencies of the model."""
+    if extensions:
+        first = extensions[0]
+        lines = [("now", list(first.before))] + [(e.method, list(e.after)) for e in extensions]
+        title = f"Wavelengths for {first.length:,} positions"
+    else:
+        found = [(group, use) for part in data["parts"] for group in part["groups"] for use in group["encodings"]]
+        lines = [(f"{group['kind'].replace('_', ' ')}, base {use['rotation']['base']:g}", use["rotation"]["frequencies"])
+                 for group, use in found if "rotation" in use]  # fmt: skip
+        title = f"Wavelengths of {data['family']}"
+    return _curves(title, dict(lines), _levels(data, extensions)) if lines else None
+
+
+def _levels(data: dict[str, Any], extensions: list[Extension]) -> tuple[float, str] | None:
+    """The line above which a pair does not finish a turn."""
+    lengths = [part["trained_length"] for part in data["parts"] if part["trained_length"]]
+    if extensions:
+        length = round(extensions[0].length / extensions[0].factor)
+        return length, f"trained length {length:,}"
+    return (lengths[0], f"trained length {lengths[0]:,}") if lengths else None
+
+
+def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] | None) -> Curves:
+    from posenc.plots.picture import Curves, Line, Mark
+
+    drawn = []
+    for name, values in lines.items():
+        moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(values) if value]
+        x, y = zip(*moving, strict=True)
+        drawn.append(Line(name, torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
+    idea = ("A pair above the line does not finish a turn within the trained length,",
+            "so beyond it that pair meets angles that training never showed.")  # fmt: skip
+    rule = Mark(0.0, float(level[0]), level[1]) if level else None
+    return Curves(title, idea, lines=tuple(drawn), x="pair of channels", y="positions for one turn", log_y=True, rule=rule)

@@ -1,0 +1,205 @@
+"""The report as a page in the terminal: what the model does, what that means, what to know, what lies beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from posenc.commands.wrapped import Wrapped
+from posenc.inspection.extension import Extension
+from posenc.inspection.remarks import listed
+
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+Row = tuple[str, str, str]  # what, value, who said it
+
+
+def show(console: Console, data: dict[str, Any], extensions: list[Extension]) -> None:
+    for part in data["parts"]:
+        _part(console, part)
+    for part in data["without_attention"]:
+        console.print(Text.assemble((part["part"] or part["family"], "bold"), f"  {part['family']}: {part['coordinates']}"))
+    _findings(console, data["findings"])
+    if extensions:
+        _extensions(console, extensions)
+
+
+def _part(console: Console, part: dict[str, Any]) -> None:
+    name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
+    heads = f", {part['n_heads']} heads of {part['d_head']} channels" if part["n_heads"] and part["d_head"] else ""
+    trained = f", made for {part['trained_length']:,} positions" if part["trained_length"] else ""
+    layers = "1 layer" if part["n_layers"] == 1 else f"{part['n_layers']} layers"
+    console.print(Text.assemble((name, "bold"), f"   {layers}{heads}{trained}"))
+    console.print(Wrapped(f"positions: {part['coordinates']}", "dim"))
+    console.print()
+    for group in part["groups"]:
+        _group(console, group, part)
+    console.print()
+
+
+def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> None:
+    layers = "every layer" if len(group["layers"]) == part["n_layers"] else f"layers {listed(group['layers'])}"
+    seen = "causal" if group["causal"] else "both directions"
+    window = f", a window of {group['window']:,} tokens" if group["window"] else ""
+    heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
+    console.print(heading)
+    if not group["encodings"]:
+        console.print("    no position enters here")
+    for encoding in group["encodings"]:
+        console.print(Text.assemble("    ", (encoding["encoding"], "bold blue"), f"  {sentence(encoding['encoding'])}"))
+        console.print(_rows(list(_does(encoding))))
+        for row in (list(_means(encoding, part)), list(_beyond(encoding))):
+            if row:
+                console.print(_rows(row))
+
+
+def _rows(rows: list[Row]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=4)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(ratio=3)
+    table.add_column(ratio=1, style="dim italic")
+    for what, value, said_by in rows:
+        table.add_row("", what, Wrapped(value), Wrapped(said_by))
+    return table
+
+
+def sentence(name: str) -> str:
+    """What an encoding does, in a few words: the first line of its class."""
+    if name in SENTENCES:
+        return SENTENCES[name]
+    return ""
+
+
+SENTENCES = {
+    "RoPE": "queries and keys turn by an angle that grows with their position",
+    "Learned": "a learned vector for each position is added to the embeddings",
+    "Sinusoidal": "sines and cosines of the position are added to the embeddings",
+    "ALiBi": "scores fall in a straight line with distance, a slope for each head",
+    "T5": "scores get a learned number for each head and bucket of distance",
+    "Shaw": "scores get a product of the query with a learned vector for each distance",
+    "TransformerXL": "scores get a product of the query with transformed sinusoids of the distance",
+}
+
+
+def _does(encoding: dict[str, Any]) -> Iterator[Row]:
+    said, arguments = encoding["said_by"], encoding["arguments"]
+    rotation = encoding.get("rotation")
+    if rotation:
+        yield "pairs", _pairs(arguments, rotation), said.get("rotary_dim", "")
+        yield "base", f"{rotation['base']:,.10g}", said.get("base", "")
+        if rotation["kind"] != "rotary":
+            numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
+            keys = sorted({said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said})
+            yield "scaling", f"{rotation['kind']}: {numbers}", ", ".join(keys)
+        if rotation["axes"]:
+            shares = [rotation["axes"].count(axis) for axis in range(max(rotation["axes"]) + 1)]
+            yield "axes", f"{len(shares)} coordinates for each token; {', '.join(map(str, shares))} pairs read them", ""
+        yield "cos and sin", f"× {rotation['cos_sin_scale']:.7g}", rotation["cos_sin_scale_from"]
+        yield "softmax scale", f"× {rotation['softmax_scale']:.7g}", rotation["softmax_scale_from"]
+    for name, value in arguments.items():
+        if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
+            yield name.replace("_", " "), _number(value), said.get(name, "")
+    if encoding["note"]:
+        yield "note", encoding["note"], ""
+
+
+def _pairs(arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
+    d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
+    which = "all" if turning == d_head else f"the {'last' if arguments.get('trailing') else 'first'} {turning} of"
+    how = {"half": "half: channel i turns with i + d/2", "interleaved": "interleaved: channel 2i turns with 2i + 1"}
+    text = f"{how[arguments.get('layout', 'interleaved')]}; {which} {d_head} channels"
+    if arguments.get("reverse"):
+        text += ", the other way round"
+    sides = [side for side in arguments.get("sides", []) if side in ("value", "output")]
+    return text + (f"; {' and '.join(sides)} too" if sides else "")
+
+
+def _means(encoding: dict[str, Any], part: dict[str, Any]) -> Iterator[Row]:
+    found = encoding.get("meaning")
+    if not found:
+        return
+    moving = found["pairs"] - found["still"]
+    longest = "∞" if found["longest"] is None else f"{found['longest']:,.4g}"
+    yield "wavelengths", f"{found['shortest'] or 0:,.4g} … {longest} positions", ""
+    if found["still"]:
+        yield "", f"{found['still']} of {found['pairs']} pairs never turn", ""
+    where = f", from pair {found['first_unfinished']} on" if found["unfinished"] else ""
+    yield (
+        "unfinished",
+        f"{found['unfinished']} of {moving} turning pairs do not finish a turn in {found['length']:,}{where}",
+        "",
+    )
+    yield "largest angle", f"{found['largest_angle']:,.6g} rad at position {found['length'] - 1:,}", ""
+    yield (
+        "error there",
+        f"{found['float32_error']:.1e} with fp32 angles, {found['bfloat16_error']:.1e} with bf16 tables",
+        "",
+    )
+
+
+def _beyond(encoding: dict[str, Any]) -> Iterator[Row]:
+    beyond = encoding.get("beyond")
+    if not beyond:
+        return
+    what = f"at {beyond['length']:,}:"
+    if "text" in beyond:
+        yield what, beyond["text"], ""
+    elif beyond["pairs"]:
+        yield what, f"{len(beyond['pairs'])} of {beyond['of']} pairs leave the trained range: {listed(beyond['pairs'])}", ""
+    else:
+        yield what, "no pair meets an angle that training did not show", ""
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, list) and len(value) > 6:
+            return f"[{_number(value[0])}, {_number(value[1])}, … {_number(value[-1])}] ({len(value)})"
+        return str(value).replace("'", "")
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}"
+
+
+def _findings(console: Console, findings: list[dict[str, str]]) -> None:
+    console.print("[bold]what to know[/bold]" if findings else "nothing to warn of")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for finding in findings:
+        key = f"{finding['key']}: " if finding["key"] else ""
+        table.add_row(Text("  " + finding["grade"], style=COLOURS[finding["grade"]]), Wrapped(key + finding["text"]))
+    console.print(table)
+
+
+def _extensions(console: Console, extensions: list[Extension]) -> None:
+    import json
+
+    first = extensions[0]
+    console.print()
+    console.print(
+        f"[bold]to {first.length:,} positions[/bold]   factor {first.factor:.6g}; frequencies in radians per position"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for heading in ("", "fastest", "middle", "slowest", "cos/sin", "what it is"):
+        table.add_column(heading, justify="left" if heading in ("", "what it is") else "right", overflow="fold")
+    rows = [("now", first.before, "")] + [(e.method, e.after, e.note) for e in extensions]
+    for name, found, note in rows:
+        table.add_row(name, f"{found[0]:.4g}", f"{found[len(found) // 2]:.4g}", f"{found[-1]:.4g}",
+                      f"{found.cos_sin_scale:.5g}", Wrapped(note))  # fmt: skip
+    console.print(table)
+    for extension in extensions:
+        console.print()
+        console.print(f"[bold]{extension.method}[/bold]")
+        console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
+    if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
+        console.print("[dim]long lists are cut here; --json and --out have them whole[/dim]")
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(inner) for key, inner in value.items()}
+    if isinstance(value, list) and len(value) > 8:
+        return [*value[:3], "…", value[-1]]
+    return value

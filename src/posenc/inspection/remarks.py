@@ -1,0 +1,155 @@
+"""What a person should know of any model that does it so: precision, layouts, lengths, caches; facts, with figures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from posenc.dialects import Finding, PositionSpec, Rotation, Use
+from posenc.frequencies import ByLength, Frequencies
+from posenc.inspection.meaning import meaning
+
+FLOAT32_TRAP = 1e-3  # |cos error| from which fp32 angles are worth a warning: a quarter of what bf16 rounds away
+
+
+def note(text: str, key: str = "") -> Finding:
+    return Finding("note", key, text)
+
+
+def warning(text: str, key: str = "") -> Finding:
+    return Finding("warning", key, text)
+
+
+def remarks(spec: PositionSpec) -> Iterator[Finding]:
+    """Findings that follow from the encodings themselves; those about the file's keys come with the spec."""
+    for use in distinct_uses(spec):
+        if use.rotation is not None:
+            yield from _rotary(use, use.rotation, spec)
+        if use.name in REMARKS:
+            yield from REMARKS[use.name](use)
+    without = [n for n, layer in enumerate(spec.layers) if not layer.uses and layer.kind.endswith("attention")]
+    if without and any(layer.uses for layer in spec.layers[1:]):
+        yield note(f"{len(without)} of {len(spec.layers)} layers attend without positions of their own: {listed(without)}")
+
+
+def distinct_uses(spec: PositionSpec) -> list[Use]:
+    """Every encoding of the spec's own layers once, in order of appearance."""
+    return list(dict.fromkeys(use for layer in spec.layers for use in layer.uses))
+
+
+def listed(numbers: list[int], most: int = 8) -> str:
+    """0, 1, 2, … in few words: runs as 0–5, steps as every 4th."""
+    if len(numbers) > 2:
+        steps = {b - a for a, b in itertools.pairwise(numbers)}
+        if steps == {1}:
+            return f"{numbers[0]}–{numbers[-1]}"
+        if len(steps) == 1:
+            return f"{numbers[0]}, {numbers[1]}, … {numbers[-1]} (every {_ordinal(steps.pop())})"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    named = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(named[:most]) + (f", … {numbers[-1]}" if len(named) > most else "")
+
+
+def _ordinal(n: int) -> str:
+    return f"{n}{'th' if 10 <= n % 100 < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+
+
+def fixed(frequencies: Frequencies | ByLength, length: int | None) -> Frequencies:
+    """The frequencies of a request of that length."""
+    return frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length or 1)
+
+
+def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Finding]:
+    options = dict(use.arguments)
+    made = fixed(rotation.frequencies(), 1)
+    yield from _precision(made, spec.trained_length)
+    yield from _layout(options, rotation, made)
+    if rotation.kind in SCALINGS:
+        yield from SCALINGS[rotation.kind](dict(rotation.parameters), made, spec)
+
+
+def _precision(made: Frequencies, length: int | None) -> Iterator[Finding]:
+    if length is None or made.axes:
+        return
+    figures = meaning(made, length)
+    if figures.float32_error > FLOAT32_TRAP:
+        yield warning(f"angles computed in fp32, as most programs do, are off by {figures.float32_error:.1e} in cos at "
+                      f"position {length - 1}; programs differ by as much")  # fmt: skip
+    if length > 257:
+        yield note(f"positions cast to bf16 collide from 257 on: {figures.bfloat16_positions} of {length} stay "
+                   "distinct; keep positions and angles in fp32 or better")  # fmt: skip
+
+
+def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Finding]:
+    layout, d_head = options.get("layout", "interleaved"), options["d_head"]
+    pairs = "channel i turns with i + d/2" if layout == "half" else "channel 2i turns with 2i + 1"
+    yield note(f"layout {layout}: {pairs}. For a program of the other layout the rows of the query and key projections "
+               "must be permuted: posenc convert")  # fmt: skip
+    if options.get("returns", layout) not in (None, layout):
+        yield warning(f"channels pair as {layout} and are returned as {options['returns']}: scores are the same as in "
+                      "any program that pairs so, cached keys are not")  # fmt: skip
+    if options.get("reverse"):
+        yield warning("turns the other way, R(-p): weights of this family fail in programs that turn by R(p)")
+    width = 2 * len(made)
+    if width < d_head:
+        which = "last" if options.get("trailing") else "first"
+        yield note(f"the {which} {width} of {d_head} channels turn; exponents are over {rotation.width}")
+
+
+def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+    turning, pairs = sum(1 for value in made if value), len(made)
+    yield warning(f"proportional is not partial: {turning} of {pairs} pairs turn, paired (i, i + {pairs}), with "
+                  f"exponents over all {2 * pairs} channels", "partial_rotary_factor")  # fmt: skip
+
+
+def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+    scale = made.cos_sin_scale
+    yield note(f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
+               f"{made.softmax_scale:.6g}. Two places: a program that has only one of them is wrong")  # fmt: skip
+    if spec.trained_length is None or "factor" not in parameters:
+        return
+    implied = spec.trained_length / parameters["original_length"]
+    if implied not in (1.0, parameters["factor"]):
+        yield warning(f"factor is {parameters['factor']:g}, but max_position_embeddings / "
+                      f"original_max_position_embeddings is {implied:g}", "factor")  # fmt: skip
+
+
+def _longrope(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+    yield warning(f"two sets of frequencies: past {parameters['original_length']} tokens the other one counts, for all "
+                  "positions, so keys cached before are wrong. Choose once for a request: at_length(n)")  # fmt: skip
+
+
+def _dynamic(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+    yield warning(f"frequencies change with every length past {parameters['trained_length']}, and cached keys keep the "
+                  "old ones. Choose once for a request: at_length(n)")  # fmt: skip
+
+
+def _learned(use: Use) -> Iterator[Finding]:
+    arguments = dict(use.arguments)
+    rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
+    if isinstance(rows, int):
+        yield warning(f"a table of {rows} positions: there is nothing beyond, a longer text is an error")
+    if offset:
+        yield note(f"position p reads row p + {offset}: the table has {offset} rows more than positions")
+
+
+def _alibi(use: Use) -> Iterator[Finding]:
+    yield note("defined for any length; distances must stay exact: bf16 keeps only 641 of the first 2048 apart")
+
+
+def _t5(use: Use) -> Iterator[Finding]:
+    arguments = dict(use.arguments)
+    yield note(f"defined for any length; from {arguments.get('max_distance', 128)} positions on every distance shares "
+               "the last bucket, so far tokens have no order")  # fmt: skip
+    if arguments.get("scale") == 1.0:
+        yield note("logits are not divided by √d_head; a fused kernel must be told scale = 1")
+
+
+SCALINGS = {"proportional": _proportional, "yarn": _yarn, "longrope": _longrope, "dynamic": _dynamic}
+REMARKS = {"Learned": _learned, "ALiBi": _alibi, "T5": _t5}

@@ -1,0 +1,119 @@
+"""Everything that posenc inspect says, as plain data: one dict for machines, from which the page for people is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
+from posenc.frequencies import Frequencies
+from posenc.inspection.meaning import leaving, meaning
+from posenc.inspection.remarks import fixed, remarks
+
+GRADES = ("error", "warning", "note")
+
+
+def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
+    """The model and every part of it that attends; with `length`, what happens there."""
+    walked = [(path, part) for path, part in spec.walk() if part.layers]
+    return {
+        "family": spec.family,
+        "config_class": spec.config_class,
+        "parts": [described(path, part, length) for path, part in walked],
+        "without_attention": [{"part": path, "family": part.family, "coordinates": part.coordinates}
+                              for path, part in spec.walk() if not part.layers and not part.parts],
+        "findings": [asdict(finding) for finding in findings(spec)],
+    }  # fmt: skip
+
+
+def findings(spec: PositionSpec) -> list[Finding]:
+    """Those about the file's keys and those that follow from the encodings, gravest first, each once."""
+    found: list[Finding] = []
+    for path, part in spec.walk():
+        found += part.findings
+        found += [Finding(f.grade, f"{path}.{f.key}".strip("."), f.text) for f in remarks(part)]
+    once = list(dict.fromkeys(found))
+    return sorted(once, key=lambda finding: GRADES.index(finding.grade))
+
+
+def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, Any]:
+    return {
+        "part": path,
+        "family": spec.family,
+        "n_layers": len(spec.layers),
+        "n_heads": spec.n_heads,
+        "d_head": spec.d_head,
+        "d_model": spec.d_model,
+        "trained_length": spec.trained_length,
+        "coordinates": spec.coordinates,
+        "groups": [
+            {"layers": numbers, "kind": layer.kind, "window": layer.window, "causal": layer.causal,
+             "encodings": [_use(use, spec, layer, length) for use in layer.uses]}
+            for layer, numbers in grouped(spec.layers)
+        ],
+    }  # fmt: skip
+
+
+def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
+    """Layers that do the same, together, in order of first appearance."""
+    groups: dict[Layer, list[int]] = {}
+    for number, layer in enumerate(layers):
+        groups.setdefault(layer, []).append(number)
+    return list(groups.items())
+
+
+def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "encoding": use.name,
+        "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
+        "said_by": dict(use.said_by),
+        "note": use.note,
+    }
+    if use.rotation is not None:
+        made = fixed(use.rotation.frequencies(), spec.trained_length)
+        about["rotation"] = _rotation(use.rotation, made)
+        if spec.trained_length and not made.axes:
+            about["meaning"] = _finite(asdict(meaning(made, spec.trained_length)))
+            if length is not None:
+                there = fixed(use.rotation.frequencies(), length)
+                pairs = leaving(there, spec.trained_length, length, layer.window)
+                about["beyond"] = {"length": length, "pairs": list(pairs), "of": len(there),
+                                   "meaning": _finite(asdict(meaning(there, length)))}  # fmt: skip
+    elif length is not None:
+        about["beyond"] = {"length": length, "text": _beyond(use, length)}
+    return about
+
+
+def _beyond(use: Use, length: int) -> str:
+    arguments = dict(use.arguments)
+    rows = arguments.get("max_positions")
+    if isinstance(rows, int):
+        return f"the table ends at {rows}: position {rows} and later are errors" if length > rows else "within the table"
+    if "max_distance" in arguments:
+        return f"distances from {arguments['max_distance']} on share one bucket; nothing new is met"
+    return "defined for any length"
+
+
+def _rotation(rotation: Rotation, made: Frequencies) -> dict[str, Any]:
+    return {
+        "kind": rotation.kind, "base": rotation.base, "width": rotation.width,
+        "parameters": {name: _plain(value) for name, value in rotation.parameters},
+        "frequencies": list(made), "axes": list(made.axes), "values_from": made.values_from,
+        "cos_sin_scale": made.cos_sin_scale, "cos_sin_scale_from": made.cos_sin_scale_from,
+        "softmax_scale": made.softmax_scale, "softmax_scale_from": made.softmax_scale_from,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: the wavelength of a pair that never turns is null."""
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers.items()}

@@ -1,14 +1,14 @@
-"""Learned relative vectors for keys and values, clipped at a largest distance.
+"""Learned relative vectors for keys and values, clipped at a largest distance, or none beyond it.
 
     logits += q_i·a^K[c] / √d_head,   out_i += Σ_j probs_ij · a^V[c],   c = clip(j - i, -k, k)
 
 Shaw et al. 2018, "Self-Attention with Relative Position Representations", equations 3 and 4; shared by all heads.
-Legend: b batch, h query heads, i query, j key, d d_head, r = 2k+1 relative vectors.
+Legend: b batch, h query heads, i query, j key, d d_head, r = k + 1 + right relative vectors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,9 @@ from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Bool, Int
+
+Outside = Literal["clip", "zero"]
 
 
 class Shaw(PositionalEncoding):
@@ -26,21 +28,38 @@ class Shaw(PositionalEncoding):
     d_head        channels of a head
     max_distance  k: further away counts as this far (16 in the paper's base model)
     values        whether values get vectors too; without them the fused backends can serve it
+    right         the largest distance of keys after the query; k unless said (Wav2Vec2-BERT: 64 before, 8 after)
+    outside       "clip": further away counts as the limit. "zero": there is no vector further away (VITS)
+
+    Families that number rows by i - j (SpeechT5, Granite Speech) give the same with their rows in reverse.
     """
 
-    def __init__(self, d_head: int, *, max_distance: int = 16, values: bool = True) -> None:
-        super().__init__(d_head=d_head, max_distance=max_distance, values=values)
-        self.d_head, self.max_distance = d_head, max_distance
+    def __init__(
+        self, d_head: int, *, max_distance: int = 16, values: bool = True, right: int | None = None,
+        outside: Outside = "clip",
+    ) -> None:  # fmt: skip
+        super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
+        if right is not None and (isinstance(right, bool) or not isinstance(right, int) or right < 0):
+            raise ValueError(f"right: expected a whole number from 0, got {right!r}")
+        if outside not in get_args(Outside):
+            raise ValueError(f"outside: expected one of {', '.join(map(repr, get_args(Outside)))}, got {outside!r}")
+        self.d_head, self.max_distance, self.outside = d_head, max_distance, outside
+        self.right = max_distance if right is None else right
         self.sites = Site.BIAS | Site.VALUE if values else Site.BIAS
-        self.keys = nn.Parameter(torch.empty(2 * max_distance + 1, d_head))
+        rows = max_distance + 1 + self.right
+        self.keys = nn.Parameter(torch.empty(rows, d_head))
         nn.init.xavier_uniform_(self.keys)
-        self.values = nn.Parameter(torch.empty(2 * max_distance + 1, d_head)) if values else None
+        self.values = nn.Parameter(torch.empty(rows, d_head)) if values else None
         if self.values is not None:
             nn.init.xavier_uniform_(self.values)
 
     def row(self, query: Int[Tensor, "*s"], key: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
-        """Which of the 2k+1 vectors: 0 is k or more before the query, k is the query itself, 2k is k or more after."""
-        return (key - query).clamp(-self.max_distance, self.max_distance) + self.max_distance
+        """Which vector: 0 is k or more before the query, k is the query itself, the last is `right` or more after."""
+        return (key - query).clamp(-self.max_distance, self.right) + self.max_distance
+
+    def reaches(self, query: Int[Tensor, "*s"], key: Int[Tensor, "*s"]) -> Bool[Tensor, "*s"]:
+        """Whether the pair has a vector at all."""
+        return (key - query >= -self.max_distance) & (key - query <= self.right)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head)
@@ -48,11 +67,19 @@ class Shaw(PositionalEncoding):
         self.check_coords(at_k, integers=True)
         scores = q @ self.keys.to(q.dtype).T * self.softmax_scale(self.d_head)  # [b, h, i, r]
         query, key = at_q.coords, at_k.coords
-        return lambda b, h, i, j: scores[b, h, i, self.row(query[b, i], key[b, j])]
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            score = scores[b, h, i, self.row(query[b, i], key[b, j])]
+            return score if self.outside == "clip" else score.where(self.reaches(query[b, i], key[b, j]), 0)
+
+        return of_pair
 
     def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
         if self.values is None:
             return None
-        row = self.row(at_q.coords[:, None, :, None], at_k.coords[:, None, None, :]).expand_as(probs)
+        query, key = at_q.coords[:, None, :, None], at_k.coords[:, None, None, :]
+        row = self.row(query, key).expand_as(probs)
+        if self.outside == "zero":
+            probs = probs.where(self.reaches(query, key), 0)
         by_row = probs.new_zeros(*probs.shape[:3], len(self.values)).scatter_add(-1, row, probs)  # [b, h, i, r]
         return by_row @ self.values.to(probs.dtype)

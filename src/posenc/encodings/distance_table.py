@@ -1,0 +1,51 @@
+"""A learned number for every head and distance up to a limit; further away counts as the limit.
+
+    logits += b[h, clip(j - i, -k, right) + k]
+
+T5 without its buckets. Phi-4-multimodal's audio encoder (Abouelenin et al. 2025, and their code): k = 1000, right = 999.
+Legend: h query heads, n distances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import DistanceBias
+from posenc.positions import INTEGERS
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+
+class DistanceTable(DistanceBias):
+    """b[clipped distance], learned.
+
+    n_heads       query heads
+    max_distance  k: keys further before the query count as this far
+    right         the same for keys after the query; k unless said
+
+    Parameter: table [k + 1 + right, n_heads], the furthest before the query first.
+    Raises ValueError for a limit that is no whole number from 0, TypeError for positions that are not integers.
+    """
+
+    def __init__(self, n_heads: int, *, max_distance: int = 128, right: int | None = None) -> None:
+        super().__init__(n_heads=n_heads, max_distance=max_distance, right=right)
+        if right is not None and (isinstance(right, bool) or not isinstance(right, int) or right < 0):
+            raise ValueError(f"right: expected a whole number from 0, got {right!r}")
+        self.max_distance, self.right = max_distance, max_distance if right is None else right
+        self.table = nn.Parameter(torch.empty(self.max_distance + 1 + self.right, n_heads))
+        nn.init.normal_(self.table, std=0.02)
+
+    def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        if delta.dtype not in INTEGERS:
+            raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype}")
+        return self.table.T[:, (-delta).clamp(-self.max_distance, self.right) + self.max_distance]
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> DistanceTable:
+        part = DistanceTable(**{**self.configuration, "n_heads": stop - start}).to(self.table)
+        part.table.copy_(self.table[:, start:stop])
+        return part

@@ -8,6 +8,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.from_mask(mask)                   left or right padding
     Positions.packed(cu_seqlens)                several documents in one row
     Positions.decode(lengths)                   one new token per row
+    Positions.within(segments)                  counted anew in every segment, which may be scattered
     Positions.grid(height, width)               images
     Positions.pixels(mask)                      images padded to one size, as fractions of their own (DETR)
     Positions.mrope(position_ids)               several axes per token, as multimodal models give them
@@ -135,6 +136,17 @@ class Positions:
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
         count = lengths.long()[:, None]
         return cls(count, count, torch.zeros_like(count))
+
+    @classmethod
+    def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
+        """Counted from the first token of the same segment number in the row: the tokens of a cell in TAPAS.
+
+        One document: segments see each other. Herzig et al. 2020 (TAPAS), section 2, in their code.
+        """
+        if not isinstance(segments, Tensor) or segments.ndim != 2 or segments.dtype not in INTEGERS:
+            raise ValueError("segments: expected an integer tensor [b, t], one number for each segment")
+        first = (segments[:, :, None] == segments[:, None, :]).int().argmax(dim=-1)  # [b, t]
+        return cls.at(torch.arange(segments.shape[1], device=segments.device) - first)
 
     @classmethod
     def grid(

@@ -103,6 +103,32 @@ def test_the_last_row_serves_whatever_is_beyond_TAPAS():
         encoding.embed(zeros(at, 4), at.shift(-1))
 
 
+def test_tapas_counts_within_cells():
+    from transformers import TapasConfig
+
+    config = TapasConfig(vocab_size=5, hidden_size=4, max_position_embeddings=3, type_vocab_sizes=[1, 9, 9, 1, 1, 1, 1],
+                         reset_position_index_per_cell=True)  # fmt: skip
+    module = theirs("tapas", "TapasEmbeddings")(config).eval()
+    drawn(module)
+    columns = torch.tensor([[0, 0, 1, 1, 2, 1, 1, 1, 1], [3, 3, 3, 3, 3, 0, 3, 3, 1]])
+    rows = torch.tensor([[0, 0, 0, 0, 0, 1, 0, 1, 1], [1, 1, 1, 1, 1, 0, 1, 2, 1]])
+    numbers = []
+    handle = module.position_embeddings.register_forward_hook(lambda _, given, __: numbers.append(given[0]))
+    types = torch.stack([torch.zeros_like(rows), columns, rows, *[torch.zeros_like(rows)] * 4], dim=-1)
+    module(input_ids=torch.zeros_like(rows), token_type_ids=types)
+    handle.remove()
+    encoding = Learned(4, 3, clamp=True).double()
+    encoding.load_state_dict({"table": module.position_embeddings.weight})
+    at = Positions.within(rows * 100 + columns)
+    close(encoding.embed(zeros(at, 4), at), module.position_embeddings.weight.detach().double()[numbers[0]])
+    firsts = [[[(r, c) for r, c in zip(*row, strict=True)].index(cell) for cell in zip(*row, strict=True)]
+              for row in zip(rows.tolist(), columns.tolist(), strict=True)]  # fmt: skip
+    assert at.coords.tolist() == [[t - first for t, first in enumerate(row)] for row in firsts]
+    assert at.coords.max() > 3
+    with pytest.raises(ValueError, match="segments: expected an integer tensor"):
+        Positions.within(torch.zeros(2, 3))
+
+
 @pytest.mark.parametrize("size", [3, 8, 11, 20])
 @pytest.mark.parametrize("mode", ["nearest", "centres"])
 def test_resize_modes(mode, size):

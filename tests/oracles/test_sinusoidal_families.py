@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal
+from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal, centred_table
 
 from .by_hand import close, draw
 
@@ -159,6 +159,16 @@ def test_speecht5_scale_is_learned():
     close(got, np.array(by_loop))
     got.sum().backward()
     assert abs(encoding.alpha.grad.item() - 2 * sum(sum(interleaved(t, 8)) for t in range(9))) < 1e-5
+
+
+@pytest.mark.parametrize(("length", "d"), [(7, 8), (42, 16)])
+def test_patchtst_centres_its_table(length, d):
+    config = SimpleNamespace(positional_encoding_type="sincos", d_model=d)
+    expected = theirs("patchtst", "PatchTSTPositionalEncoding")._init_pe(config, length)
+    got = centred_table(length, d, dtype=torch.float64)
+    close(got, expected.detach().double(), 1e-6)
+    plain = np.array([interleaved(p, d) for p in range(length)])
+    close(got, (plain - plain.mean()) / (10 * plain.std(ddof=1)))
 
 
 @pytest.mark.parametrize("d", [8, 16, 32])

@@ -168,3 +168,14 @@ def sinusoidal_table(
         raise TypeError(f"dtype: expected a floating dtype, got {dtype}")
     at = Positions.arange(1, length, start)
     return Sinusoidal(d_model, base=base).tables(at, dtype)[0][0]
+
+
+def centred_table(
+    length: int, d_model: int, base: float = 10000.0, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "length d_model"]:
+    """(PE - mean) / (10 standard deviations), over all rows and channels: what PatchTST starts from and keeps in its table.
+
+    It depends on the number of rows, so it belongs in `Learned(...).table`. Nie et al. 2022, in their code.
+    """
+    plain = sinusoidal_table(length, d_model, base, dtype=torch.float64)
+    return ((plain - plain.mean()) / (10 * plain.std())).to(dtype)

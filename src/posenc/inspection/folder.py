@@ -78,8 +78,11 @@ def _levels(data: dict[str, Any], extensions: list[Extension]) -> tuple[float, s
 def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] | None) -> Curves:
     from posenc.plots.picture import Curves, Line, Mark
 
+    alike: dict[tuple[float, ...], list[str]] = {}
+    for name, values in lines.items():  # curves that would hide one another share a name
+        alike.setdefault(tuple(round(value, 12) for value in values), []).append(name)
     drawn = []
-    for name, values in lines.items():
+    for name, values in ((", ".join(names), values) for values, names in alike.items()):
         moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(values) if value]
         x, y = zip(*moving, strict=True)
         drawn.append(Line(name, torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))

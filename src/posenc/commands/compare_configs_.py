@@ -1,0 +1,48 @@
+"""`posenc compare-configs`: are the positions of two models the same?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+
+def command(
+    a: Annotated[str, typer.Argument(help="A config.json, a folder that holds one, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="The other one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Every difference as JSON.")] = False,
+) -> None:
+    """Are the positions of two models the same? If not, the first difference and where outputs part.
+
+    Outputs part where a pair of channels of length 1 (or a bias) differs by more than 0.001. The exit code is 0 for the
+    same, 1 for a difference.
+
+    Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs a.json b.json --json
+    """
+    from posenc.dialects import read_config
+    from posenc.inspection.difference import differences
+
+    if a == b == "-":
+        raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
+    found = differences(read_config(a, defaults=True), read_config(b, defaults=True))
+    if as_json:
+        typer.echo(json.dumps({"same": not found, "differences": [asdict(one) for one in found]}, ensure_ascii=False))
+    elif not found:
+        typer.echo("the same: every layer does the same with position")
+    else:
+        from rich.console import Console
+        from rich.table import Table
+
+        from posenc.commands.wrapped import Wrapped
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        for heading in ("where", "what", "parts at"):
+            table.add_column(heading)
+        for one in found:
+            at = "" if one.position is None else f"position {one.position:,}"
+            at += "" if one.pair is None else f", pair {one.pair}"
+            table.add_row(one.where or "the model", Wrapped(one.what), at)
+        Console(highlight=False).print(table)
+    raise typer.Exit(1 if found else 0)

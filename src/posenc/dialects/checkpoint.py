@@ -1,0 +1,82 @@
+"""A checkpoint's positional weights, read from safetensors: only the tensors that are wanted, never a pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.read import read_config
+from posenc.dialects.spec import PositionSpec
+from posenc.dialects.weights import with_weights
+
+if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
+
+
+class Checkpoint(Mapping[str, Tensor]):
+    """The tensors of a safetensors file, or of a folder of them, each read when it is asked for.
+
+    Raises FileNotFoundError where there are none, ConfigError for a name that two files have, and for a pickle.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        from safetensors import safe_open
+
+        found = Path(path)
+        files = [found] if found.is_file() else sorted(found.glob("*.safetensors"))
+        if not files:
+            pickled = [*found.glob("*.bin"), *found.glob("*.pt")] if found.is_dir() else []
+            also = f"; {pickled[0].name} is a pickle, which can run code: save it as safetensors first" if pickled else ""
+            raise FileNotFoundError(f"{found}: no *.safetensors here{also}")
+        self.files: dict[str, Any] = {}
+        for file in files:
+            if file.suffix != ".safetensors":
+                raise ConfigError(f"{file}: expected a safetensors file; a pickle can run code and is not read")
+            try:
+                opened = safe_open(file, framework="pt")
+            except Exception as error:
+                raise ConfigError(f"{file}: not a safetensors file: {str(error)[:120]}") from None
+            for name in opened.keys():  # noqa: SIM118: no mapping
+                if name in self.files:
+                    raise ConfigError(f"{name}: is in {file.name} and in another file of {found}")
+                self.files[name] = opened
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self.files[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def load_encodings(
+    checkpoint: str | PathLike[str] | Mapping[str, Tensor], spec: PositionSpec | None = None
+) -> dict[str, list[PositionalEncoding]]:
+    """Every attention layer's encoding with the checkpoint's positional weights in it, by part: {"": [layer 0, …]}.
+
+        encodings = load_encodings("my-model/")        # config.json and *.safetensors
+        encodings["text_config"][3]
+
+    checkpoint  a folder, a safetensors file, or a state dict; other tensors of it are left alone, so that buffers that old
+                programs stored (inv_freq, position_ids, …) do no harm
+    spec        what read_config said; read from the folder's config.json where left out
+
+    Raises KeyError for a weight that is not there, ValueError for one of another shape, FileNotFoundError for no file.
+    """
+    if spec is None:
+        if isinstance(checkpoint, Mapping):
+            raise TypeError("spec: a state dict does not say what model it is of; give read_config(…) of its config.json")
+        folder = Path(checkpoint)
+        spec = read_config(folder if folder.is_dir() else folder.parent)
+    state = checkpoint if isinstance(checkpoint, Mapping) else Checkpoint(checkpoint)
+    return {
+        path: [with_weights(part, n, state) for n in range(len(part.layers))] for path, part in spec.walk() if part.layers
+    }

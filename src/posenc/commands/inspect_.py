@@ -15,15 +15,25 @@ if TYPE_CHECKING:
 METHODS = "yarn, ntk, linear, llama3 or longrope; all side by side if left out."
 
 
+def list_families(asked: bool) -> None:
+    if asked:
+        from posenc.dialects.family import READERS, load_readers
+
+        load_readers()
+        typer.echo("\n".join(sorted(READERS)))
+        raise typer.Exit
+
+
 def command(
     config: Annotated[str, typer.Argument(help="A config.json, a folder that holds one, or - for standard input.")],
-    length: Annotated[int | None, typer.Option(min=1, help="What happens at so many positions.", show_default=False)] = None,
+    length: Annotated[int | None, typer.Option(min=1, help="What happens at so many.", show_default=False)] = None,
     extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for so many.", show_default=False)] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(help="A new folder for report, fragments and plot.", show_default=False)] = None,
-    weights: Annotated[Path | None, typer.Option(help="A folder of safetensors: measures its learned tables.",
-                                                 show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
+    weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
+    families: Annotated[bool, typer.Option("--families", is_eager=True, callback=list_families,
+                                           help="Every model type that is known, one a line.")] = False,
 ) -> None:  # fmt: skip
     """What a model does with position: encoding, base, scaling, layers, magnitudes; what that means, and what to know.
 

@@ -41,7 +41,7 @@ class Checkpoint(Mapping[str, Tensor]):
                 opened = safe_open(file, framework="pt")
             except Exception as error:
                 raise ConfigError(f"{file}: not a safetensors file: {str(error)[:120]}") from None
-            for name in opened.keys():  # noqa: SIM118: no mapping
+            for name in opened.keys():  # noqa: SIM118  (no mapping)
                 if name in self.files:
                     raise ConfigError(f"{name}: is in {file.name} and in another file of {found}")
                 self.files[name] = opened

@@ -82,10 +82,10 @@ def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] 
     for name, values in lines.items():  # curves that would hide one another share a name
         alike.setdefault(tuple(round(value, 12) for value in values), []).append(name)
     drawn = []
-    for name, values in ((", ".join(names), values) for values, names in alike.items()):
-        moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(values) if value]
+    for rounded, names in alike.items():
+        moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(rounded) if value]
         x, y = zip(*moving, strict=True)
-        drawn.append(Line(name, torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
+        drawn.append(Line(", ".join(names), torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
     idea = ("A pair above the line does not finish a turn within the trained length,",
             "so beyond it that pair meets angles that training never showed.")  # fmt: skip
     rule = Mark(0.0, float(level[0]), level[1]) if level else None

@@ -23,6 +23,8 @@ def show(console: Console, data: dict[str, Any], extensions: list[Extension]) ->
     for part in data["without_attention"]:
         console.print(Text.assemble((part["part"] or part["family"], "bold"), f"  {part['family']}: {part['coordinates']}"))
     _findings(console, data["findings"])
+    if "weights" in data:
+        _weights(console, data["weights"])
     if extensions:
         _extensions(console, extensions)
 
@@ -171,6 +173,22 @@ def _findings(console: Console, findings: list[dict[str, str]]) -> None:
         key = f"{finding['key']}: " if finding["key"] else ""
         table.add_row(Text("  " + finding["grade"], style=COLOURS[finding["grade"]]), Wrapped(key + finding["text"]))
     console.print(table)
+
+
+def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
+    console.print("\n[bold]learned tables[/bold]   mean cosine of rows by distance")
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    for heading in ("weight", "rows", "1", "4", "16", "64", "256", "by distance", "offset symmetry", "dead rows"):
+        table.add_column(heading, justify="left" if heading == "weight" else "right")
+    for one in measured:
+        lags = [
+            f"{one['similarity'][lag]:.3f}" if lag in one["similarity"] else "–" for lag in ("1", "4", "16", "64", "256")
+        ]
+        table.add_row(one["weight"], f"{one['rows']:,}", *lags, f"{one['by_distance']:.0%}", f"{one['offset_symmetry']:.3f}",
+                      f"{len(one['dead_rows'])}")  # fmt: skip
+    console.print(table)
+    console.print(Wrapped("by distance: share of the variance of all cosines that distance alone explains; offset symmetry: 0 "
+                          "where a row is as like the one k after as the one k before.", "dim"))  # fmt: skip
 
 
 def _extensions(console: Console, extensions: list[Extension]) -> None:

@@ -37,25 +37,38 @@ def _part(console: Console, part: dict[str, Any]) -> None:
     console.print(Text.assemble((name, "bold"), f"   {layers}{heads}{trained}"))
     console.print(Wrapped(f"positions: {part['coordinates']}", "dim"))
     console.print()
+    if part["input"]:
+        console.print("  [bold]input[/bold]")
+    for encoding in part["input"]:
+        _encoding(console, encoding, part)
     for group in part["groups"]:
         _group(console, group, part)
     console.print()
 
 
 def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> None:
-    layers = "every layer" if len(group["layers"]) == part["n_layers"] else f"layers {listed(group['layers'])}"
+    layers = (
+        "every layer"
+        if len(group["layers"]) == part["n_layers"]
+        else f"layers {listed(group['layers'])}"
+        if len(group["layers"]) > 1
+        else f"layer {group['layers'][0]}"
+    )
     seen = "causal" if group["causal"] else "both directions"
     window = f", a window of {group['window']:,} tokens" if group["window"] else ""
     heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
     console.print(heading)
     if not group["encodings"]:
-        console.print("    no position enters here")
+        console.print("    from the embeddings only" if part["input"] else "    no position enters here")
     for encoding in group["encodings"]:
-        console.print(Text.assemble("    ", (encoding["encoding"], "bold blue"), f"  {sentence(encoding['encoding'])}"))
-        console.print(_rows(list(_does(encoding))))
-        for row in (list(_means(encoding, part)), list(_beyond(encoding))):
-            if row:
-                console.print(_rows(row))
+        _encoding(console, encoding, part)
+
+
+def _encoding(console: Console, encoding: dict[str, Any], part: dict[str, Any]) -> None:
+    console.print(Text.assemble("    ", (encoding["encoding"], "bold blue"), f"  {sentence(encoding)}"))
+    for rows in (list(_does(encoding)), list(_means(encoding)), list(_beyond(encoding))):
+        if rows:
+            console.print(_rows(rows))
 
 
 def _rows(rows: list[Row]) -> RenderableType:
@@ -69,13 +82,15 @@ def _rows(rows: list[Row]) -> RenderableType:
     return table
 
 
-def sentence(name: str) -> str:
-    """What an encoding does, in a few words: the first line of its class."""
-    if name in SENTENCES:
-        return SENTENCES[name]
-    return ""
+def sentence(encoding: dict[str, Any]) -> str:
+    """What an encoding does, in a few words."""
+    return SENTENCES.get(encoding["encoding"]) or "; ".join(SEAMS[seam] for seam in encoding["seams"])
 
 
+SEAMS = {
+    "embed": "added to the embeddings", "rotate": "acts on queries and keys", "bias": "added to the scores",
+    "context": "reads the scores and changes them", "value": "added to the output",
+}  # fmt: skip
 SENTENCES = {
     "RoPE": "queries and keys turn by an angle that grows with their position",
     "Learned": "a learned vector for each position is added to the embeddings",
@@ -120,7 +135,7 @@ def _pairs(arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
     return text + (f"; {' and '.join(sides)} too" if sides else "")
 
 
-def _means(encoding: dict[str, Any], part: dict[str, Any]) -> Iterator[Row]:
+def _means(encoding: dict[str, Any]) -> Iterator[Row]:
     found = encoding.get("meaning")
     if not found:
         return
@@ -176,19 +191,19 @@ def _findings(console: Console, findings: list[dict[str, str]]) -> None:
 
 
 def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
-    console.print("\n[bold]learned tables[/bold]   mean cosine of rows by distance")
+    console.print("\n[bold]learned tables[/bold]   mean cosine of rows so far apart")
     table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for heading in ("weight", "rows", "1", "4", "16", "64", "256", "by distance", "offset symmetry", "dead rows"):
-        table.add_column(heading, justify="left" if heading == "weight" else "right")
+    for heading in ("weight", "rows", "at 1", "at 8", "at 64", "by distance", "offset", "dead"):
+        table.add_column(heading, justify="left" if heading == "weight" else "right", no_wrap=heading != "weight")
     for one in measured:
-        lags = [
-            f"{one['similarity'][lag]:.3f}" if lag in one["similarity"] else "–" for lag in ("1", "4", "16", "64", "256")
-        ]
-        table.add_row(one["weight"], f"{one['rows']:,}", *lags, f"{one['by_distance']:.0%}", f"{one['offset_symmetry']:.3f}",
-                      f"{len(one['dead_rows'])}")  # fmt: skip
+        alike = one["similarity"]
+        lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
+        table.add_row(Wrapped(one["weight"]), f"{one['rows']:,}", *lags, f"{one['by_distance']:.0%}",
+                      f"{one['offset_symmetry']:.3f}", f"{len(one['dead_rows'])}")  # fmt: skip
     console.print(table)
-    console.print(Wrapped("by distance: share of the variance of all cosines that distance alone explains; offset symmetry: 0 "
-                          "where a row is as like the one k after as the one k before.", "dim"))  # fmt: skip
+    console.print(Wrapped(
+        "by distance: how much of the variance of all cosines distance alone explains; offset: 0 where a row is as like the "
+        "one k after as the one k before; dead: rows of nearly no length.", "dim"))  # fmt: skip
 
 
 def _extensions(console: Console, extensions: list[Extension]) -> None:

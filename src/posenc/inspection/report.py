@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
@@ -48,12 +48,30 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
         "coordinates": spec.coordinates,
+        "input": [_use(use, spec, spec.layers[0], length) for use in at_input(spec)],
         "groups": [
             {"layers": numbers, "kind": layer.kind, "window": layer.window, "causal": layer.causal,
              "encodings": [_use(use, spec, layer, length) for use in layer.uses]}
-            for layer, numbers in grouped(spec.layers)
+            for layer, numbers in grouped(inside(spec))
         ],
     }  # fmt: skip
+
+
+def at_input(spec: PositionSpec) -> list[Use]:
+    """What is added to the embeddings, before the first layer."""
+    return [use for use in spec.layers[0].uses if seams(use) == ["embed"]]
+
+
+def inside(spec: PositionSpec) -> tuple[Layer, ...]:
+    """The layers, without what is added before the first."""
+    added = at_input(spec)
+    first = replace(spec.layers[0], uses=tuple(use for use in spec.layers[0].uses if use not in added))
+    return (first, *spec.layers[1:])
+
+
+def seams(use: Use) -> list[str]:
+    """Where it acts: "embed", "rotate", "bias", "context", "value"."""
+    return [site.name.lower() for site in use.build().sites if site.name]
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
@@ -67,6 +85,7 @@ def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
 def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict[str, Any]:
     about: dict[str, Any] = {
         "encoding": use.name,
+        "seams": seams(use),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
         "said_by": dict(use.said_by),
         "note": use.note,

@@ -202,8 +202,8 @@ def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
                       f"{one['offset_symmetry']:.3f}", f"{len(one['dead_rows'])}")  # fmt: skip
     console.print(table)
     console.print(Wrapped(
-        "by distance: how much of the variance of all cosines distance alone explains; offset: 0 where a row is as like the "
-        "one k after as the one k before; dead: rows of nearly no length.", "dim"))  # fmt: skip
+        "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as like "
+        "the one k after as the one k before; dead: rows of nearly no length.", "dim"))  # fmt: skip
 
 
 def _extensions(console: Console, extensions: list[Extension]) -> None:

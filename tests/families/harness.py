@@ -294,7 +294,7 @@ def same_rotation(
                 )
             except AssertionError as error:
                 raise AssertionError(f"{where}: {error}") from None
-        if "sliding_window" in after.options:
+        if "sliding_window" in after.options and spec.layers[number].causal:
             window = spec.layers[number].window
             assert after.options["sliding_window"] == window, (
                 f"{proof.model_type}: layer {layer}: window {after.options['sliding_window']}, posenc {window}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from families import table
 from families.harness import PROOFS
 
@@ -15,7 +16,8 @@ ROWS = {table.without_parity(line) for line in PAGE.splitlines() if line.startsw
 def test_posenc_does_what_the_family_does(model_type: str):
     found = PROOFS[model_type](model_type)
     assert found.compared or found.exact, f"{model_type}: the proof compared nothing"
-    assert table.without_parity(table.row(model_type, found)) in ROWS, "run: python tests/families/table.py"
+    if PAGE:  # that there is one, with a row for each, is a test of its own
+        assert table.without_parity(table.row(model_type, found)) in ROWS, "run: python tests/families/table.py"
 
 
 def test_the_page_has_a_row_for_every_model_type_and_no_other():

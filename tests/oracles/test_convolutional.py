@@ -1,6 +1,7 @@
 """Convolutional positions against loops over taps and the families' own modules. Baevski et al. 2020, section 2."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,6 +144,29 @@ def test_data2vec_audio(taps):
     encoding.load_state_dict({key.replace(".conv.", "."): value for key, value in module.state_dict().items()})
     x = torch.from_numpy(draw(20, 2, 11, 8))
     close(encoding.embed(x, Positions.arange(2, 11)), (x + module(x)).detach())
+
+
+def test_hubert_with_batch_norm():
+    hubert = pytest.importorskip("transformers.models.hubert.modeling_hubert")
+    config = SimpleNamespace(hidden_size=8, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
+                             feat_extract_activation="gelu", conv_pos_batch_norm=True)  # fmt: skip
+    module = hubert.HubertPositionalConvEmbedding(config).double().eval()
+    with torch.no_grad():
+        for n, tensor in enumerate([*module.parameters(), module.batch_norm.running_mean]):
+            tensor.copy_(torch.from_numpy(draw(n, *tensor.shape)))
+        module.batch_norm.running_var.copy_(torch.from_numpy(draw(30, 8)).exp())
+    state = module.state_dict()
+    encoding = Convolutional(8, 4, groups=2, weight_norm=False, batch_norm=True).double()
+    names = {"mean": "running_mean", "variance": "running_var", "gain": "weight", "shift": "bias"}
+    encoding.load_state_dict({
+        "layers.0.weight": state["conv.weight"], "layers.0.bias": state["conv.bias"],
+        **{mine: state[f"batch_norm.{theirs}"] for mine, theirs in names.items()},
+    })  # fmt: skip
+    x = torch.from_numpy(draw(20, 2, 11, 8))
+    whole = encoding.embed(x, Positions.arange(2, 11))
+    close(whole, (x + module(x)).detach())
+    mask = (torch.arange(11)[None] < torch.tensor([[11], [6]])).long()
+    close(encoding.embed(x, Positions.from_mask(mask))[1, :6], encoding.embed(x[1:, :6], Positions.arange(1, 6))[0])
 
 
 def test_wrong_arguments():

@@ -38,12 +38,15 @@ class Convolutional(PositionalEncoding):
     groups       groups of channels that see each other
     layers       convolutions after one another (data2vec-audio has 5)
     normed       whether each is followed by a layer norm without parameters, before the gelu (data2vec-audio)
+    batch_norm   whether channels are first standardised with given statistics (HuBERT's conv_pos_batch_norm, without
+                 weight norm); the statistics are frozen parameters, as a model in use has them
     weight_norm  W_k = gain_k·V_k/|V_k|, a norm for each tap, as in wav2vec 2.0; otherwise plain weights (data2vec-audio)
 
     A row holds one whole document, from its first token on, and padding on either side; padding counts as absent and gets
     nothing. Several documents in a row, chunks of a prefill and shards have neighbours elsewhere: they are refused with a
     ValueError (a device assert off the CPU). A row cut off at its end cannot be seen; give it whole.
-    Parameters: of each layer gain [1, 1, k] and direction [d, d/g, k], or weight [d, d/g, k], and bias [d].
+    Parameters: of each layer gain [1, 1, k] and direction [d, d/g, k], or weight [d, d/g, k], and bias [d]; with
+    batch_norm also mean, variance, gain and shift [d].
     """
 
     sites = Site.EMBED
@@ -51,16 +54,20 @@ class Convolutional(PositionalEncoding):
 
     def __init__(
         self, d_model: int, kernel_size: int = 128, *, groups: int = 16, layers: int = 1, normed: bool = False,
-        weight_norm: bool = True,
+        weight_norm: bool = True, batch_norm: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(d_model=d_model, kernel_size=kernel_size, groups=groups, layers=layers, normed=normed,
-                         weight_norm=weight_norm)  # fmt: skip
+                         weight_norm=weight_norm, batch_norm=batch_norm)  # fmt: skip
         for name, value in (("kernel_size", kernel_size), ("groups", groups), ("layers", layers)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
         if d_model % groups:
             raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
-        self.d_model, self.normed = d_model, normed
+        self.d_model, self.normed, self.batch_norm = d_model, normed, batch_norm
+        if batch_norm:
+            zero, one = torch.zeros(d_model), torch.ones(d_model)
+            self.mean, self.variance = (nn.Parameter(start, requires_grad=False) for start in (zero, one.clone()))
+            self.gain, self.shift = nn.Parameter(one), nn.Parameter(zero.clone())
         self.layers = nn.ModuleList(Taps(d_model, kernel_size, groups, weight_norm) for _ in range(layers))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
@@ -71,6 +78,9 @@ class Convolutional(PositionalEncoding):
         dtype = working_dtype(x.dtype)
         hidden = x.to(dtype)
         with full_precision(x):
+            if self.batch_norm:
+                mean, variance = self.mean.to(dtype), self.variance.to(dtype)
+                hidden = (hidden - mean) * (variance + 1e-5).rsqrt() * self.gain.to(dtype) + self.shift.to(dtype)
             for layer in self.layers:
                 hidden = layer(hidden.masked_fill(absent, 0))
                 if self.normed:

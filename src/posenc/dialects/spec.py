@@ -44,6 +44,7 @@ class Rotation:
         """The frequencies; "float32" computes them as transformers does, bit for bit."""
         from posenc import frequencies
 
+        made: Frequencies | ByLength
         if arithmetic == "float64":
             function, parameters = getattr(frequencies, self.kind), dict(self.parameters)
             if self.kind in STARTS:
@@ -56,8 +57,13 @@ class Rotation:
             made = getattr(float32, "default" if self.kind == "rotary" else self.kind)(
                 self.width, self.base, **dict(self.parameters)
             )
+        from posenc.dialects.mapped import Mapped
+
         for name, arguments in self.maps:
-            made = getattr(frequencies, name)(made, **dict(arguments))
+            if isinstance(made, frequencies.Frequencies):
+                made = getattr(frequencies, name)(made, **dict(arguments))
+            else:
+                made = Mapped(made, name, arguments)
         return made
 
 

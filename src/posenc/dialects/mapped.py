@@ -1,0 +1,23 @@
+"""Frequencies by length whose pairs read several coordinates: the map is applied to whatever a length gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from posenc import frequencies
+from posenc.frequencies import ByLength, Frequencies
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """`at_length(n)`: those of `source`, then posenc.frequencies.<name>(…, **arguments)."""
+
+    source: ByLength
+    name: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+    def at_length(self, n: int) -> Frequencies:
+        """The frequencies of a request of n tokens."""
+        made: Frequencies = getattr(frequencies, self.name)(self.source.at_length(n), **dict(self.arguments))
+        return made

@@ -186,8 +186,8 @@ class Positions:
             if span is not None:
                 last = count.narrow(axis, count.shape[axis] - 1, 1).double()
                 count = (count.double() - (0.5 if centred else 0.0)) / (last + 1e-6) * span
-            counts.append(count)
-        coords = torch.stack(counts, dim=-1).flatten(1, 2)
+            counts.append(count.flatten(1))
+        coords = torch.stack(counts, dim=-1)
         order = torch.arange(coords.shape[1], device=mask.device)[None].expand(coords.shape[:2])
         return cls(coords, order, real.flatten(1).long() - 1)
 

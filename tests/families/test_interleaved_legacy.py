@@ -13,7 +13,7 @@ OLD = [
     {"model_type": "ernie4_5", "rope_theta": 75000.0, "rope_scaling": YARN, "num_hidden_layers": 2},
     {"model_type": "glm4", "rope_theta": 10000.0, "num_hidden_layers": 2},
     {"model_type": "glm4", "rope_theta": 10000.0, "partial_rotary_factor": 0.25, "num_hidden_layers": 2},
-    {"model_type": "glm4_moe", "rope_theta": 10000.0, "rope_scaling": YARN, "num_hidden_layers": 2},
+    {"model_type": "glm4_moe", "rope_theta": 10000.0, "rope_scaling": YARN, "head_dim": 64},
     {"model_type": "cohere2", "rope_theta": 75000.0, "num_hidden_layers": 7, "sliding_window_pattern": 3},
     {"model_type": "cohere2_moe", "rope_theta": 75000.0, "num_hidden_layers": 7, "first_k_dense_replace": 2},
     {"model_type": "cohere2_moe", "rope_theta": 75000.0, "num_hidden_layers": 2, "rope_scaling": YARN},

@@ -34,6 +34,8 @@ def _(keys: Keys) -> PositionSpec:
     experts = keys.names("mlp_layer_types", None, length=count) or ("dense",) * dense + ("sparse",) * (count - dense)
     if keys.data.pop("rope_scaling", None):
         keys.find("warning", "rope_scaling", "Cohere2MoeConfig keeps it and reads rope_parameters only: nothing is scaled")
+    if not keys.has("rope_parameters"):  # what its class shows as a default is made from rope_theta
+        keys.data["rope_parameters"] = {"rope_type": "default"}
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, layout="interleaved")
     window = keys.whole("sliding_window", None)

@@ -28,7 +28,14 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, yet halves are paired."""
     keys.find("note", "rope_parameters", "halves are paired, unlike GLM-4, whose neighbours are")
-    return decoder(keys, rope(keys, d_head=head_width(keys), partial=True, partial_default=0.5))
+    d_head = keys.whole("head_dim", None)
+    if d_head is None:
+        d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+        d_head = d_model // n_heads
+        if d_model % n_heads:
+            keys.find("warning", "hidden_size", f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim is "
+                      f"missing: the code rounds the head width down to {d_head}")  # fmt: skip
+    return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)
 
 
 @family("gptj", "codegen")

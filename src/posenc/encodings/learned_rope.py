@@ -1,0 +1,126 @@
+"""Rotary positions whose frequencies are parameters.
+
+    LeRoPE      pair i turns by p·ω_i·exp(α_i)            α one number for each pair, shared by the heads
+    MixedRoPE   pair i of head h turns by Σ_a p_a·ω_ahi   every pair reads all axes, at its own slant
+
+Angles in fp64, like RoPE's. Tables belong to this very module: a copy, with parameters of its own, refuses them.
+Legend: b batch, h heads, t tokens, d d_head, n pairs, a axes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc import angles, layouts
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
+from posenc.encodings.floater import _Identity
+from posenc.encodings.rope import RoPE
+from posenc.frequencies import Frequencies
+from posenc.frequencies.base import check_positive
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class LeRoPE(RoPE):
+    """RoPE with ω_i·exp(α_i) for ω_i; fresh α is 0, which is RoPE itself.
+
+    Takes RoPE's arguments, with frequencies of any scaling and any axes. alpha is α, [n]. Mistral-Large-4 ships it on
+    YaRN's frequencies, interleaved. What is trained can be fixed as numbers: `frequencies.multiplied(f, alpha.exp())`.
+    Raises ValueError for frequencies that depend on length (ask them for one length first) or hold fp32 values.
+    """
+
+    def __init__(self, d_head: int, **options: Any) -> None:
+        frequencies = options.get("frequencies")
+        if frequencies is not None and not isinstance(frequencies, Frequencies):
+            raise ValueError("LeRoPE: frequencies: learned for one set, got a family by length; give its at_length(n)")
+        super().__init__(d_head, **options)
+        if self.frequencies.arithmetic != "float64":
+            raise ValueError("LeRoPE: frequencies: learns in fp64, got another library's fp32 values")
+        self.alpha = nn.Parameter(torch.zeros(len(self.frequencies)))
+        self._parameters_of = _Identity()
+
+    @property
+    def owner(self) -> str:
+        return f"{self._described} number {self._parameters_of.number}"
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
+        self.check_coords(at)
+        with full_precision(self.alpha):
+            omega = torch.tensor(self.frequencies.values, dtype=torch.float64, device=self.alpha.device)
+            angle = angles.of_pairs(at.coords, self.frequencies).double() * (omega * self.alpha.double().exp())
+            return _tables(angle, self.frequencies.cos_sin_scale, self.reverse, dtype)
+
+
+class MixedRoPE(PositionalEncoding):
+    """RoPE-Mixed: pair i of head h turns by Σ_a p_a·ω_ahi, all ω learned, so that diagonals can be told apart.
+
+    d_head    channels of a head; even
+    n_heads   heads; keys need as many, or one group each of `heads`
+    axes      coordinates per token
+    base      fresh magnitudes are base^(-4j/d), in two groups at right angles; base 10 in the authors' code
+    layout    which channels make a pair
+
+    `frequencies` is ω, [a, h, n]. Fresh, each head looks along a drawn direction of the first two axes; further axes
+    start at zero. Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", section 3.2; their coordinates are
+    (x, y), so that the first axis of Positions.grid is their second.
+    Raises ValueError for d_head not a multiple of 4, and for tensors with another number of heads.
+    """
+
+    sites = Site.ROTATE
+
+    def __init__(
+        self, d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
+    ) -> None:
+        super().__init__(d_head=d_head, n_heads=n_heads, axes=axes, base=base, layout=layout)
+        check_positive(base=base)
+        if d_head % 4:
+            raise ValueError(f"MixedRoPE: d_head: expected a multiple of 4, got {d_head}")
+        self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
+        magnitude = torch.tensor([base ** (-4 * j / d_head) for j in range(d_head // 4)], dtype=torch.float64)
+        direction = torch.rand(n_heads, 1, dtype=torch.float64) * 2 * math.pi
+        slant = torch.cat([direction.expand(-1, d_head // 4), direction.expand(-1, d_head // 4) + math.pi / 2], dim=1)
+        fresh = torch.zeros(axes, n_heads, d_head // 2)
+        fresh[0] = magnitude.repeat(2) * slant.cos()
+        if axes > 1:
+            fresh[1] = magnitude.repeat(2) * slant.sin()
+        self.frequencies = nn.Parameter(fresh)
+        self._parameters_of = _Identity()
+
+    @property
+    def owner(self) -> str:
+        return f"{self._described} number {self._parameters_of.number}"
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""
+        self.check_coords(at)
+        coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
+        with full_precision(self.frequencies):
+            angle = sum(coords[..., a, None, None].double() * omega.double() for a, omega in enumerate(self.frequencies))
+            return _tables(angle, 1.0, False, dtype)
+
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return x
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_width(self, "n_heads", x.shape[1], self.frequencies.shape[1])
+        check_tokens(self, x, at, axis=2)
+        cos, sin = (table.transpose(1, 2) for table in self.tables_at(at, x.dtype))
+        return layouts.turn(x, cos, sin, self.layout)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> MixedRoPE:
+        part = MixedRoPE(**{**self.configuration, "n_heads": stop - start}).to(self.frequencies)
+        part.frequencies.copy_(self.frequencies[:, start:stop])
+        return part
+
+
+def _tables(angle: Tensor, scale: float, reverse: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    return (angle.cos() * scale).to(dtype), (angle.sin() * (-scale if reverse else scale)).to(dtype)

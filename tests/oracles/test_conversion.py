@@ -107,6 +107,18 @@ def test_unconverted_weights_score_differently():
     assert np.abs(half - interleaved).max() > 0.1
 
 
+@pytest.mark.parametrize(("n", "g"), [(4, 4), (4, 2), (6, 1)])
+@pytest.mark.parametrize("part", ["concatenated", "grouped", "blocks"])
+def test_every_head_of_a_fused_projection_is_found_once(part, n, g):
+    if part == "blocks" and n != g:
+        with pytest.raises(ValueError, match="4 blocks need as many key heads"):
+            Heads(n, 8, g).slices(part)
+        return
+    q, k, rows = Heads(n, 8, g).slices(part)
+    assert (len(q), len(k), rows) == (n, g, (n + 2 * g) * 8)
+    assert len({*q, *k}) == n + g
+
+
 @pytest.mark.parametrize("part", ["q", "k", "concatenated", "grouped", "blocks", "latent"])
 def test_rows_that_do_not_turn_stay_and_back_again_is_the_identity(part):
     sizes = Heads(4, 10, 4, 6, True, 3)
@@ -212,7 +224,7 @@ def rotated_by_hand(k, positions, d, rotary_dim, trailing, layout, base, sign=1,
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("rotary_dim", "trailing", "reverse"), [(8, False, False), (4, False, True), (6, True, False)])
-@pytest.mark.parametrize("by", [12, -7, 0.25, -3.5])
+@pytest.mark.parametrize("by", [12, -7, 0.25, -3.3])
 def test_moved_keys_are_those_of_the_new_position(layout, rotary_dim, trailing, reverse, by):
     k, at, sign = draw(1, 2, 3, 4, 8), [[0, 5, 9, 100], [3, 4, 1000, 131071]], -1 if reverse else 1
     rope = RoPE(8, base=500.0, layout=layout, rotary_dim=rotary_dim, trailing=trailing, reverse=reverse)

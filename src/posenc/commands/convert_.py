@@ -130,7 +130,7 @@ def report(done: dict[str, Any], console: Console) -> None:
                   f"{len(done['copied'])} other file(s) copied", soft_wrap=True)  # fmt: skip
     console.print("· read back: copied tensors are equal to the bit, permuted ones invert to the originals", soft_wrap=True)
     if scores := done["scores"]:
-        console.print(f"· scores of {scores['layer']}: largest {scores['largest']:.3g}, "
-                      f"old and new differ by {scores['difference']:.1g}", soft_wrap=True)  # fmt: skip
+        console.print(f"· scores of {scores['layers']} layer(s) in {done['from']} with old weights and in {done['to']} "
+                      f"with new ones: equal to {scores['difference']:.0e} of the largest", soft_wrap=True)  # fmt: skip
     for note in done["notes"]:
         console.print(f"· [yellow]{note}[/]", soft_wrap=True)

@@ -71,7 +71,7 @@ def convert(
                     if new.metadata != old.metadata | {RECORD: to}:
                         raise ValueError(f"verification: metadata of {new.path.name} are not what was written")
                     check_bits(old, new, changes, heads, now, to, advance(f"reading back {old.path.name}"))
-                scores = check_scores(_reader(files), _reader(written), changes, heads, now, to)
+                scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
             _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
     return {
         "in": str(source), "out": str(out), "from": now, "from_known_by": known_from, "to": to,
@@ -179,7 +179,9 @@ def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, f
     elif known_layout(config) not in (None, to):
         notes.append(f"transformers' {name} reads {known_layout(config)}: load OUT with code that reads {to}")
     if unscored:
-        notes.append("no layer has both queries and keys with finite scores, so scores were not compared")
+        notes.append(
+            "no layer has both queries and keys, with scores that are finite and not zero, so scores were not compared"
+        )
     if found.left_out:
         notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(found.left_out)}")
     return notes

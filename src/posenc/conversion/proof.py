@@ -2,21 +2,24 @@
 
     (R q)·(R k) in layout A with the old weights  =  (R q)·(R k) in layout B with the new ones
 
-The inverse alone would not notice rows that were permuted by a wrong rule and back; the scores would.
-Legend: h heads, t tokens, r rows of one slice.
+The inverse alone would not notice rows permuted by a wrong rule and back, or a tensor forgotten. So the scores ask neither
+the plan nor `rows`: they read heads from a projection as the models do, by viewing it, and from all tensors of a layer.
+Legend: h heads, t tokens, d channels of a head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from posenc.conversion.files import Advance, TensorFile, nbytes, same_bits
-from posenc.conversion.plan import LOW_RANK, WEIGHTS, Change
-from posenc.conversion.rows import Heads, permuted, row_permutation
+from posenc.conversion.names import Name, projection
+from posenc.conversion.plan import WEIGHTS, Change
+from posenc.conversion.rows import Fused, Heads, permuted, row_permutation
 from posenc.encodings.rope import RoPE
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
 
 AT = (1, 2, 41, 1000, 8191)  # positions of the random tokens; at 0 every layout agrees
 TOLERANCE = 1e-9  # of the largest score: fp64 sums in another order
-BIASES = ("bias", "base_layer.bias")
 Get = Callable[[str], Tensor]
 Side = Literal["q", "k"]
 
@@ -50,86 +52,103 @@ def check_bits(
 
 
 class Scores(NamedTuple):
-    """One layer's largest score, and the largest difference between old and new."""
+    """Of how many layers, the largest score, and the largest difference between old and new relative to its layer's."""
 
-    layer: str
+    layers: int
     largest: float
     difference: float
 
 
 def check_scores(
-    old: Get, new: Get, changes: Mapping[str, Change], heads: Heads, source: Layout, target: Layout
-) -> Scores | None:
-    """Scores of random tokens in the first layer that has queries and keys; None where no layer has both, or finite ones.
+    old: Get, new: Get, tensors: Iterable[str], changes: Mapping[str, Change], heads: Heads, fused: Fused | None,
+    source: Layout, target: Layout,
+) -> Scores | None:  # fmt: skip
+    """Scores of random tokens in every layer that has queries and keys; None where no layer has both, and finite ones.
 
-    Raises ValueError where they differ.
+    Raises ValueError, naming the layer, where they differ.
     """
-    layer = _first_layer(list(changes.values()))
-    if layer is None:
-        return None
-    before = layer_scores(old, changes, layer, heads, source)
-    after = layer_scores(new, changes, layer, heads, target)
-    largest = before.abs().max().item()
-    if not bool(torch.isfinite(before).all()) or largest == 0:
-        return None
-    difference = (before - after).abs().max().item()
-    if not difference <= TOLERANCE * largest:
-        raise ValueError(f"verification: scores of {layer} differ by {difference:.3g} (largest {largest:.3g}) between "
-                         f"{source} with the old weights and {target} with the new ones; nothing was kept")  # fmt: skip
-    return Scores(layer, largest, difference)
-
-
-def _first_layer(changes: Sequence[Change]) -> str | None:
-    for parent in dict.fromkeys(change.name.parent for change in changes):
-        weights = [change for change in changes if change.name.parent == parent and _is_weight(change)]
-        if any(change.slices.q for change in weights) and any(change.slices.k for change in weights):
-            return parent
-    return None
-
-
-def _is_weight(change: Change) -> bool:
-    leaf = change.name.leaf
-    return not change.name.kind.endswith("norm") and "bias" not in leaf and "magnitude" not in leaf and (
-        leaf in WEIGHTS or LOW_RANK.fullmatch(leaf) is not None
-    )  # fmt: skip
+    parents = {change.name.parent for change in changes.values()}
+    layers: dict[str, list[Name]] = {}
+    for name in filter(None, map(projection, tensors)):
+        if name.parent in parents:
+            layers.setdefault(name.parent, []).append(name)
+    count, highest, worst = 0, 0.0, 0.0
+    for layer, names in layers.items():
+        before = layer_scores(old, names, heads, fused, source)
+        largest = 0.0 if before is None else before.abs().max().item()
+        if before is None or not 0 < largest < math.inf:
+            continue
+        after = layer_scores(new, names, heads, fused, target)
+        difference = math.inf if after is None else (before - after).abs().max().item() / largest
+        if not difference <= TOLERANCE:
+            raise ValueError(f"verification: scores of {layer} differ by {difference:.3g} of the largest between {source} "
+                             f"with the old weights and {target} with the new ones; nothing was kept")  # fmt: skip
+        count, highest, worst = count + 1, max(highest, largest), max(worst, difference)
+    return Scores(count, highest, worst) if count else None
 
 
 def layer_scores(
-    get: Get, changes: Mapping[str, Change], layer: str, heads: Heads, layout: Layout
-) -> Float[Tensor, "h t t"]:
-    """q·k of some query heads with their key heads, on the channels that turn, rotated in `layout`, fp64."""
-    here = [change for change in changes.values() if change.name.parent == layer]
-    weights = [change for change in here if _is_weight(change)]
-    key_heads = max(len(change.slices.k) for change in weights)
-    share = max(len(change.slices.q) for change in weights) // key_heads
-    # The first and the last key head, each with the first and the last query head that reads it.
+    get: Get, names: Sequence[Name], heads: Heads, fused: Fused | None, layout: Layout
+) -> Float[Tensor, "h t t"] | None:
+    """q·k of the first and the last key head with the first and the last query head that read them; None without both."""
+    if not all(_weights(names, side) for side in ("q", "k")):
+        return None
+    latent = any(name.kind == "latent" for name in names)  # one key head, and only of the channels that turn
+    key_heads = 1 if latent else heads.key_heads
+    share = heads.n_heads // key_heads
     pairs = sorted({(key * share + n, key) for key in (0, key_heads - 1) for n in (0, share - 1)})
-    rope, at = RoPE(heads.turning, layout=layout), Positions.at(torch.tensor([AT]))
-    q = _projected(get, here, "q", [head for head, _ in pairs], heads)
-    k = _projected(get, here, "k", [key for _, key in pairs], heads)
+    q = _projected(get, names, "q", [head for head, _ in pairs], heads, fused)
+    k = _projected(get, names, "k", [key for _, key in pairs], heads, fused)
+    if latent:
+        q = q[..., heads.offset : heads.offset + heads.turning]
+    rope = RoPE(q.shape[-1], layout=layout, rotary_dim=heads.turning, trailing=heads.trailing)
+    at = Positions.at(torch.tensor([AT]))
     return (rope.rotate(q[None], at, "query") @ rope.rotate(k[None], at, "key").mT)[0]
 
 
-def _projected(get: Get, here: Sequence[Change], side: Side, chosen: Sequence[int], heads: Heads) -> Float[Tensor, "h t r"]:
-    """Random hidden states through the chosen heads' rows: (W x + b)·norm."""
-    mine = [change for change in here if getattr(change.slices, side)]
-    weight = min(filter(_is_weight, mine), key=lambda change: change.name.leaf not in WEIGHTS)  # the base before its update
-    rows = _rows(get, weight, side, chosen, heads)
+def _weights(names: Sequence[Name], side: Side) -> list[Name]:
+    """The projection's weight, or, in an adapter alone, the B of its update."""
+    mine = [name for name in names if name.kind in (side, "fused") or (name.kind == "latent" and side == "k")]
+    whole = [name for name in mine if name.leaf in WEIGHTS and "bias" not in name.leaf]
+    return whole or [name for name in mine if name.leaf.startswith("lora_B")]
+
+
+def _projected(
+    get: Get, names: Sequence[Name], side: Side, chosen: Sequence[int], heads: Heads, fused: Fused | None
+) -> Float[Tensor, "h t d"]:
+    """Random hidden states through the chosen heads: (W x + b)·norm."""
+
+    def rows(name: Name) -> Tensor:
+        whole = _viewed(get(name.full), name, side, heads, fused)
+        return torch.stack([whole[head].double() for head in chosen])
+
+    weight = _weights(names, side)[0]
+    matrix = rows(weight)
     seed = torch.Generator().manual_seed(ord(side))
-    out = torch.randn(len(AT), rows.shape[-1], generator=seed, dtype=torch.float64) @ rows.mT
-    for change in mine:
-        if change.name.module == weight.name.module and change.name.leaf in BIASES:
-            out = out + _rows(get, change, side, chosen, heads)[:, None]
-    for change in mine:
-        if change.name.kind.endswith("norm"):
-            channels = get(change.name.full).double().reshape(-1, heads.d_head)  # one row for all heads, or one for each
-            channels = channels.expand(max(chosen) + 1, -1) if len(channels) == 1 else channels
-            channels = channels[list(chosen), None, heads.offset : heads.offset + heads.turning]
-            out = out + channels if "bias" in change.name.leaf else out * channels
+    out = torch.randn(len(AT), matrix.shape[-1], generator=seed, dtype=torch.float64) @ matrix.mT
+    for name in names:
+        if name.module == weight.module and name.leaf in WEIGHTS and "bias" in name.leaf:
+            out = out + rows(name)[:, None]
+    for name in names:
+        if name.kind == f"{side}_norm":
+            channels = get(name.full).double().reshape(-1, heads.d_head)  # one row for all heads, or one for each
+            channels = torch.stack([channels[head % len(channels)] for head in chosen])[:, None]
+            out = out + channels if "bias" in name.leaf else out * channels
     return out
 
 
-def _rows(get: Get, change: Change, side: Side, chosen: Sequence[int], heads: Heads) -> Tensor:
-    """The turning rows of the chosen heads, [h, r, …], in fp64."""
-    tensor, starts = get(change.name.full), getattr(change.slices, side)
-    return torch.stack([tensor[starts[head] : starts[head] + heads.turning] for head in chosen]).double()
+def _viewed(tensor: Tensor, name: Name, side: Side, heads: Heads, fused: Fused | None) -> Float[Tensor, "h d …"]:
+    """The heads of one side, as the models' code views its output."""
+    n, g, d, first = heads.n_heads, heads.key_heads, heads.d_head, side == "q"
+    of_heads: Tensor = tensor[None, heads.latent :] if name.kind == "latent" else tensor.unflatten(0, (-1, d))
+    if name.kind == "q":
+        return of_heads[:: len(of_heads) // n]  # a gate may follow each
+    if name.kind != "fused":
+        return of_heads
+    if fused == "concatenated":
+        return of_heads[:n] if first else of_heads[n : n + g]
+    if fused == "grouped":
+        groups: Tensor = of_heads.unflatten(0, (g, -1))
+        return groups[:, :-2].flatten(0, 1) if first else groups[:, -2]
+    blocks: Tensor = of_heads.unflatten(0, (4, 3, -1))  # four times q, v, k
+    return blocks[:, 0 if first else 2].flatten(0, 1)

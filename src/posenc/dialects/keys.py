@@ -17,6 +17,7 @@ MISSING: Any = object()
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
 )
+MOST = {"layer|depth|heads|n_head": 2**14, "hidden|d_model|dim|embd|width|d_kv": 2**22, "": 2**36}  # sizes beyond are slips
 
 
 @functools.cache
@@ -69,8 +70,11 @@ class Keys:
         value = self.get(name, default)
         if value is default:
             return value
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**53:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ConfigError(f"{self.where(name)}: expected a whole number from {least}, got {_shown(value)}")
+        most = next(limit for words, limit in MOST.items() if re.search(words, name))
+        if value > most:
+            raise ConfigError(f"{self.where(name)}: {value} is more than any model has; expected at most {most}")
         return value
 
     def number(self, name: str, default: Any = MISSING, *, positive: bool = True) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+import torch
+
 from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
 from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import leaving, meaning
@@ -71,7 +73,8 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
 
 def seams(use: Use) -> list[str]:
     """Where it acts: "embed", "rotate", "bias", "context", "value"."""
-    return [site.name.lower() for site in use.build().sites if site.name]
+    with torch.device("meta"):  # sizes of a file cost nothing here
+        return [site.name.lower() for site in use.build().sites if site.name]
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:

@@ -70,6 +70,9 @@ def rope(
     fraction = _fraction(keys, settings, where, kind, partial, partial_default, said, rotary_dim)
     if rotary_dim is None:
         rotary_dim = int(d_head * fraction)
+    if rotary_dim < 1 or 2 * ((rotary_dim + 1) // 2) > d_head:
+        raise ConfigError(f"{keys.where('head_dim')}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an "
+                          "even number, at least 2")  # fmt: skip
     number = base if base is not None else _base(keys, settings, where, base_key, label)
     said["base"] = keys.origins["base"] if base is None else "constant of the code"
 
@@ -111,7 +114,8 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
         if inner is not None and not isinstance(inner, Mapping):
             raise ConfigError(f"{keys.where(name)}.{label}: expected an object or null, got {inner!r}")
         return (None if inner is None else dict(inner)), keys.where(f"{name}.{label}")
-    return chosen, keys.where(name)
+    silent = chosen and not keys.has(name)
+    return chosen, f"default of {keys.facts['class']}, {name}" if silent else keys.where(name)
 
 
 def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:

@@ -33,6 +33,6 @@ def sin_cos(
 
 def of_pairs(coords: Num[Tensor, "b t *axes"], frequencies: Frequencies) -> Num[Tensor, "b t n"]:
     """The coordinate that each pair reads."""
-    if not frequencies.axes:
+    if frequencies.n_axes == 1:
         return coords[..., None]
     return coords[..., torch.tensor(frequencies.axes, device=coords.device)]

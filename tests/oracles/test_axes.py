@@ -217,3 +217,10 @@ def test_dinov3_turns_by_two_pi_over_the_image():
         angle = 2 * math.pi * coords[0, t, axis].item() * 100 ** (-4 * j / 64)
         assert ours[0][0, t, c].item() == pytest.approx(math.cos(angle), abs=1e-13)
         assert ours[1][0, t, c].item() == pytest.approx(math.sin(angle), abs=1e-13)
+
+
+def test_a_single_axis_is_a_plain_sequence():
+    """Axes that are all 0 read positions [b, t]."""
+    x, here = torch.randn(2, 1, 5, 8, generator=torch.Generator().manual_seed(4)), Positions.arange(2, 5)
+    one = RoPE(8, frequencies=frequencies.axial(rotary(8), (0,)))
+    torch.testing.assert_close(one.rotate(x, here, "key"), RoPE(8).rotate(x, here, "key"))

@@ -104,10 +104,7 @@ class Positions:
     @classmethod
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
         """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
-        if not isinstance(mask, Tensor) or mask.ndim != 2:
-            raise ValueError("mask: expected a tensor [b, t] of 0 and 1")
-        if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
-            raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")
+        _check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
         return cls(count, count, real.long() - 1)
@@ -158,6 +155,8 @@ class Positions:
         `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
         """
         _check_counts(batch=batch, height=height, width=width)
+        if isinstance(prefix, bool) or not isinstance(prefix, int) or prefix < 0:
+            raise ValueError(f"prefix: expected a whole number from 0, got {prefix!r}")
         y = torch.arange(height, device=device).repeat_interleave(width)
         x = torch.arange(width, device=device).repeat(height)
         y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
@@ -173,23 +172,20 @@ class Positions:
         count / (last count + 1e-6) · span, real; `centred` takes the middle of the pixel, count - ½ (Deformable DETR);
         span=None leaves the integer counts. Carion et al. 2020 (DETR), appendix A.4 and code.
         """
-        if not isinstance(mask, Tensor) or mask.ndim != 3:
-            raise ValueError("mask: expected a tensor [b, h, w] of 0 and 1")
-        if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
-            raise ValueError("mask: expected 0 and 1 only")
+        _check_mask(mask, "[b, h, w]")
         if centred and span is None:
             raise ValueError("centred: counts without a span are whole numbers; give a span")
-        real = mask.bool()
+        seen = mask.bool()
         counts = []
         for axis in (1, 2):
-            count = real.long().cumsum(dim=axis)
+            count = seen.long().cumsum(dim=axis)
             if span is not None:
                 last = count.narrow(axis, count.shape[axis] - 1, 1).double()
                 count = (count.double() - (0.5 if centred else 0.0)) / (last + 1e-6) * span
             counts.append(count.flatten(1))
         coords = torch.stack(counts, dim=-1)
         order = torch.arange(coords.shape[1], device=mask.device)[None].expand(coords.shape[:2])
-        return cls(coords, order, real.flatten(1).long() - 1)
+        return cls(coords, order, seen.flatten(1).long() - 1)
 
     @classmethod
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
@@ -320,6 +316,13 @@ def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if isinstance(count, (float, str, bool, Tensor)) or count < 1:
             raise ValueError(f"{name}: expected a whole number from 1, got {count}")
+
+
+def _check_mask(mask: Tensor, shape: str) -> None:
+    if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
+        raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
+    if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")
 
 
 def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:

@@ -98,21 +98,21 @@ class LearnedGrid(PositionalEncoding):
             added = F.embedding(rows, self.table)
         else:
             dtype = working_dtype(x.dtype)
-            weights = self._weights_of_cells(coords).to(dtype)
+            weights = self._weights_of_cells(coords, dtype)
             with full_precision(x):
                 added = weights @ self.table[self.prefix :].to(dtype)
             if self.prefix:
                 added = torch.where(patch[..., None], added, F.embedding(own, self.table).to(dtype))
         return x + added.masked_fill(nothing[..., None], 0).to(x.dtype)
 
-    def _weights_of_cells(self, coords: Int[Tensor, "b t 4"]) -> Float[Tensor, "b t cells"]:
+    def _weights_of_cells(self, coords: Int[Tensor, "b t 4"], dtype: torch.dtype) -> Float[Tensor, "b t cells"]:
         """How much each cell of the table counts for a patch (y, x, height, width); tokens off the grid get any cell."""
         y, x, height, width = (coords[..., axis].clamp(min=least) for axis, least in enumerate((0, 0, 1, 1)))
         weights_y, weights_x = self.weights(y, height, self.height), self.weights(x, width, self.width)
-        return (weights_y[..., :, None] * weights_x[..., None, :]).flatten(-2)
+        return (weights_y.to(dtype)[..., :, None] * weights_x.to(dtype)[..., None, :]).flatten(-2)
 
     def weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
-        """How much each of `cells` on an axis counts for patch `index` of `size`; the sum is 1, less at a zero border."""
+        """How much each of `cells` on an axis counts for patch `index` of `size`: 1 in sum, less at a zero border."""
         cell = torch.arange(cells, device=index.device)
         if self.mode == "nearest":
             return (cell == (index * cells // size)[..., None]).double()
@@ -173,7 +173,7 @@ class LearnedGrid(PositionalEncoding):
         resized = LearnedGrid(height=height, width=width, **options).to(self.table)
         cells = Positions.grid(height, width, sized=True, device=self.table.device).coords
         table = self.table[self.prefix :].double()
-        whole = (self._weights_of_cells(cells) @ table)[0].to(self.table.dtype)
+        whole = (self._weights_of_cells(cells, torch.float64) @ table)[0].to(self.table.dtype)
         resized.table.copy_(torch.cat([self.table[: self.prefix], whole]))
         return resized
 

@@ -143,15 +143,10 @@ def _unlike(a: Rotation, b: Rotation) -> str:
 
 
 def _short(value: Any) -> str:
-    return (
-        f"{value:g}"
-        if isinstance(value, float)
-        else f"({len(value)} numbers)"
-        if isinstance(value, tuple)
-        else "none"
-        if value is None
-        else str(value)
-    )
+    if isinstance(value, tuple):
+        return f"({len(value)} numbers)"
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{value:,.10g}" if number else "none" if value is None else str(value)
 
 
 def first_apart(a: Frequencies, b: Frequencies, limit: int) -> tuple[int | None, int | None]:

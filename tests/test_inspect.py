@@ -1,0 +1,232 @@
+"""posenc inspect and posenc compare-configs: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from posenc.commands import compare_configs_, inspect_
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192}}  # fmt: skip
+
+
+def run(command, *arguments: str, stdin: str | bytes | None = None):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, list(arguments), input=stdin, env={"COLUMNS": "120", "NO_COLOR": "1"})
+
+
+def inspect(*arguments: str, stdin=None):
+    return run(inspect_.command, *arguments, stdin=stdin)
+
+
+def posenc(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "COLUMNS": "120", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, "-m", "posenc", *arguments], input=stdin, capture_output=True, env=environment)
+
+
+@pytest.fixture
+def llama(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    return tmp_path
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# What it says
+
+
+def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
+    shown = inspect(str(llama))
+    text = words(shown.stdout)
+    assert shown.exit_code == 0
+    for told in ("llama 32 layers, 32 heads of 128 channels, made for 131,072 positions",
+                 "every layer full attention, causal",
+                 "half: channel i turns with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
+                 "wavelengths 6.283 …", "do not finish a turn in 131,072", "131,071 rad",
+                 "bf16 collide from 257"):  # fmt: skip
+        assert told in text, told
+
+
+def test_a_file_a_folder_and_standard_input_are_the_same(llama: Path):
+    by_folder = inspect(str(llama), "--json").stdout
+    assert inspect(str(llama / "config.json"), "--json").stdout == by_folder
+    assert inspect("-", "--json", stdin=json.dumps(LLAMA)).stdout == by_folder
+    found = json.loads(by_folder)
+    (part,) = found["parts"]
+    (group,) = part["groups"]
+    assert (group["layers"], group["causal"], group["window"]) == (list(range(32)), True, None)
+    (rope,) = group["encodings"]
+    assert rope["said_by"]["base"] == "rope_theta"
+    assert rope["rotation"]["parameters"]["original_length"] == 8192
+    assert len(rope["rotation"]["frequencies"]) == 64
+
+
+def test_beyond_the_trained_length_it_names_the_pairs(llama: Path):
+    beyond = json.loads(inspect(str(llama), "--length", "262144", "--json").stdout)["parts"][0]["groups"][0]["encodings"][0]
+    pairs = beyond["beyond"]["pairs"]
+    assert pairs == list(range(pairs[0], 64))
+    assert f"{len(pairs)} of 64 pairs leave the trained range: {pairs[0]}–63" in words(
+        inspect(str(llama), "--length", "262144").stdout
+    )
+    within = json.loads(inspect(str(llama), "--length", "4096", "--json").stdout)["parts"][0]["groups"][0]["encodings"][0]
+    assert within["beyond"]["pairs"] == []
+
+
+def test_a_missing_base_is_an_error_and_the_page_goes_on():
+    silent = {key: value for key, value in LLAMA.items() if not key.startswith("rope")}
+    shown = inspect("-", stdin=json.dumps(silent))
+    assert shown.exit_code == 1
+    assert "error rope_theta: missing: LlamaConfig assumes 10000, other programs may not" in words(shown.stdout)
+    assert "default of LlamaConfig" in words(shown.stdout)
+
+
+@pytest.mark.parametrize(("extra", "told"), [
+    ({"rope_tetha": 1e6}, "warning rope_tetha: LlamaConfig's code does not read it"),
+    ({"partial_rotary_factor": 0.5}, "note the first 64 of 128 channels turn"),
+    ({"rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}},
+     "says rope_type='dynamic' and type='linear'"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 1.0, "original_max_position_embeddings": 8192}},
+     "error rope_scaling.attn_factor: not a key of yarn"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}, "is 16"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers takes"),
+    ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, "frequencies change with every length past 131072"),
+    ({"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+     "transformers takes rope_scaling and drops the other"),
+])  # fmt: skip
+def test_contradictions_and_keys_that_nothing_reads_are_named(extra, told):
+    assert told in words(inspect("-", stdin=json.dumps(LLAMA | extra)).stdout)
+
+
+# Extending
+
+
+def test_extensions_side_by_side_and_one_alone(llama: Path):
+    every = json.loads(inspect(str(llama), "--extend-to", "262144", "--json").stdout)["extensions"]
+    assert [one["method"] for one in every] == ["yarn", "ntk", "linear", "llama3", "longrope"]
+    (one,) = json.loads(inspect(str(llama), "--extend-to", "262144", "--method", "linear", "--json").stdout)["extensions"]
+    assert one["fragment"]["rope_scaling"] == {"rope_type": "linear", "factor": 32.0}
+    assert '"factor": 32.0' in inspect(str(llama), "--extend-to", "262144", "--method", "linear").stdout
+
+
+def test_the_folder_appears_whole_and_is_never_overwritten(llama: Path, tmp_path: Path):
+    out = tmp_path / "longer"
+    assert inspect(str(llama), "--extend-to", "262144", "--out", str(out)).exit_code == 0
+    assert sorted(path.name for path in out.iterdir()) == [
+        "config-linear.json", "config-llama3.json", "config-longrope.json", "config-ntk.json", "config-yarn.json",
+        "frequencies.png", "report.json", "report.txt"]  # fmt: skip
+    assert json.loads((out / "config-yarn.json").read_text())["rope_scaling"]["rope_type"] == "yarn"
+    assert (out / "frequencies.png").read_bytes().startswith(b"\x89PNG")
+    again = posenc("inspect", str(llama), "--out", str(out))
+    assert again.returncode == 1
+    assert again.stderr.decode().splitlines() == [f"posenc: --out {out}: exists; give a new folder"]
+    assert not list(tmp_path.glob(".longer*"))
+
+
+def test_what_cannot_be_extended_is_said_in_one_line():
+    learned = json.dumps({"model_type": "gpt2"})
+    refused = posenc("inspect", "-", "--extend-to", "4096", stdin=learned.encode())
+    assert refused.returncode == 1
+    assert refused.stderr.decode().splitlines() == [
+        "posenc: --extend-to: gpt2 has no rotary frequencies with a trained length"
+    ]
+    assert inspect("-", "--method", "yarn", stdin=json.dumps(LLAMA)).exit_code == 2
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    (b"", "not JSON"),
+    (b"{", "not JSON"),
+    (b"not json at all", "not JSON"),
+    (b"\xff\xfe\x00", "not a text file in UTF-8"),
+    (b"[1, 2]", "expected a JSON object such as a model's config.json, got a list"),
+    (b"null", "got null"),
+    (b"{}", "model_type: expected the name of a family"),
+    (b'{"model_type": 3}', "model_type: expected the name of a family such as 'llama', got 3"),
+    (b'{"model_type": "no_such_model"}', "'no_such_model' is not a family that posenc knows"),
+    (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is no JSON number"),
+    (b'{"model_type": "llama", "rope_theta": -Infinity}', "holds -Infinity"),
+    (b'{"model_type": "llama", "rope_theta": -1}', "rope_theta: expected a positive number, got -1"),
+    (b'{"model_type": "llama", "rope_theta": "10000"}', 'rope_theta: expected a positive number, got "10000"'),
+    (b'{"model_type": "llama", "rope_theta": 1e999}', "rope_theta: expected a positive number"),
+    (b'{"model_type": "llama", "rope_theta": 0}', "rope_theta: expected a positive number, got 0"),
+    (b'{"model_type": "llama", "rope_theta": true}', "rope_theta: expected a positive number, got true"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": -8}',
+     "hidden_size: expected a whole number from 1, got -8"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 8.5}',
+     "hidden_size: expected a whole number from 1, got 8.5"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 30, "num_attention_heads": 4}', "30 is not a multiple of"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "head_dim": 7}', "head_dim"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": [1]}', "rope_scaling: expected an object, got [1]"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "magic"}}', "rope_type: expected one of"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear"}}',
+     "factor: missing; linear needs factor"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"}}',
+     "factor: expected a positive"),
+    (b'{"model_type": "llama", "model_type": "gpt2"}', "the key 'model_type' is there twice"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "num_hidden_layers": 1000000000000}',
+     "num_hidden_layers: 1000000000000 is"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4294967296}', "hidden_size: 4294967296 is more than any"),
+    (b"[" * 100_000, "nested deeper"),
+    (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper than 32 levels"),
+    (b'{"a": "' + b"x" * (17 * 2**20) + b'"}', "larger than 16 MiB"),
+], ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None)  # fmt: skip
+def test_what_is_no_configuration_gets_one_clear_line(text: bytes, told: str, tmp_path: Path):
+    file = tmp_path / "config.json"
+    file.write_bytes(text)
+    refused = posenc("inspect", str(file))
+    lines = refused.stderr.decode().splitlines()
+    assert refused.returncode == 1
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("posenc: ")
+    assert told in lines[0]
+    assert refused.stdout == b""
+
+
+def test_no_file_and_no_plain_file(tmp_path: Path):
+    missing = posenc("inspect", str(tmp_path / "nothing.json"))
+    assert b"there is no such file" in missing.stderr
+    empty = posenc("inspect", str(tmp_path))
+    assert b"config.json: there is no such file" in empty.stderr
+    assert missing.returncode == empty.returncode == 1
+
+
+# compare-configs
+
+
+def test_two_models_that_are_the_same_and_two_that_are_not(llama: Path, tmp_path: Path):
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(LLAMA | {"rope_theta": 10000.0}))
+    same = run(compare_configs_.command, str(llama), str(llama / "config.json"))
+    assert (same.exit_code, same.stdout) == (0, "the same: every layer does the same with position\n")
+    apart = run(compare_configs_.command, str(llama), str(other))
+    assert apart.exit_code == 1
+    assert "base 500,000 against 10,000" in words(apart.stdout)
+    found = json.loads(run(compare_configs_.command, str(llama), str(other), "--json").stdout)
+    assert found["same"] is False
+    assert found["differences"][0]["where"] == "layer 0"
+    assert found["differences"][0]["position"] >= 1
+
+
+def test_the_spelling_makes_no_difference(tmp_path: Path):
+    old, new = tmp_path / "v4.json", tmp_path / "v5.json"
+    old.write_text(json.dumps(LLAMA))
+    settings = LLAMA["rope_scaling"] | {"rope_theta": LLAMA["rope_theta"]}
+    plain = {key: value for key, value in LLAMA.items() if not key.startswith("rope")}
+    new.write_text(json.dumps(plain | {"rope_parameters": settings}))
+    assert run(compare_configs_.command, str(old), str(new)).exit_code == 0

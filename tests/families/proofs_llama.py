@@ -1,31 +1,55 @@
-"""Families like Llama: halves paired, rope_theta in the file."""
+"""Families like Llama: halves paired, the whole head turns, every layer alike."""
 
 from __future__ import annotations
 
-from families.harness import Proof, build, config_of, frequencies, module_named, proof, rotary, spec_of
+from families.harness import Proof, proof
+from families.turning import LINEAR, LLAMA3, YARN, also, turned, turned_then_normalised
 
 
-@proof("llama", "mistral", "mixtral")
+@proof("arcee", "bitnet", "dbrx", "diffllama", "emu3_text_model", "flex_olmo", "gemma", "granite", "granitemoe",
+       "granitemoeshared", "hy_v3", "hyperclovax", "internlm3", "iquestcoder", "jais2", "jetmoe", "llama", "olmo", "olmo2",
+       "olmoe", "seed_oss")  # fmt: skip
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike")
-    config = config_of(model_type)
-    model, spec = build(config), spec_of(config)
-    rotary(result, config, spec, model)
-    frequencies(result, module_named(model, "rotary_emb"), spec)
+    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
+    own = {
+        "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 7.0},  # asked for, and turns nothing
+                 "d_model": 64, "hidden_size": None, "n_heads": 4, "num_attention_heads": None, "n_layers": 2,
+                 "num_hidden_layers": None},
+        "emu3_text_model": {"model_class": "Emu3TextModel"},
+        "gemma": {"head_dim": 24}, "hy_v3": {"head_dim": 24}, "seed_oss": {"head_dim": 24}, "internlm3": {"head_dim": 24},
+        "iquestcoder": {"head_dim": 24}, "jetmoe": {"kv_channels": 24},
+    }  # fmt: skip
+    sizes = {"num_hidden_layers": 2} | own.get(model_type, {})
+    model = turned(result, rope_parameters=YARN, **sizes)
+    sizes.pop("model_class", None)
+    for parameters in (None, LLAMA3, LINEAR):
+        also(result, model, rope_parameters=parameters, **sizes)
     return result
 
 
-@proof("gemma3_text")
+@proof("apertus")
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; sliding layers at base 10 000, full ones at 1 000 000")
-    scaled = {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
-        "full_attention": {"rope_type": "linear", "rope_theta": 1000000.0, "factor": 8.0},
-    }
-    config = config_of(model_type, head_dim=16, num_hidden_layers=6, sliding_window=4, rope_parameters=scaled)
-    model, spec = build(config), spec_of(config)
-    rotary(result, config, spec, model)
-    turning = module_named(model, "rotary_emb")
-    frequencies(result, turning, spec, 0, "sliding_attention_inv_freq")
-    frequencies(result, turning, spec, 5, "full_attention_inv_freq")
+    result = Proof(model_type, "RoPE, halves paired, all layers alike, scaled as Llama 3.1")
+    model = turned(result, num_hidden_layers=2)
+    also(result, model, rope_parameters=YARN)
+    return result
+
+
+@proof("hunyuan_v1_dense", "hunyuan_v1_moe")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, all layers alike, normalised afterwards; alpha makes a larger base")
+    alpha = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}
+    model = turned_then_normalised(result, norms=("query_layernorm", "key_layernorm"), rope_parameters=alpha,
+                                   num_hidden_layers=2, head_dim=24)  # fmt: skip
+    for parameters in (None, LINEAR, YARN):
+        also(result, model, rope_parameters=parameters, head_dim=24)
+    return result
+
+
+@proof("nanochat")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, turning the other way, normalised afterwards")
+    model = turned_then_normalised(result, norms=("q_norm", "k_norm"), rope_parameters=LINEAR, num_hidden_layers=2)
+    for parameters in (None, LLAMA3, YARN):
+        also(result, model, rope_parameters=parameters)
     return result

@@ -1,37 +1,66 @@
-"""The large family: halves paired, every layer alike or by its kind, rope_theta in the file."""
+"""The large family: every layer alike, the whole head turns, halves paired, one base, all earlier tokens in sight."""
 
 from __future__ import annotations
 
+from posenc.dialects.assumed import with_assumed
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
 
+NORMALISED = "queries and keys are normalised after the rotation, which takes any magnitude of cos and sin away"
 
-@family("llama")
+
+@family("arcee", "bitnet", "diffllama", "emu3_text_model", "flex_olmo", "granite", "granitemoe", "granitemoeshared",
+        "hy_v3", "hyperclovax", "internlm3", "iquestcoder", "jais2", "jetmoe", "llama", "olmo", "olmo2", "olmoe",
+        "seed_oss")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
-    return decoder(keys, rope(keys, d_head=head_width(keys)))
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
 
 
-@family("mistral", "mixtral")
+@family("hunyuan_v1_dense", "hunyuan_v1_moe")
 def _(keys: Keys) -> PositionSpec:
-    """One window for all layers, where there is one."""
-    kind = "sliding_attention" if keys.whole("sliding_window", None) else "full_attention"
-    kinds = [kind] * keys.whole("num_hidden_layers")
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
+    """Queries and keys are normalised after they have turned; "dynamic" with an alpha is a fixed, larger base."""
+    keys.find("note", "rope_parameters", NORMALISED)
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
 
 
-@family("gemma3_text")
+@family("nanochat")
 def _(keys: Keys) -> PositionSpec:
-    """Sliding and full layers turn at bases of their own; every _sliding_window_pattern-th layer is full."""
-    count = keys.whole("num_hidden_layers")
-    every = keys.whole("_sliding_window_pattern")
-    said = keys.names("layer_types", None, length=count)
-    kinds = said or tuple("full_attention" if (n + 1) % every == 0 else "sliding_attention" for n in range(count))
-    labels = ("sliding_attention", "full_attention")
-    uses = {
-        "full_attention": rope(keys, d_head=head_width(keys), label="full_attention", labels=labels),
-        "sliding_attention": rope(keys, d_head=head_width(keys), label="sliding_attention", labels=labels,
-                                  base_key="rope_local_base_freq"),
-    }  # fmt: skip
-    return decoder(keys, None, kinds=kinds, by_kind=uses)
+    """Everything turns the other way, R(-p); queries and keys are normalised after that."""
+    keys.find("note", "rope_parameters", f"turns the other way than Llama: sin has the opposite sign; {NORMALISED}")
+    return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=alike(keys))
+
+
+@family("apertus")
+def _(keys: Keys) -> PositionSpec:
+    """Scaled as Llama 3.1, base 12 000 000, where the file has no rotary settings at all."""
+    llama3 = {"rope_type": "llama3", "rope_theta": 12000000.0, "factor": 8.0, "original_max_position_embeddings": 8192,
+              "low_freq_factor": 1.0, "high_freq_factor": 4.0}  # fmt: skip
+    return decoder(keys, rope(with_assumed(keys, llama3), d_head=head_width(keys)), kinds=alike(keys))
+
+
+@family("gemma")
+def _(keys: Keys) -> PositionSpec:
+    """use_bidirectional_attention changes a flag of the attention modules only: the mask stays causal."""
+    if keys.flag("use_bidirectional_attention", False):
+        keys.find("warning", "use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
+
+
+@family("dbrx")
+def _(keys: Keys) -> PositionSpec:
+    """The base is rope_theta like everyone's; the one that published files have, inside attn_config, turns nothing."""
+    use = rope(keys, d_head=head_width(keys))
+    inner = keys.table("attn_config").get("rope_theta")
+    if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
+        keys.find("error", "attn_config.rope_theta", f"{inner:g} stands here, but transformers turns at the base "
+                  f"{use.rotation.base:g} ({keys.origins['base']}); models made with {inner:g} come out wrong")  # fmt: skip
+    if inner is None:
+        keys.find("warning", "attn_config.rope_theta", "missing: transformers asks for it and fails, and turns by another")
+    return decoder(keys, use, kinds=alike(keys), length="max_seq_len")
+
+
+def alike(keys: Keys) -> list[str]:
+    """One kind for all layers."""
+    return ["full_attention"] * keys.whole("num_hidden_layers")

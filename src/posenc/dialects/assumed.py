@@ -1,0 +1,33 @@
+"""Rotary settings that a configuration class brings where the file has none at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.keys import Keys
+
+
+def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
+    """These keys, with what the class takes for rope_parameters where neither they nor rope_scaling are in the file.
+
+    Where these have a base, the class reads no rope_theta. Raises ConfigError unless the caller allows defaults.
+    """
+    if keys.has("rope_parameters") or keys.has("rope_scaling"):
+        return keys
+    owner = keys.facts["class"]
+    said = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    if not keys.base_may_be_default:
+        raise ConfigError(f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
+                          "read with defaults=True")  # fmt: skip
+    keys.find("error", "rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
+    fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
+    if fixed and keys.has("rope_theta"):
+        keys.find("error", "rope_theta", f"{owner} does not read it where rope_parameters is missing")
+    made = copy(keys)  # reads and findings are still those of the caller
+    made.facts = keys.facts | {"defaults": keys.facts["defaults"] | {"rope_parameters": dict(parameters)}}
+    gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
+    made.data = {key: value for key, value in keys.data.items() if key not in gone}
+    return made

@@ -10,7 +10,7 @@ Legend: b batch, h query heads, i query, j key, d d_head, m d_model, n = m/2 fre
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,9 @@ from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
+
+Layout = Literal["half", "interleaved"]
 
 
 class Terms(NamedTuple):
@@ -40,6 +43,7 @@ class TransformerXL(PositionalEncoding):
     n_heads  query heads, each with its own u, v and slice of W_R
     d_head   channels of a head, d_model / n_heads if left out
     base     of the sinusoid
+    layout   of R, and so of the columns of W_R: "half" is [sin | cos], "interleaved" is sin, cos, sin, cos, … (Conformer)
 
     sin and cos of a distance follow from those of the two positions (R_{i-j} is R_i turned back by j), so the term is a
     product of a query vector and a key vector of d_model channels: exact for any positions, and no [i, j, d] array.
@@ -47,13 +51,17 @@ class TransformerXL(PositionalEncoding):
 
     sites = Site.BIAS
 
-    def __init__(self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0) -> None:
+    def __init__(
+        self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
+    ) -> None:  # fmt: skip
         check_configuration("TransformerXL", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
         if d_model % 2 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
-        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
-        self.d_head = d_head
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base, layout=layout)
+        if layout not in get_args(Layout):
+            raise ValueError(f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}")
+        self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_model, base)
         self.u = nn.Parameter(torch.empty(n_heads, d_head))
         self.v = nn.Parameter(torch.empty(n_heads, d_head))
@@ -89,14 +97,15 @@ class TransformerXL(PositionalEncoding):
         """g_i·R_{i-j}: with g = (g_s | g_c) it is (g_s s_i + g_c c_i)·c_j + (g_c s_i - g_s c_i)·s_j."""
         sin_q, cos_q = self.tables_at(at_q, g.dtype)[0].unbind(-1)  # [b, i, n]
         sin_k, cos_k = self.tables_at(at_k, g.dtype)[0].unbind(-1)
-        g_sin, g_cos = g.transpose(-1, -2).chunk(2, dim=-1)  # [b, h, i, n]
+        g = g.transpose(-1, -2)
+        g_sin, g_cos = g.chunk(2, dim=-1) if self.layout == "half" else (g[..., 0::2], g[..., 1::2])  # [b, h, i, n]
         sin_q, cos_q = sin_q[:, None], cos_q[:, None]
         query = torch.cat([g_sin * sin_q + g_cos * cos_q, g_cos * sin_q - g_sin * cos_q], dim=-1)
         return query @ torch.cat([cos_k, sin_k], dim=-1)[:, None].transpose(-1, -2)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> TransformerXL:
-        part = TransformerXL(**{**self.configuration, "n_heads": stop - start}).to(self.u)
+        part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.u)
         for mine, theirs in zip(part.parameters(), self.parameters(), strict=True):
             mine.copy_(theirs[start:stop])
         return part

@@ -1,0 +1,62 @@
+"""Transformer-XL's four terms and one more: whether two tokens belong to the same segment.
+
+    logits = ( … + (q_i + s)·e[segment_i ≠ segment_j] ) / √d_head
+
+Yang et al. 2019, "XLNet", section 2.5; e holds a vector for "same" and one for "different", at every layer and head.
+Legend: b batch, h query heads, i query, j key, d d_head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import BiasFn
+from posenc.encodings.transformer_xl import TransformerXL
+from posenc.phasors import phasors
+from posenc.positions import Positions
+
+
+class XLNet(TransformerXL):
+    """TransformerXL with segments; coordinates are (position, segment), or the position alone with segments=False.
+
+    d_model, n_heads, d_head, base   as in TransformerXL
+    segments                         whether tokens have segments; any numbers, only their equality counts
+
+    Parameters: u (r_w_bias), v (r_r_bias), w_r, and with segments s and e [n_heads, 2, d_head], "same" first.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, segments: bool = True
+    ) -> None:  # fmt: skip
+        super().__init__(d_model, n_heads, d_head=d_head, base=base)
+        self.configuration = {"d_model": d_model, "n_heads": n_heads, "d_head": self.d_head, "base": base,
+                              "segments": segments}  # fmt: skip
+        self._described = f"XLNet({self.extra_repr()})"
+        self.segments = segments
+        self.coordinate_axes = 2 if segments else 1  # type: ignore[misc]
+        self.s = nn.Parameter(torch.empty(n_heads, self.d_head)) if segments else None
+        self.e = nn.Parameter(torch.empty(n_heads, 2, self.d_head)) if segments else None
+        for parameter in (self.s, self.e):
+            if parameter is not None:
+                nn.init.normal_(parameter, std=0.02)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        self.check_coords(at)
+        alone = replace(at, coords=at.coords[..., 0], tables={}) if self.segments else at
+        return (phasors(alone, [self.frequencies], dtype),)
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        rest = super().bias(q, k, at_q, at_k)
+        if self.s is None or self.e is None:
+            return rest
+        of_segment = (q + self.s.to(q.dtype)[:, None]) @ self.e.to(q.dtype).transpose(-1, -2)  # [b, h, i, 2]
+        of_segment = of_segment * self.softmax_scale(self.d_head)
+        query, key = at_q.coords[..., 1], at_k.coords[..., 1]
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            return rest(b, h, i, j) + of_segment[b, h, i, (query[b, i] != key[b, j]).long()]
+
+        return of_pair

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from posenc.caches import rerotate as rerotate
     from posenc.catalogue import create as create
     from posenc.catalogue import names as names
+    from posenc.dialects import ConfigError as ConfigError
+    from posenc.dialects import PositionSpec as PositionSpec
+    from posenc.dialects import read_config as read_config
+    from posenc.dialects.checkpoint import load_encodings as load_encodings
     from posenc.encoding import BiasFn as BiasFn
     from posenc.encoding import DistanceBias as DistanceBias
     from posenc.encoding import PositionalEncoding as PositionalEncoding
@@ -45,7 +49,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "attend": "attention", "attend_rotated": "attention", "Attention": "module", "KeyValueCache": "module",
-    "create": "catalogue", "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
+    "ConfigError": "dialects", "PositionSpec": "dialects", "read_config": "dialects",
+    "load_encodings": "dialects.checkpoint", "create": "catalogue", "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
     "PositionalEncoding": "encoding", "Site": "encoding", "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope", "sinusoidal_table": "encodings.sinusoidal", "wavelengths": "frequencies",
     "shift_matrix": "measures", "Positions": "positions", "shard_index": "positions", "Stack": "stack",

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -567,3 +569,19 @@ def test_help_shows_how():
     text = run("--help").stdout
     for word in ("posenc convert llama llama-interleaved --to interleaved", "--n-heads", "--under", "--leave", "--from"):
         assert word in text
+
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_page_runs_as_printed_and_its_twin_holds_the_same(capsys):
+    namespace = {}
+    for code in blocks("layouts.md", "python"):
+        exec(compile(code, "layouts.md", "exec"), namespace)
+    assert capsys.readouterr().out == "".join(blocks("layouts.md", "output"))
+    for language in ("python", "output", "sh", "text"):
+        assert blocks("layouts.md", language) == blocks("layouts.zh-CN.md", language)

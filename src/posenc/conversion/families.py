@@ -36,8 +36,8 @@ GATED = _names("qwen3_next qwen3_5 qwen3_5_moe qwen4_exp")
 # These turn a part of a head even where config.json does not say so.
 PARTIAL_BY_DEFAULT = _names("""
     bamba dots3_note fuyu glm glm4 glm4_moe glm4v_moe glmasr gpt_neox laguna lfm3 mimo_v2_flash moonshine
-    moonshine_streaming musicflamingo nemotron neomme persimmon phi qwen3_5 qwen3_5_moe qwen3_next recurrent_gemma
-    stablelm zaya
+    moonshine_streaming musicflamingo nemotron nemotron3_5_transcribe nemotron3_diarization neomme persimmon phi
+    qwen3_5 qwen3_5_moe qwen3_next recurrent_gemma stablelm zaya
 """)
 FUSED: dict[str, Fused] = {
     **dict.fromkeys(("gpt_neox", "gpt_neox_japanese", "persimmon", "falcon", "internlm2"), "grouped"),

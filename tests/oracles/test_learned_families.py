@@ -184,6 +184,19 @@ def test_layoutlm_sums_six_rows_of_four_tables():
     close(got - encoding.embed(zeros(at, 4), at_zero), (boxed - unboxed).detach().double(), 1e-5)
 
 
+def test_udop_sums_corners_and_deformable_levels_stand_alone():
+    module = theirs("udop", "UdopCellEmbeddings")(11, 4)
+    corners = torch.rand(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    tables = [module.x_position_embeddings.weight, module.y_position_embeddings.weight]
+    encoding = filled(LearnedAxes(4, (11, 11), axes=4, shares=(0, 1, 0, 1)), tables)
+    at = Positions.at((corners * 10).long())
+    close(encoding.embed(zeros(at, 4), at), module(corners).detach().double(), 1e-6)
+    # one table of feature levels, read from the first of three coordinates
+    levels, table = LearnedAxes(4, (3,), axes=3, reads=(0,)), torch.from_numpy(draw(3, 3, 4))
+    at = Positions.at(torch.tensor([[[2, 7, 900], [0, 4, 1]]]))
+    close(filled(levels, [table]).embed(zeros(at, 4), at)[0], table[[2, 0]])
+
+
 def test_layoutlmv3_puts_six_rows_side_by_side():
     widths = dict(zip(NAMES, (3, 3, 2, 2), strict=True))
     module = SimpleNamespace(**{f"{name}_position_embeddings": torch.nn.Embedding(12, widths[name]) for name in NAMES})
@@ -268,6 +281,8 @@ def test_wrong_arguments():
     at = Positions.at(torch.tensor([[[0, 3]]]))
     with pytest.raises(ValueError, match="coordinate 1: position 3 is outside 0 … 2"):
         LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), at)
+    with pytest.raises(ValueError, match="coordinate 0: position -1 is outside 0 … 2"):
+        LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), Positions.at(torch.tensor([[[-1, 2]]])))
     with pytest.raises(TypeError, match="needs integer positions"):
         LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), Positions.at(torch.zeros(1, 1, 2)))
     with pytest.raises(ValueError, match=r"widths: expected 2 widths with the sum d_model=5, got \(2, 2\)"):

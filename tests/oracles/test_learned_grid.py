@@ -239,6 +239,43 @@ def test_timesformer_nearest():
         close(added(encoding, Positions.grid(*size, sized=True))[0], expected)
 
 
+@pytest.mark.parametrize("size", [(3, 5), (7, 2), (4, 4)])
+def test_radio_cuts_from_a_square(size):
+    """An image says it is as high as wide: its grid is cut from the square that holds it."""
+    table = torch.from_numpy(draw(11, 16, 3)).float()
+    owner = SimpleNamespace(position_embedding=table[None], max_rows=4, max_cols=4)
+    expected = theirs("radio", "RadioPatchEmbeddings")._interpolate_position_embedding(owner, size, torch.float32)
+    coords = Positions.grid(*size, sized=True).coords.clone()
+    coords[..., 2:] = max(size)
+    encoding = filled(3, 4, 4, mode="bilinear", table=table)
+    close(added(encoding, Positions.at(coords)), expected.double(), 1e-5)
+
+
+def test_videoprism_frames_are_a_grid_one_wide():
+    table = torch.from_numpy(draw(12, 1, 8, 6)).float()
+    owner = SimpleNamespace(position_embeddings=table)
+    encoding = filled(6, 8, 1, mode="bilinear", antialias=True, table=table[0])
+    for frames in (3, 5, 12):
+        expected = theirs("videoprism", "VideoPrismTemporalEmbeddings").interpolate_pos_encoding(
+            owner, torch.zeros(1, frames, 6)
+        )
+        close(added(encoding, Positions.grid(frames, 1, sized=True)), expected.double(), 1e-5)
+
+
+@pytest.mark.parametrize("size", [(3, 5), (7, 2)])
+def test_yolos_keeps_detection_tokens_behind(size):
+    """Its table ends with the detection tokens; here they are prefix rows 1, 2, … and may stand anywhere."""
+    config = SimpleNamespace(num_detection_tokens=2, image_size=(6, 8), patch_size=2)
+    table = torch.from_numpy(draw(13, 1, 1 + 12 + 2, 4))
+    module = theirs("yolos", "InterpolateInitialPositionEmbeddings")(config)
+    expected = module(table, (size[0] * 2, size[1] * 2))
+    rows = torch.cat([table[0, :1], table[0, -2:], table[0, 1:-2]])
+    encoding = filled(4, 3, 4, prefix=3, table=rows)
+    at = Positions.grid(*size, prefix=3, sized=True)
+    order = torch.tensor([0, *range(3, at.length), 1, 2])
+    close(added(encoding, at.take(order)), expected)
+
+
 def test_kimi_stacks_a_grid_and_frames():
     """Five coordinates: the grid reads four of them, the sinusoid over time one; a single image has frame 0."""
     kimi = pytest.importorskip("transformers.models.kimi_k25.modeling_kimi_k25")
@@ -298,6 +335,8 @@ def test_wrong_arguments():
         LearnedGrid(2, 3, 2, axes=3, reads=(0, 1, 2))
     with pytest.raises(ValueError, match=r"reads 3 coordinate\(s\) per token"):
         added(LearnedGrid(2, 3, 2, axes=3, reads=(1, 2)), Positions.grid(3, 2))
+    with pytest.raises(ValueError, match="prefix: expected a whole number from 0, got -1"):
+        Positions.grid(3, 2, prefix=-1)
     with pytest.raises(ValueError, match="border: expected one of repeat, zero"):
         LearnedGrid(2, 3, 2, border="wrap")
     with pytest.raises(ValueError, match="height: expected a whole number from 1, got 0"):

@@ -1,0 +1,204 @@
+"""Multi-head latent attention: one slice of each head turns, [nope | rope], keys of all heads share theirs.
+
+The softmax scale is (qk_nope + qk_rope)^(-1/2), times mscale² where yarn says mscale_all_dim; that sharpens the slice that
+does not turn as well. DeepSeek-V2, sections 2.1.3 and 3.1.4, and its released code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family, layer_kinds
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
+
+RETURNS_HALVES = (
+    "neighbours are paired and halves returned: scores are those of interleaved RoPE, cached keys are in another order"
+)
+
+
+def latent(keys: Keys, *, interleave: bool | None = None, **options: Any) -> Use | None:
+    """The rotation of the trailing qk_rope_head_dim channels.
+
+    interleave  neighbours in, halves out; None: as rope_interleave says. `options` go to RoPE instead, if given
+    """
+    rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
+    if rotary_dim % 2:
+        raise ConfigError(f"{keys.where('qk_rope_head_dim')}: expected an even number of channels, got {rotary_dim}")
+    if not options:
+        pairs = keys.flag("rope_interleave") if interleave is None else interleave
+        options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
+        if pairs:
+            keys.find("note", "qk_rope_head_dim", RETURNS_HALVES)
+    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True,
+               also_read=("llama_4_scaling_beta", "max_position_embeddings"), **options)  # fmt: skip
+    return None if use is None else sharpened(keys, use)
+
+
+def sharpened(keys: Keys, use: Use) -> Use:
+    """The softmax scale of yarn with mscale_all_dim; and one mscale alone counts for nothing in cos and sin."""
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    rotation = use.rotation
+    if rotation is None or rotation.kind != "yarn":
+        return use
+    given = dict(rotation.parameters)
+    weight, factor = settings.get("mscale_all_dim"), settings.get("factor")
+    if bool(weight) != bool(settings.get("mscale")):
+        given = {name: value for name, value in given.items() if not name.startswith("mscale")}
+        keys.find("warning", "rope_parameters.mscale", "mscale and mscale_all_dim count in cos and sin only together; here "
+                  "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""))  # fmt: skip
+    scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
+    made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
+    return with_rotation(use, made)
+
+
+def with_rotation(use: Use, made: Rotation) -> Use:
+    """The same use with other frequencies."""
+    arguments = tuple((name, made if isinstance(value, Rotation) else value) for name, value in use.arguments)
+    return replace(use, arguments=arguments)
+
+
+def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **about: Any) -> PositionSpec:
+    """A decoder of latent attention; layers of linear attention have no positions."""
+    kinds = layer_kinds(keys) if kinds is None else kinds
+    d_head = keys.whole("qk_rope_head_dim") + keys.whole("qk_nope_head_dim")
+    by_kind = {kind: None if kind == "linear_attention" else use for kind in kinds}
+    return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_head, **about)
+
+
+def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, trailing: bool) -> PositionSpec:
+    """The indexer that picks keys for sparse attention: index_head_dim channels, turning at the same frequencies.
+
+    layers   those that have one of their own; others take over the choice of the layer before
+    pairs    neighbours in and halves out, else halves
+    """
+    width = keys.whole("index_head_dim")
+    options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
+    rotation = use.rotation if use else None
+    uses: tuple[Use, ...] = ()
+    if rotation is not None:
+        plain = replace(rotation, maps=tuple(made for made in rotation.maps if made[0] != "softmax_mscale"))
+        said = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
+        arguments = (("d_head", width), *options.items(), ("frequencies", plain), ("trailing", trailing))
+        uses = (Use("encodings.rope.RoPE", arguments, said),)
+    made = [Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
+            for number in range(keys.whole("num_hidden_layers"))]  # fmt: skip
+    return PositionSpec(keys.family, part="indexer", layers=tuple(made), d_head=width, n_heads=keys.whole("index_n_heads"))
+
+
+@family("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
+def _(keys: Keys) -> PositionSpec:
+    """rope_interleave: neighbours in, halves out; else halves."""
+    return stack(keys, latent(keys), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("deepseek_v2")
+def _(keys: Keys) -> PositionSpec:
+    """Complex numbers: neighbours in and out."""
+    return stack(keys, latent(keys, layout="interleaved"), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("minicpm3")
+def _(keys: Keys) -> PositionSpec:
+    return stack(keys, latent(keys, interleave=False), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("longcat_flash")
+def _(keys: Keys) -> PositionSpec:
+    """Two attentions in each layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
+    if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
+        keys.find("error", "head_dim", "frequencies are made for head_dim channels, qk_rope_head_dim of them turn: both "
+                  "must be the same")  # fmt: skip
+    keys.find("note", "num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are those of their layer n")
+    return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))
+
+
+@family("bailing_hybrid")
+def _(keys: Keys) -> PositionSpec:
+    """Every layer_group_size-th layer is full attention, the others linear without positions."""
+    count, every = keys.whole("num_hidden_layers"), keys.whole("layer_group_size", 6)
+    kinds = keys.names("layer_types", None, length=count)
+    if kinds is None:
+        kinds = ["linear_attention" if (n + 1) % every else "full_attention" for n in range(count)]
+    return stack(keys, latent(keys, interleave=True), kinds)
+
+
+@family("deepseek_v32", "axk2")
+def _(keys: Keys) -> PositionSpec:
+    """Sparse by an indexer whose first channels turn in halves, while attention pairs neighbours."""
+    count = keys.whole("num_hidden_layers")
+    kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
+    use = latent(keys, interleave=True)
+    keys.find("note", "index_head_dim", "the indexer pairs halves and turns its first channels; attention pairs neighbours "
+              "and turns its last")  # fmt: skip
+    return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
+
+
+@family("glm_moe_dsa")
+def _(keys: Keys) -> PositionSpec:
+    """As DeepSeek-V3.2, but the indexer pairs neighbours too, and some layers share the one of the layer before."""
+    count = keys.whole("num_hidden_layers")
+    kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
+    types = keys.names("indexer_types", None, length=count)
+    if types is None:
+        pattern = keys.get("index_topk_pattern", None)
+        every, offset = max(keys.whole("index_topk_freq", 1, least=0), 1), keys.whole("index_skip_topk_offset", 2, least=0)
+        if pattern is not None:
+            types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
+        else:
+            types = ["shared" if max(n - offset + 1, 0) % every else "full" for n in range(count)]
+    use = latent(keys, interleave=True)
+    keys.find("note", "index_head_dim", "the indexer turns its first channels, attention its last; both pair neighbours")
+    own = [n for n, kind in enumerate(types) if kind != "shared"]
+    return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))
+
+
+@family("hy_v4")
+def _(keys: Keys) -> PositionSpec:
+    """Halves in attention and in the indexer, both trailing; four layers share one indexer."""
+    count = keys.whole("num_hidden_layers")
+    kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
+    types = keys.names("indexer_types", None, length=count)
+    types = types or ["full" if n == 0 or (n - 1) % 4 == 0 else "shared" for n in range(count)]
+    use = latent(keys, interleave=False)
+    own = [n for n, kind in enumerate(types) if kind != "shared"]
+    return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=False, trailing=True),))
+
+
+@family("kimi_linear")
+def _(keys: Keys) -> PositionSpec:
+    """No rotation anywhere: order comes from the linear layers; qk_rope_head_dim channels are ordinary ones."""
+    count = keys.whole("num_hidden_layers")
+    kinds = keys.names("layer_types", None, length=count)
+    if kinds is None:
+        lists = keys.table("linear_attn_config")
+        full, linear = lists.get("full_attn_layers"), lists.get("kda_layers")
+        if full is not None and linear is not None:
+            kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
+        else:
+            kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
+    keys.find("note", "qk_rope_head_dim", "despite the name these channels do not turn: the code has no rotation")
+    return stack(keys, None, kinds, coordinates="none: order comes from the causal linear attention layers")
+
+
+@family("mistral4")
+def _(keys: Keys) -> PositionSpec:
+    """Interleaved slice, and queries that grow with position: 1 + β·ln(1 + ⌊p/original length⌋)."""
+    use = latent(keys)
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
+    if not (isinstance(scale, (int, float)) and isinstance(length, int)):
+        raise ConfigError(f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
+                          f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}")  # fmt: skip
+    where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
+    keys.find("note", f"{where}.llama_4_scaling_beta", "counts ⌊position/length⌋, one token later than Llama 4, which counts "
+              "⌊(position + 1)/length⌋")  # fmt: skip
+    growing = Use("encodings.temperature.FloorLogTemperature", (("scale", scale), ("length", length), ("offset", 0)),
+                  (("scale", f"{where}.llama_4_scaling_beta"),
+                   ("length", f"{where}.original_max_position_embeddings"), ("offset", "constant of the code")))  # fmt: skip
+    spec = stack(keys, use, ["full_attention"] * keys.whole("num_hidden_layers"))
+    return replace(spec, layers=tuple(replace(layer, uses=(*layer.uses, growing)) for layer in spec.layers))

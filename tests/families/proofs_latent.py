@@ -1,0 +1,186 @@
+"""Multi-head latent attention: the trailing slice turns; the softmax scale; indexers."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from families.harness import (
+    IDS,
+    Proof,
+    at_of,
+    build,
+    calls,
+    config_of,
+    frequencies,
+    modeling,
+    module_named,
+    proof,
+    same_rotation,
+    spec_of,
+    tokens,
+)
+from families.proofs_interleaved import YARN, allowed
+
+SIZES: dict[str, Any] = {
+    "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10, "kv_lora_rank": 16, "q_lora_rank": 24,
+    "num_key_value_heads": 4, "num_hidden_layers": 3,
+}  # fmt: skip
+BOTH = YARN | {"factor": 40.0, "mscale": 0.7, "mscale_all_dim": 0.7}
+ONE = YARN | {"factor": 40.0, "mscale_all_dim": 1.0}
+MAGNITUDE = YARN | {"factor": 40.0, "mscale": 0.5, "mscale_all_dim": 1.0}
+
+
+def turned(result: Proof, most: float | None = None, **sizes: Any) -> torch.nn.Module:
+    """The family's forward against the spec, layer by layer, linear layers left out; softmax scale and frequencies too."""
+    config = config_of(result.model_type, **SIZES | sizes)
+    model, spec = build(config), spec_of(config)
+    inputs = {"input_ids": tokens(IDS.shape)}
+    at_zero, moved = (calls(model, **inputs, position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))
+    attending = [layer for layer in spec.layers if layer.kind != "linear_attention"]
+    numbers = [number for number, layer in enumerate(spec.layers) if layer.kind != "linear_attention"]
+    assert [call.layer for call in moved] == numbers, f"{[call.layer for call in moved]}, posenc {numbers}"
+    same_rotation(result, replace(spec, layers=tuple(attending)), at_zero, moved, IDS, most or allowed(spec), softmax=True)
+    if spec.layers[numbers[0]].uses:
+        frequencies(result, module_named(model, "rotary_emb"), spec, numbers[0])
+    return model
+
+
+@proof("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention: trailing slice, neighbours in and halves out")
+    turned(result)
+    turned(result, rope_interleave=False, rope_parameters=BOTH)
+    for scaled in (BOTH, ONE, MAGNITUDE):
+        turned(result, rope_parameters=scaled)
+    return result
+
+
+@proof("deepseek_v2")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention: trailing slice, neighbours paired")
+    turned(result, most=2.0)  # torch.polar and the product of complex numbers round differently
+    turned(result, most=3.0, rope_parameters=MAGNITUDE)
+    return result
+
+
+@proof("minicpm3")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention: trailing slice, halves paired")
+    turned(result)
+    turned(result, rope_parameters=BOTH)
+    return result
+
+
+@proof("longcat_flash")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention twice a layer: trailing slice, neighbours in and halves out")
+    for scaled in (None, MAGNITUDE):
+        turned(result, num_layers=2, num_hidden_layers=None, head_dim=8, qk_head_dim=None, rope_parameters=scaled)
+    return result
+
+
+@proof("bailing_hybrid")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention in every sixth layer, trailing slice, neighbours in and halves out")
+    turned(result, num_hidden_layers=5, layer_group_size=2, head_dim=16)
+    turned(result, num_hidden_layers=3, layer_group_size=3, head_dim=16, rope_parameters=MAGNITUDE)
+    return result
+
+
+@contextlib.contextmanager
+def relu_seen(module: Any) -> Iterator[list[Tensor]]:
+    """What a modeling module hands to F.relu: the indexer's products of queries and keys."""
+    seen: list[Tensor] = []
+    original = module.F
+    shim = types.SimpleNamespace(**vars(original))
+
+    def relu(x: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        seen.append(x.detach().clone())
+        return original.relu(x, *arguments, **keywords)
+
+    shim.relu = relu
+    module.F = shim
+    try:
+        yield seen
+    finally:
+        module.F = original
+
+
+def indexed(result: Proof, scaled_inside: bool = True, **sizes: Any) -> None:
+    """The products of the indexer's queries and keys, made from what its projections gave, against the family's own."""
+    config = config_of(result.model_type, **SIZES | {"index_head_dim": 12, "index_n_heads": 3, "index_topk": 4} | sizes)
+    model, spec = build(config), spec_of(config)
+    indexers = [(name, module) for name, module in model.named_modules() if name.endswith("indexer")]
+    before: list[Tensor] = []
+    hooks = [part.register_forward_hook(lambda module, inputs, output: before.append(output.detach().clone()))
+             for _, module in indexers for part in (module.wq_b, module.k_norm)]  # fmt: skip
+    with relu_seen(modeling(result.model_type)) as seen:
+        calls(model, input_ids=tokens(IDS.shape), position_ids=IDS)
+    for hook in hooks:
+        hook.remove()
+    layers = [number for number, layer in enumerate(spec["indexer"].layers) if layer.uses]
+    assert layers == [int(name.split(".")[-3]) for name, _ in indexers], f"{layers}: {[name for name, _ in indexers]}"
+    assert (len(seen), len(before)) == (len(indexers), 2 * len(indexers))
+    for number, layer in enumerate(layers):
+        encoding = spec["indexer"].encoding(layer, arithmetic="float32")
+        q, k = before[2 * number], before[2 * number + 1]
+        q = q.unflatten(-1, (3, -1)).transpose(1, 2)
+        q, k = encoding.rotate(q, at_of(IDS), "query"), encoding.rotate(k[:, None], at_of(IDS), "key")
+        scores = q.double() @ k.double().transpose(-1, -2)
+        scores = scores / 12**0.5 if scaled_inside else scores
+        result.close("products of the indexer's queries and keys", scores.transpose(1, 2), seen[number], 8.0)
+
+
+@proof("deepseek_v32", "axk2")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention: trailing slice, neighbours in and halves out; indexer: first channels, "
+                   "in halves")  # fmt: skip
+    turned(result)
+    turned(result, rope_parameters=BOTH)
+    indexed(result)
+    indexed(result, rope_parameters=MAGNITUDE)
+    return result
+
+
+@proof("glm_moe_dsa")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention and indexer: neighbours in and halves out, trailing and leading slice")
+    turned(result, rope_parameters=BOTH)
+    indexed(result, index_topk_freq=2, num_hidden_layers=5)
+    return result
+
+
+@proof("hy_v4")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "latent attention and indexer: trailing slices, halves paired")
+    turned(result, rope_parameters=BOTH)
+    indexed(result, scaled_inside=False, num_hidden_layers=6)
+    return result
+
+
+@proof("kimi_linear")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "no positions: linear attention layers give the order")
+    turned(result, num_hidden_layers=5, linear_head_dim=16, linear_num_heads=4)
+    turned(result, num_hidden_layers=4, linear_head_dim=16, linear_num_heads=4, layer_types=None,
+           linear_attn_config={"full_attn_layers": [2, 4], "kda_layers": [1, 3], "head_dim": 16, "num_heads": 4,
+                               "short_conv_kernel_size": 4})  # fmt: skip
+    return result
+
+
+@proof("mistral4")
+def _(model_type: str) -> Proof:
+    result = Proof(
+        model_type, "latent attention: trailing slice, neighbours in and halves out; queries × 1 + β·ln(1 + ⌊p/L⌋)"
+    )
+    tempered = YARN | {"llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 256}
+    turned(result, most=2.0, rope_parameters=tempered | {"attention_factor": 1.0})  # their fp32 logarithm
+    turned(result, most=3.0, rope_interleave=False, rope_parameters=tempered | {"mscale": 1.0, "mscale_all_dim": 0.5})
+    return result

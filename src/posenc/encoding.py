@@ -55,6 +55,7 @@ class PositionalEncoding(nn.Module):
     sites: Site = Site.NONE
     traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
     coordinate_axes: ClassVar[int] = 1
+    sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
 
     def __init__(self, **configuration: Any) -> None:
         """Keeps the configuration; sizes and numbers known by name are checked: ValueError names the wrong one."""

@@ -74,10 +74,10 @@ class Stack(PositionalEncoding):
         return functools.reduce(operator.add, addends) if addends else None
 
     def softmax_scale(self, d_head: int) -> float:
-        scales = {part.softmax_scale(d_head) for part in self}
+        scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
         if len(scales) > 1:
             raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
-        return scales.pop()
+        return scales.pop() if scales else super().softmax_scale(d_head)
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return Stack(*(part.at_layer(n) for part in self))

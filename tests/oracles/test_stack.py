@@ -16,7 +16,9 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
+from posenc.encodings.temperature import FloorLogTemperature
 from posenc.encodings.xpos import XPos
+from posenc.frequencies import rotary, softmax_mscale
 
 from .by_hand import add, attention, close, draw, each, products, sees, turned
 
@@ -184,3 +186,9 @@ def test_wrong_arguments():
         attend(q, q, q, Stack(ALiBi(2), CoPE(4)), Positions.arange(1, 3), impl="sdpa")
     with pytest.raises(ValueError, match="impl='sdpa' cannot express Stack"):
         attend(q, q, q, Stack(ALiBi(2), Shaw(4)), Positions.arange(1, 3), impl="sdpa")
+
+
+def test_a_temperature_has_no_say_in_the_softmax_scale():
+    sharp = RoPE(16, frequencies=softmax_mscale(rotary(16), 40.0, 1.0))
+    assert Stack(sharp, FloorLogTemperature(0.1, 8)).softmax_scale(16) == sharp.softmax_scale(16) != 0.25
+    assert Stack(FloorLogTemperature(0.1, 8), FloorLogTemperature(0.1, 8)).softmax_scale(16) == 0.25

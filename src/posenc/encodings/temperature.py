@@ -37,6 +37,7 @@ class Temperature(PositionalEncoding):
 
     sites = Site.ROTATE
     traits = frozenset({"local"})
+    sets_softmax_scale = False
 
     @abstractmethod
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
@@ -133,6 +134,7 @@ class LearnedTemperature(PositionalEncoding):
 
     sites = Site.ROTATE
     traits = frozenset({"local"})
+    sets_softmax_scale = False
 
     def __init__(self, n_heads: int, *, bias: bool = True) -> None:
         super().__init__(n_heads=n_heads, bias=bias)

@@ -325,6 +325,7 @@ def test_a_scaling_says_what_it_did_and_keeps_the_rest(name):
     if share != 1:
         assert name in after.cos_sin_scale_from
     assert after.width == 16
+    assert (after.base is not None) == (name in ("ntk", "ntk_alpha", "dynamic"))
     assert hash(after) == hash(ALL[name](before))
     assert all(type(w) is float for w in after)
     assert rotary(16) == rotary(16, 10000.0)  # nothing was written

@@ -14,6 +14,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +105,7 @@ def config_of(model_type: str, **sizes: Any) -> Any:
     loaded = CONFIG_MAPPING[model_type]
     known = set(loaded.__dataclass_fields__) | set(getattr(loaded, "attribute_map", {}) or {})
     wanted = {name: value for name, value in TINY.items() if name in known} | sizes
-    return loaded(**{name: value for name, value in wanted.items() if value is not None})
+    return loaded(**{name: deepcopy(value) for name, value in wanted.items() if value is not None})  # classes edit dicts
 
 
 def build(config: Any, model_class: str | None = None, *, attention: str | None = "probe") -> torch.nn.Module:
@@ -283,10 +284,11 @@ def same_rotation(
     at, zero = at_of(ids), at_of(torch.zeros_like(ids))
     for number, (before, after) in enumerate(zip(at_zero, moved, strict=True)):
         layer = number if after.layer is None else after.layer
-        encoding = spec.encoding(number, arithmetic="float32")
+        whole = spec.encoding(number, arithmetic="float32")  # what depends on length does so in both passes
+        short, encoding = whole.at_length(1), whole.at_length(int(ids.max()) + 1)
         for side, x0, x in (("query", before.q, after.q), ("key", before.k, after.k), ("value", before.v, after.v)):
             expected = x
-            got = encoding.rotate(unrotated(x0, encoding, zero, side), at, side)
+            got = encoding.rotate(unrotated(x0, short, zero, side), at, side)
             where = f"layer {layer}: {side}"
             try:
                 proof.close(

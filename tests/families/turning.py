@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from families.harness import (
     IDS,
     Call,
     Proof,
+    _probe,
     build,
     calls,
     config_of,
@@ -64,6 +66,23 @@ def compared(result: Proof, model: torch.nn.Module, spec: PositionSpec, **inputs
     same_rotation(result, spec, zero, moved, IDS, allowed(spec))
     hidden(result, spec, layers_of(calls(model, input_ids=tokens((2, SEEN)))))
     return moved
+
+
+def recording(model: torch.nn.Module, method: str, order: str = "qkv") -> torch.nn.Module:
+    """The same model, whose attention modules hand queries, keys, values and mask to the probe where they have a method
+    of their own for what comes next. `order` is that of its first three arguments."""
+
+    def attended(
+        module: torch.nn.Module, first: Tensor, second: Tensor, third: Tensor, mask: Any = None, *rest: Any
+    ) -> Any:
+        named = dict(zip(order, (first, second, third), strict=True))
+        out, weights = _probe(module, named["q"], named["k"], named["v"], mask)
+        return out.transpose(1, 2), weights
+
+    for module in model.modules():
+        if hasattr(module, method):
+            setattr(module, method, partial(attended, module))
+    return model
 
 
 def layers_of(found: list[Call]) -> list[Call]:

@@ -29,6 +29,7 @@ class Rotation:
     """Rotary frequencies as the configuration asks for them, before any arithmetic.
 
     kind        a function of posenc.frequencies: "rotary" for no scaling, "linear", "yarn", "llama3", …
+                or, with a dot, one of another module of posenc, which takes `arithmetic` too
     width       d of base^(-2i/d)
     parameters  what that function takes besides, as (name, value) pairs
     maps        functions from frequencies to frequencies applied afterwards, (name, ((argument, value), …)): axes, sections
@@ -45,7 +46,11 @@ class Rotation:
         from posenc import frequencies
 
         made: Frequencies | ByLength
-        if arithmetic == "float64":
+        if "." in self.kind:
+            module, _, name = self.kind.rpartition(".")
+            function = getattr(importlib.import_module(f"posenc.{module}"), name)
+            made = function(self.width, self.base, arithmetic=arithmetic, **dict(self.parameters))
+        elif arithmetic == "float64":
             function, parameters = getattr(frequencies, self.kind), dict(self.parameters)
             if self.kind in STARTS:
                 made = function(self.width, self.base, **parameters)

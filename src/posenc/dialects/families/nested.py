@@ -111,7 +111,7 @@ def per_kind(
 ) -> dict[str, Use | None]:  # fmt: skip
     """The rotation of each kind that occurs. Raises ConfigError unless rope_parameters has one object for each."""
     if not is_nested(keys, known):
-        raise ConfigError(f"{keys.where('rope_parameters')}: expected one object for each kind of layer ({', '.join(known)}); "
+        raise ConfigError(f"{keys.where('rope_parameters')}: expected an object for each kind of layer ({', '.join(known)}); "
                           f"{keys.facts['class']} reads nothing else")  # fmt: skip
     if keys.table("rope_scaling"):
         raise ConfigError(f"{keys.where('rope_scaling')}: {keys.facts['class']} knows rope_parameters only; move it there")

@@ -1,0 +1,62 @@
+"""The first channels of a head turn, halves paired among themselves, the rest passes through; every layer alike."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec, Use
+
+DEFAULT = {"nemotron": 0.5, "persimmon": 0.5, "phi": 0.5, "stablelm": 0.25}  # constants of the classes
+
+
+@family("nemotron", "persimmon", "phi", "stablelm")
+def _(keys: Keys) -> PositionSpec:
+    use = rope(keys, d_head=head_width(keys), partial=True, partial_default=DEFAULT[keys.family])
+    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("solar_open")
+def _(keys: Keys) -> PositionSpec:
+    """Frequencies for a part of the head, but a rotation that knows the whole head only: any part fails there."""
+    d_head = head_width(keys)
+    use = rope(keys, d_head=d_head, partial=True)
+    if use is not None and use.rotation is not None and use.rotation.width != d_head:
+        raise ConfigError(f"{keys.where('rope_parameters')}.partial_rotary_factor: expected 1, got {use.rotation.width} of "
+                          f"{d_head} channels; the rotation of this family's code fails for a part of the head")  # fmt: skip
+    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("gpt_neox", "gpt_neox_japanese")
+def _(keys: Keys) -> PositionSpec:
+    """The older spelling is rotary_emb_base and rotary_pct; rope_theta and partial_rotary_factor are not read beside it."""
+    fraction = keys.number("rotary_pct", 0.25 if keys.family == "gpt_neox" else 1.0)
+    use = _with_fraction(keys, fraction, "rotary_pct", base_key="rotary_emb_base")
+    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("minimax_m2")
+def _(keys: Keys) -> PositionSpec:
+    """The older spelling is rotary_dim, the number of channels; partial_rotary_factor beside it wins."""
+    turning, d_head = keys.whole("rotary_dim", None), head_width(keys)
+    if turning is None or keys.has("partial_rotary_factor"):
+        use = rope(keys, d_head=d_head, partial=True)
+    else:
+        use = _with_fraction(keys, turning / d_head, "rotary_dim")
+    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+def _with_fraction(keys: Keys, fraction: float, said: str, base_key: str = "rope_theta") -> Use | None:
+    """What turns where the settings themselves do not say it comes from another key."""
+    inner = copy(keys)  # reads and findings are still those of the caller
+    inner.data = {key: value for key, value in keys.data.items() if key not in ("partial_rotary_factor", "rope_theta")}
+    if base_key == "rope_theta":
+        inner.data |= {key: keys.data[key] for key in ("rope_theta",) if key in keys.data}
+    use = rope(inner, d_head=head_width(keys), partial=True, partial_default=fraction, base_key=base_key)
+    if use is None or dict(use.said_by).get("rotary_dim") != "default of the family's code" or not keys.has(said):
+        return use
+    return replace(use, said_by=tuple((dict(use.said_by) | {"rotary_dim": keys.said_by(said)}).items()))

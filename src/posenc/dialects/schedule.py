@@ -1,0 +1,34 @@
+"""Which kind each layer is: what the file says, in its older names too, or what the class assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.keys import Keys
+
+FULL, SLIDING, RECURRENT = "full_attention", "sliding_attention", "linear_attention"
+OLD = {"mamba": RECURRENT, "attention": FULL}  # names that transformers renames wherever it reads layer types
+
+
+def schedule(
+    keys: Keys, assumed: Callable[[int], str], allowed: Collection[str] = (FULL, SLIDING), *, key: str = "layer_types"
+) -> tuple[str, ...]:
+    """layer_types (or `key`); where the file has none, `assumed` of every layer's number. ConfigError for another kind."""
+    count = keys.whole("num_hidden_layers")
+    said = keys.names(key, None, length=count)
+    kinds = tuple(OLD.get(kind, kind) for kind in said) if said else tuple(assumed(n) for n in range(count))
+    for kind in kinds:
+        if kind not in allowed:
+            raise ConfigError(f"{keys.where(key)}: expected {' or '.join(allowed)}, got {kind!r}")
+    return kinds
+
+
+def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: str) -> list[str]:
+    """The kinds of the attention layers alone, with a note that tells which layers are not: `others`, in words `why`."""
+    kinds = list(kinds)
+    left = [number for number, kind in enumerate(kinds) if kind in others]
+    if left:
+        keys.find("note", "layer_types", f"{len(left)} of {len(kinds)} layers are {why}: order comes from there; attention "
+                  f"is in layers {', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}")  # fmt: skip
+    return [kind for kind in kinds if kind not in others]

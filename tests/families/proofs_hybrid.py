@@ -1,0 +1,106 @@
+"""Attention among recurrent or convolutional layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from families.harness import Proof, build, config_of, frequencies, proof, spec_of
+from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned
+
+MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 8}
+DELTA = {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
+SIZES: dict[str, dict[str, Any]] = {
+    "bamba": MAMBA | {"attn_layer_indices": [1, 3], "hidden_size": 128, "mamba_d_head": 64},
+    "falcon_h1": MAMBA | {"mamba_d_ssm": 128, "head_dim": 24, "num_hidden_layers": 2},
+    "granitemoehybrid": MAMBA | {"layer_types": ["linear_attention", "full_attention", "full_attention"],
+                                 "num_hidden_layers": 3, "position_embedding_type": "rope"},
+    "lfm2": {"layer_types": ["conv", "full_attention", "full_attention", "conv"]},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention", "full_attention", "conv"], "num_dense_layers": 1},
+    "minimax": {"head_dim": 24, "num_hidden_layers": 3, "sliding_window": 4, "block_size": 8},
+    "olmo_hybrid": DELTA | {"num_hidden_layers": 5},
+    "qwen3_next": DELTA | {"num_hidden_layers": 5, "head_dim": 24},
+}  # fmt: skip
+
+
+@proof(*SIZES)
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, in the attention layers; order comes from the other layers too")
+    partial = {"bamba": 0.5, "qwen3_next": 0.25}.get(model_type)
+    rotary = "pos_emb" if model_type == "lfm2_moe" else "rotary_emb"
+    model = turned(result, rotary=rotary, rope_parameters=YARN, **SIZES[model_type])
+    for parameters in (None, LINEAR, LLAMA3):
+        also(result, model, rotary, rope_parameters=parameters, **SIZES[model_type])
+    if partial:
+        result.does += f", over {partial:g} of the head"
+        own = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.75}
+        also(result, model, rotary, rope_parameters=own, **SIZES[model_type])
+    if model_type in ("granitemoehybrid", "olmo_hybrid"):
+        off = {"position_embedding_type": None} if model_type == "granitemoehybrid" else {
+            "rope_parameters": {"rope_type": "default", "rope_theta": None}}  # fmt: skip
+        config = config_of(model_type, **{**SIZES[model_type], **off})
+        spec = spec_of(config)
+        assert not any(layer.uses for layer in spec.layers)
+        compared(result, build(config), spec)
+        result.does += ", or no positions at all"
+    return result
+
+
+@proof("lfm3")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired: whole heads behind windows, half the pairs of a head in full layers; "
+                   "order comes from convolutions too")  # fmt: skip
+    sizes = {"num_hidden_layers": 8, "head_dim": 24, "sliding_window": 4}
+    model = turned(result, **sizes)
+    both = {"sliding_attention": YARN | {"truncate": True}, "full_attention": LLAMA3}
+    also(result, model, rope_parameters=both, **sizes)
+    return result
+
+
+@proof("recurrent_gemma")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, over half of the head, in attention behind a window; order comes from "
+                   "recurrences too")  # fmt: skip
+    sizes = {"attention_window_size": 4, "lru_width": 64, "num_hidden_layers": 6}
+    model = turned(result, **sizes)
+    for fraction in (0.25, 1.0):
+        own = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": fraction}
+        also(result, model, rope_parameters=own, **sizes)
+    return result
+
+
+STILL: dict[str, dict[str, Any]] = {
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 8, "mamba_dt_rank": 4, "mamba_expand": 1},
+    "nemotron_h": {"layers_block_type": ["linear_attention", "full_attention", "mlp", "full_attention"],
+                   "num_hidden_layers": None, "head_dim": 24, "mamba_num_heads": 4, "mamba_head_dim": 32,
+                   "ssm_state_size": 8, "n_groups": 1, "chunk_size": 8},
+    "zamba": {"layers_block_type": ["linear_attention", "hybrid", "linear_attention", "hybrid"], "mamba_d_state": 8,
+              "n_mamba_heads": 2, "mamba_dt_rank": 4, "num_key_value_heads": 4, "attention_head_dim": 32},
+}  # fmt: skip
+
+
+@proof(*STILL)
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "no positions in attention: order comes from the state space models around")
+    config = config_of(model_type, **STILL[model_type])
+    model, spec = build(config), spec_of(config)
+    assert not any(layer.uses for layer in spec.layers)
+    compared(result, model, spec)
+    return result
+
+
+@proof("zamba2")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, in shared attention twice as wide, or, with use_mem_rope off, none; "
+                   "order comes from state space models too")  # fmt: skip
+    sizes: dict[str, Any] = {
+        "layers_block_type": ["linear_attention", "hybrid", "linear_attention", "hybrid"], "mamba_d_state": 8,
+        "n_mamba_heads": 4, "mamba_ngroups": 1, "chunk_size": 8, "num_key_value_heads": 4, "adapter_rank": 4}  # fmt: skip
+    for on in (False, True):
+        config = config_of(model_type, use_mem_rope=on, rope_parameters=YARN, **sizes)
+        model, spec = build(config), spec_of(config)
+        assert all(bool(layer.uses) == on for layer in spec.layers)
+        compared(result, model, spec)
+    frequencies(result, model.rotary_emb, spec)
+    for parameters in (None, LINEAR):
+        also(result, model, use_mem_rope=True, rope_parameters=parameters, **sizes)
+    return result

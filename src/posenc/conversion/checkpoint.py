@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor
 from posenc import layouts
 from posenc.conversion import sizes
 from posenc.conversion.families import FUSED, SWITCH, SWITCHED, family, known_layout
-from posenc.conversion.files import Advance, TensorFile, head, nbytes, opened, write
+from posenc.conversion.files import Advance, TensorFile, head, nbytes, write
 from posenc.conversion.plan import About, Change, Options, plan
 from posenc.conversion.proof import check_bits, check_scores
 from posenc.conversion.rows import Heads, permuted, row_permutation
@@ -49,30 +49,31 @@ def convert(
     layouts.check(to)
     found = look(source, out)
     config = sizes.read(found.folder)
-    with ExitStack() as stack:
-        files = [stack.enter_context(opened(path)) for path in found.shards]
-        tensors = gathered(files, found.weight_map)
-        now, known_from = layout_of(files, config, layout_now, to)
-        heads = sizes.heads(config, given)
-        options = options._replace(fused=options.fused or FUSED.get(family(config)))
-        changes = plan(tensors, heads, options)
-        total = sum(map(nbytes, tensors.values()))
-        _check_space(out.parent, total + sum(path.stat().st_size for path in found.others))
-        advance = _counted(progress, 2 * total)
-        with beside(out) as folder:
-            for file in files:
-                metadata = file.metadata | {RECORD: to}
-                write(folder / file.path.name, head(file.tensors, metadata), _converted(file, changes, heads, now, to),
-                      advance(f"writing {file.path.name}"))  # fmt: skip
-            switched = _copy(found, folder, config, to)
-            with ExitStack() as inner:
-                written = [inner.enter_context(opened(folder / file.path.name)) for file in files]
-                for old, new in zip(files, written, strict=True):
-                    if new.metadata != old.metadata | {RECORD: to}:
-                        raise ValueError(f"verification: metadata of {new.path.name} are not what was written")
-                    check_bits(old, new, changes, heads, now, to, advance(f"reading back {old.path.name}"))
-                scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
-            _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
+    files = [TensorFile(path) for path in found.shards]
+    tensors = gathered(files, found.weight_map)
+    now, known_from = layout_of(files, config, layout_now, to)
+    heads = sizes.heads(config, given)
+    options = options._replace(fused=options.fused or FUSED.get(family(config)))
+    changes = plan(tensors, heads, options)
+    total = sum(map(nbytes, tensors.values()))
+    _check_space(out.parent, total + sum(path.stat().st_size for path in found.others))
+    advance = _counted(progress, 2 * total)
+    with beside(out) as folder:
+        for file in files:
+            first = head(file.tensors, file.metadata | {RECORD: to})
+            stage = advance(f"writing {file.path.name}")
+            write(folder / file.path.name, first, _converted(file, changes, heads, now, to), stage)
+            file.release()
+        switched = _copy(found, folder, config, to)
+        written = [TensorFile(folder / file.path.name) for file in files]
+        for old, new in zip(files, written, strict=True):
+            if new.metadata != old.metadata | {RECORD: to}:
+                raise ValueError(f"verification: metadata of {new.path.name} are not what was written")
+            check_bits(old, new, changes, heads, now, to, advance(f"reading back {old.path.name}"))
+            old.release()
+            new.release()
+        scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
+        _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
     return {
         "in": str(source), "out": str(out), "from": now, "from_known_by": known_from, "to": to,
         "heads": {name: getattr(heads, name) for name in Heads.__dataclass_fields__},
@@ -133,8 +134,17 @@ def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> boo
 
 
 def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:
-    where = {name: file for file in files for name in file.tensors}
-    return lambda name: where[name].get(name)
+    """Any tensor by name; one file is mapped at a time."""
+    where, last = {name: file for file in files for name in file.tensors}, files[0]
+
+    def get(name: str) -> Tensor:
+        nonlocal last
+        if where[name] is not last:
+            last.release()
+        last = where[name]
+        return last.get(name)
+
+    return get
 
 
 @contextmanager

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,40 +24,51 @@ SIZES = {
 }  # fmt: skip
 PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 LONGEST_HEAD = 100_000_000  # bytes; what the library refuses to read
-PIECE = 16 << 20
+PIECE, WINDOW = 16 << 20, 128 << 20
 
 Advance = Callable[[int], None]
 
 
-class TensorFile(NamedTuple):
-    """An open file: what its head says, in the order of the data, and its tensors, each read when asked for."""
+class TensorFile:
+    """What the head of a file says, in the order of the data, and its tensors, each read when asked for.
 
-    path: Path
-    tensors: dict[str, About]
-    metadata: dict[str, str]
-    get: Callable[[str], Tensor]
+    The library maps files into memory; a map is dropped after WINDOW bytes, or by `release`, so that what was read leaves.
+    Raises ValueError for a pickle, for what is no safetensors file, and for numbers narrower than a byte.
+    """
 
-
-@contextmanager
-def opened(path: Path) -> Iterator[TensorFile]:
-    """Raises ValueError for a pickle, for what is no safetensors file, and for numbers narrower than a byte."""
-    if path.suffix in PICKLES:
-        raise ValueError(f"{path}: a pickle may run code when read and is not opened; save it as safetensors first")
-    from safetensors import SafetensorError, safe_open
-
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(safe_open(path, framework="pt"))
-            tensors = {}
-            for name in file.offset_keys():
-                part = file.get_slice(name)
-                tensors[name] = About(part.get_dtype(), tuple(part.get_shape()))
-        except SafetensorError as error:
-            raise ValueError(f"{path}: no safetensors file ({error})") from error
-        for name, about in tensors.items():
+    def __init__(self, path: Path) -> None:
+        if path.suffix in PICKLES:
+            raise ValueError(f"{path}: a pickle may run code when read and is not opened; save it as safetensors first")
+        self.path, self.tensors, self.metadata = path, dict[str, About](), dict[str, str]()
+        self._map: Any = None
+        self._read = 0
+        file = self._mapped()
+        self.metadata |= file.metadata() or {}
+        for name in file.offset_keys():
+            part = file.get_slice(name)
+            about = self.tensors[name] = About(part.get_dtype(), tuple(part.get_shape()))
             if about.dtype not in SIZES:
                 raise ValueError(f"{path}: {name} is {about.dtype}, which is not known or narrower than a byte")
-        yield TensorFile(path, tensors, dict(file.metadata() or {}), file.get_tensor)
+        self.release()
+
+    def get(self, name: str) -> Tensor:
+        if self._read > WINDOW:
+            self.release()
+        self._read += nbytes(self.tensors[name])
+        tensor: Tensor = self._mapped().get_tensor(name)
+        return tensor
+
+    def release(self) -> None:
+        self._map, self._read = None, 0
+
+    def _mapped(self) -> Any:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            self._map = self._map or safe_open(self.path, framework="pt")
+        except SafetensorError as error:
+            raise ValueError(f"{self.path}: no safetensors file ({error})") from error
+        return self._map
 
 
 def nbytes(about: About) -> int:

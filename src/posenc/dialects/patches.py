@@ -1,0 +1,95 @@
+"""What most vision towers are made of: rotation by row and column, and a learned vector for every cell of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isqrt
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
+ROWS_COLUMNS: Maps = (("axial", (("order", (0, 1)),)),)
+
+BLOCKS = ("(row, column) of the patch, from 0; patches stand in blocks of spatial_merge_size × spatial_merge_size, each "
+          "row by row; frames of a video all alike, and each a sequence of its own")  # fmt: skip
+RASTER = "(row, column) of the patch, from 0, row by row"
+SIZED = "; the learned grid reads (row, column, height, width), rotation (row, column)"
+
+
+def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attention_heads", multiple: int = 4) -> int:
+    """Channels of a head, which two axes share evenly in halves. Raises ConfigError where they do not."""
+    d_model, n_heads = keys.whole(width), keys.whole(heads)
+    if d_model % n_heads or (d_model // n_heads) % multiple:
+        raise ConfigError(f"{keys.where(width)}: {d_model} for {n_heads} heads; expected heads of a multiple of {multiple}")
+    return int(d_model // n_heads)
+
+
+def axial(
+    keys: Keys, d_head: int, *, width: int | None = None, maps: Maps = ROWS_COLUMNS, layout: str = "half", **options: Any
+) -> Use:
+    """RoPE of rope_type "axial", the only one that these towers know; `width` channels for each axis, half of them unless
+    said. Their published files never say a base: it is the class's, 10 000 for nearly all."""
+    said = keys.table("rope_scaling") or keys.table("rope_parameters")
+    silent = said.get("rope_theta") is None and not keys.has("rope_theta")
+    assumed = keys.facts["base"] if silent else None
+    use = rope(keys, d_head=d_head, rotary_dim=d_head // 2 if width is None else width, layout=layout, maps=maps,
+               base=assumed, **options)  # fmt: skip
+    if use is None or use.rotation is None or use.rotation.kind != "rotary":
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}.rope_type: expected 'axial', the only one that this tower knows"
+        )
+    if not silent:
+        return use
+    default = ("base", f"default of {keys.facts['class']}")
+    return Use(use.encoding, use.arguments, tuple(default if pair[0] == "base" else pair for pair in use.said_by))
+
+
+def grid(
+    keys: Keys, weight: str, height: int, width: int, said: str, *, d_model: str = "hidden_size", **options: Any
+) -> Use:
+    """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
+    arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
+    said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
+    said_by += [(name, "constant of the code") for name in options]
+    return Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), tuple(said_by), (Weight("table", weight),))
+
+
+def side_of(keys: Keys, image: str = "image_size", patch: str = "patch_size") -> tuple[int, int, str]:
+    """Rows and columns of patches of the image that the tower was made for, and the keys that say so."""
+    high, wide = pair(keys, image)
+    patch_high, patch_wide = pair(keys, patch)
+    return high // patch_high, wide // patch_wide, f"{keys.said_by(image)} / {keys.said_by(patch)}"
+
+
+def square_side(keys: Keys, key: str) -> tuple[int, int, str]:
+    """The side of a square table with so many rows. Raises ConfigError where it is not square."""
+    rows = keys.whole(key)
+    if isqrt(rows) ** 2 != rows:
+        raise ConfigError(f"{keys.where(key)}: {rows} rows make no square grid, and the code takes the table for one")
+    return isqrt(rows), isqrt(rows), keys.said_by(key)
+
+
+def pair(keys: Keys, name: str) -> tuple[int, int]:
+    """A size that is one number, or two: (height, width)."""
+    value = keys.get(name)
+    if isinstance(value, (list, tuple)):
+        high, wide = keys.numbers(name, length=2)
+        if not all(isinstance(size, int) and size > 0 for size in (high, wide)):
+            raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1, got {list(value)}")
+        return high, wide
+    return keys.whole(name), keys.whole(name)
+
+
+def tower(
+    keys: Keys, uses: Sequence[Use], *, embedding: Sequence[Use] = (), layers: str = "num_hidden_layers",
+    kinds: Sequence[str] | None = None, length: int | None = None, **about: Any,
+) -> PositionSpec:  # fmt: skip
+    """A stack of layers in which every patch sees every patch."""
+    kinds = ["full_attention"] * keys.whole(layers) if kinds is None else kinds
+    stack = [Layer(tuple(uses), kind, causal=False) for kind in kinds]
+    return stack_of(keys, stack, embedding=embedding, length=length, **about)

@@ -7,7 +7,6 @@ Legend: b batch, g key heads, t tokens, d d_head.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from posenc import layouts
 from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encodings.learned_rope import MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.layouts import Layout
@@ -43,11 +43,11 @@ def rerotate(
 
     by         positions to move by: one number for all tokens, or a tensor [b, t] (b may be 1), or [b, t, axes]; negative
                moves back, reals are welcome
-    encoding   the RoPE or xPos that rotated them. One whose frequencies depend on length must be the one of that length:
-               keys rotated with other frequencies cannot be moved, only computed again
+    encoding   the RoPE, with given or learned frequencies, or xPos that rotated them. One whose frequencies depend on length
+               must be the one of that length: keys of other frequencies cannot be moved, only computed again
 
-    Angles in fp64, rotation in fp32 (fp64 for fp64), one rounding at the end. A magnitude on cos and sin (YaRN, LongRoPE)
-    is in the keys already and is not applied again. Values do not move.
+    Angles as the encoding has them, fp64; rotation in fp32 (fp64 for fp64), one rounding at the end. A magnitude on cos and
+    sin (YaRN, LongRoPE) is in the keys already and is not applied again. Values do not move.
 
     StreamingLLM keeps the first tokens and the last ones, and counts positions within the cache (Xiao et al. 2023,
     "Efficient Streaming Language Models with Attention Sinks", section 3.2). To evict tokens 4 … 103:
@@ -57,28 +57,24 @@ def rerotate(
 
     Raises TypeError for an encoding that does not rotate by position, ValueError for shapes that do not fit.
     """
-    moving = _mover(encoding)
-    if keys.ndim != 4:
-        raise ValueError(f"keys: expected [b, g, t, d], got {list(keys.shape)}")
-    if isinstance(encoding, RoPE) and encoding.returns != encoding.layout:
-        keys = convert_keys(
-            keys, encoding.returns, encoding.layout, rotary_dim=encoding.rotary_dim, trailing=encoding.trailing
-        )
-    at = Positions.at(_per_token(by, keys, encoding.coordinate_axes))
-    return moving.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
-
-
-def _mover(encoding: PositionalEncoding) -> PositionalEncoding:
-    """What rotates by p alone: the encoding without its magnitude, angles in fp64."""
-    if isinstance(encoding, XPos):  # its decay ζ^-p adds up like its angle
-        return encoding
-    if not isinstance(encoding, RoPE):
+    if not isinstance(encoding, (RoPE, XPos, MixedRoPE)):
         raise TypeError(f"encoding: expected the RoPE or xPos that rotated the keys, got {type(encoding).__name__}")
+    if keys.ndim != 4 or not keys.is_floating_point():
+        raise ValueError(f"keys: expected real numbers [b, g, t, d], got {keys.dtype} {list(keys.shape)}")
+    at = Positions.at(_per_token(by, keys, encoding.coordinate_axes))
+    if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
+        return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
     if "key" not in encoding.turning:
         raise ValueError(f"encoding: leaves keys as they are (sides={sorted(encoding.turning)}); there is nothing to move")
-    plain = replace(encoding.frequencies, cos_sin_scale=1.0, arithmetic="float64")
-    return RoPE(encoding.d_head, layout=encoding.layout, frequencies=plain, trailing=encoding.trailing,
-                reverse=encoding.reverse, returns=encoding.returns)  # fmt: skip
+    scale, still = encoding.frequencies.cos_sin_scale, encoding.d_head - encoding.rotary_dim if encoding.trailing else 0
+    turning = slice(still, still + encoding.rotary_dim)
+    x = keys.to(torch.float64 if scale != 1 else working_dtype(keys.dtype))
+    if encoding.returns != encoding.layout:
+        x = convert_keys(x, encoding.returns, encoding.layout, rotary_dim=encoding.rotary_dim, trailing=encoding.trailing)
+    moved = encoding.rotate(x, at, "key")
+    if scale != 1:
+        moved = torch.cat([moved[..., :still], moved[..., turning] / scale, moved[..., turning.stop :]], dim=-1)
+    return moved.to(keys.dtype)
 
 
 def _per_token(by: float | Tensor, keys: Tensor, axes: int) -> Tensor:

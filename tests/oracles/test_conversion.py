@@ -1,11 +1,14 @@
 """Layout conversion and re-rotation against explicit loops in fp64; the two layouts against transformers' own functions."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 import posenc
 from posenc.conversion.rows import Heads, convert_rows
+from posenc.encodings.learned_rope import LeRoPE, MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import Frequencies
@@ -273,12 +276,43 @@ def test_rounded_once(dtype, bits):
         near_once_rounded(moved.double().numpy(), want, bits, 4.0)
 
 
+@pytest.mark.parametrize("trailing", [False, True])
+def test_a_magnitude_stays_on_the_channels_that_turn(trailing):
+    rope = RoPE(8, layout="half", trailing=trailing, frequencies=Frequencies((1.0, 0.1), cos_sin_scale=1.5))
+    k, at = draw(10, 1, 1, 3, 8), [[2, 5, 70]]
+    part = slice(4, 8) if trailing else slice(0, 4)
+    here, want = np.array(k), np.array(k)
+    for t, p in enumerate(at[0]):
+        here[0, 0, t, part] = turned(k[0, 0, t, part], [p, p * 0.1], "half", [1.5] * 2)
+        want[0, 0, t, part] = turned(k[0, 0, t, part], [p + 3, (p + 3) * 0.1], "half", [1.5] * 2)
+    close(posenc.rerotate(torch.from_numpy(here), by=3, encoding=rope), want)
+    moved = posenc.rerotate(torch.from_numpy(here).bfloat16(), by=3, encoding=rope)
+    exact = posenc.rerotate(torch.from_numpy(here).bfloat16().double(), by=3, encoding=rope)
+    near_once_rounded(moved.double().numpy(), exact.numpy(), 8, 4.0)
+
+
 def test_several_axes_move_along_each():
     rope = RoPE(8, axes=2, base=100.0)
     k = torch.from_numpy(draw(5, 1, 1, 3, 8))
     at, by = torch.tensor([[[1, 2], [30, 4], [5, 60]]]), torch.tensor([[[7, -1], [0, 3], [2.5, 0]]])
     fresh = rope.rotate(k, posenc.Positions.at(at + by.double()), "key")
     close(posenc.rerotate(rope.rotate(k, posenc.Positions.at(at), "key"), by=by, encoding=rope), fresh)
+
+
+def test_learned_frequencies_move_by_what_was_learned():
+    torch.manual_seed(0)
+    k = torch.from_numpy(draw(9, 1, 2, 3, 8))
+    rope = LeRoPE(8, base=100.0)
+    torch.nn.init.normal_(rope.alpha)
+    omega = [100.0 ** (-2 * n / 8) * math.exp(alpha) for n, alpha in enumerate(rope.alpha.tolist())]
+    moved = posenc.rerotate(k, by=7, encoding=rope).detach()
+    close(moved, np.array([[[turned(x, [7 * w for w in omega], "interleaved") for x in head] for head in k[0].numpy()]]))
+    mixed = MixedRoPE(8, 2)
+    where, by = torch.tensor([[[1, 2], [3, 4], [9, 0]]]), torch.tensor([[[5, -1], [0, 2], [1, 1]]])
+    fresh = mixed.rotate(k, posenc.Positions.at(where + by), "key")
+    there = posenc.rerotate(mixed.rotate(k, posenc.Positions.at(where), "key"), by=by, encoding=mixed)
+    close(there, fresh)
+    assert not torch.allclose(fresh, mixed.rotate(k, posenc.Positions.at(where), "key"))
 
 
 def test_xpos_decays_on():
@@ -304,6 +338,8 @@ def test_what_cannot_be_moved_is_refused():
         posenc.rerotate(k, by=1, encoding=posenc.create("alibi", n_heads=4))
     with pytest.raises(ValueError, match="keys: expected"):
         posenc.rerotate(k[0], by=1, encoding=rope)
+    with pytest.raises(ValueError, match="keys: expected real numbers"):
+        posenc.rerotate(k.to(torch.int8), by=1, encoding=rope)
     with pytest.raises(ValueError, match=r"by: expected a number or a tensor \[2, 3\], got \[3\]"):
         posenc.rerotate(k, by=torch.arange(3), encoding=rope)
     with pytest.raises(ValueError, match="by: expected"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,13 +42,19 @@ def turned(result: Proof, most: float | None = None, **sizes: Any) -> torch.nn.M
     model, spec = build(config), spec_of(config)
     inputs = {"input_ids": tokens(IDS.shape)}
     at_zero, moved = (calls(model, **inputs, position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))
-    attending = [layer for layer in spec.layers if layer.kind != "linear_attention"]
-    numbers = [number for number, layer in enumerate(spec.layers) if layer.kind != "linear_attention"]
-    assert [call.layer for call in moved] == numbers, f"{[call.layer for call in moved]}, posenc {numbers}"
-    same_rotation(result, replace(spec, layers=tuple(attending)), at_zero, moved, IDS, most or allowed(spec), softmax=True)
-    if spec.layers[numbers[0]].uses:
-        frequencies(result, module_named(model, "rotary_emb"), spec, numbers[0])
+    numbers = _attending(config, len(spec.layers))
+    assert [call.layer for call in moved] == numbers, f"{[call.layer for call in moved]}, expected {numbers}"
+    assert len(spec.layers) == len(moved)
+    same_rotation(result, spec, at_zero, moved, IDS, most or allowed(spec), softmax=True)
+    if spec.layers[0].uses:
+        frequencies(result, module_named(model, "rotary_emb"), spec)
     return model
+
+
+def _attending(config: Any, count: int) -> list[int]:
+    """Which of the family's layers attend, by its own list of kinds."""
+    kinds = getattr(config, "layer_types", None) or ["full_attention"] * count
+    return [number for number, kind in enumerate(kinds) if kind != "linear_attention"]
 
 
 @proof("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")

@@ -101,11 +101,19 @@ def test_alpha_learns():
         assert encoding.alpha.grad[i].item() == pytest.approx(-math.sin(angle) * angle, rel=1e-5)
 
 
-def test_lerope_refuses_families_by_length_and_parity_values():
+def test_lerope_refuses_families_by_length():
     with pytest.raises(ValueError, match="family by length"):
         LeRoPE(8, frequencies=frequencies.dynamic(rotary(8), 2.0, 64))
-    with pytest.raises(ValueError, match="fp32 values"):
-        LeRoPE(8, frequencies=float32.default(8, 1e4))
+
+
+def test_lerope_on_parity_frequencies_has_their_fp32_angles():
+    encoding = LeRoPE(8, frequencies=float32.default(8, 1e4))
+    with torch.no_grad():
+        encoding.alpha.copy_(torch.tensor([0.3, -0.2, 0.1, 0.7]))
+    omega = 1.0 / 10000.0 ** (torch.arange(0, 8, 2).float() / 8) * torch.tensor([0.3, -0.2, 0.1, 0.7]).exp()
+    cos, sin = encoding.tables(at([131071]), torch.float32)
+    assert torch.equal(cos[0, 0], (131071.0 * omega).cos())
+    assert torch.equal(sin[0, 0], (131071.0 * omega).sin())
 
 
 # RoPE-Mixed -----------------------------------------------------------------------------------------------------------

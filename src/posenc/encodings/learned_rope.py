@@ -3,7 +3,7 @@
     LeRoPE      pair i turns by p·ω_i·exp(α_i)            α one number for each pair, shared by the heads
     MixedRoPE   pair i of head h turns by Σ_a p_a·ω_ahi   every pair reads all axes, at its own slant
 
-Angles in fp64, like RoPE's. Tables belong to this very module: a copy, with parameters of its own, refuses them.
+Angles in fp64, like RoPE's, but for frequencies of the parity mode. Tables belong to this very module: a copy, with parameters of its own, refuses them.
 Legend: b batch, h heads, t tokens, d d_head, n pairs, a axes.
 """
 
@@ -33,7 +33,8 @@ class LeRoPE(RoPE):
 
     Takes RoPE's arguments, with frequencies of any scaling and any axes. alpha is α, [n]. Mistral-Large-4 ships it on
     YaRN's frequencies, interleaved. What is trained can be fixed as numbers: `frequencies.multiplied(f, alpha.exp())`.
-    Raises ValueError for frequencies that depend on length (ask them for one length first) or hold fp32 values.
+    Frequencies of the parity mode keep fp32 angles, as that library has them.
+    Raises ValueError for frequencies that depend on length: ask them for one length first.
     """
 
     def __init__(self, d_head: int, **options: Any) -> None:
@@ -41,8 +42,6 @@ class LeRoPE(RoPE):
         if frequencies is not None and not isinstance(frequencies, Frequencies):
             raise ValueError("LeRoPE: frequencies: learned for one set, got a family by length; give its at_length(n)")
         super().__init__(d_head, **options)
-        if self.frequencies.arithmetic != "float64":
-            raise ValueError("LeRoPE: frequencies: learns in fp64, got another library's fp32 values")
         self.alpha = nn.Parameter(torch.zeros(len(self.frequencies)))
         self._parameters_of = _Identity()
 
@@ -54,8 +53,9 @@ class LeRoPE(RoPE):
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
         with full_precision(self.alpha):
-            omega = torch.tensor(self.frequencies.values, dtype=torch.float64, device=self.alpha.device)
-            angle = angles.of_pairs(at.coords, self.frequencies).double() * (omega * self.alpha.double().exp())
+            precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
+            omega = torch.tensor(self.frequencies.values, dtype=precision, device=self.alpha.device)
+            angle = angles.of_pairs(at.coords, self.frequencies).to(precision) * (omega * self.alpha.to(precision).exp())
             return _tables(angle, self.frequencies.cos_sin_scale, self.reverse, dtype)
 
 

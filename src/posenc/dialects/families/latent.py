@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, layer_kinds
 from posenc.dialects.keys import Keys
@@ -63,11 +64,12 @@ def with_rotation(use: Use, made: Rotation) -> Use:
 
 
 def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **about: Any) -> PositionSpec:
-    """A decoder of latent attention; layers of linear attention have no positions."""
-    kinds = layer_kinds(keys) if kinds is None else kinds
-    d_head = keys.whole("qk_rope_head_dim") + keys.whole("qk_nope_head_dim")
-    by_kind = {kind: None if kind == "linear_attention" else use for kind in kinds}
-    return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_head, **about)
+    """A decoder of latent attention; layers of linear attention are recurrent and not listed."""
+    attending = [kind for kind in (layer_kinds(keys) if kinds is None else kinds) if kind != "linear_attention"]
+    if use is not None and len(attending) < len(kinds or attending):
+        keys.find("note", "layer_types", f"{len(attending)} layers attend and are listed; the others are recurrent")
+    d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
+    return decoder(keys, use, kinds=attending, d_head=d_head, **about)
 
 
 def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, trailing: bool) -> PositionSpec:
@@ -188,6 +190,9 @@ def _(keys: Keys) -> PositionSpec:
 @family("mistral4")
 def _(keys: Keys) -> PositionSpec:
     """Interleaved slice, and queries that grow with position: 1 + β·ln(1 + ⌊p/original length⌋)."""
+    keys = with_assumed(keys, {
+        "type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "original_max_position_embeddings": 8192, "beta_fast": 32.0,
+        "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})  # fmt: skip
     use = latent(keys)
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
@@ -195,10 +200,12 @@ def _(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
                           f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}")  # fmt: skip
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
-    keys.find("note", f"{where}.llama_4_scaling_beta", "counts ⌊position/length⌋, one token later than Llama 4, which counts "
-              "⌊(position + 1)/length⌋")  # fmt: skip
-    growing = Use("encodings.temperature.FloorLogTemperature", (("scale", scale), ("length", length), ("offset", 0)),
-                  (("scale", f"{where}.llama_4_scaling_beta"),
-                   ("length", f"{where}.original_max_position_embeddings"), ("offset", "constant of the code")))  # fmt: skip
+    keys.find("note", f"{where}.llama_4_scaling_beta", f"queries grow by a step at position {length}, where Llama 4, whose "
+              f"formula this is, has it at {length - 1}: it counts tokens, not positions")  # fmt: skip
+    said_by = (("scale", f"{where}.llama_4_scaling_beta"), ("length", f"{where}.original_max_position_embeddings"),
+               ("offset", "constant of the code"))  # fmt: skip
+    growing = Use(
+        "encodings.temperature.FloorLogTemperature", (("scale", scale), ("length", length), ("offset", 0)), said_by
+    )
     spec = stack(keys, use, ["full_attention"] * keys.whole("num_hidden_layers"))
     return replace(spec, layers=tuple(replace(layer, uses=(*layer.uses, growing)) for layer in spec.layers))

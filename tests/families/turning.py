@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -58,13 +59,21 @@ def by_kind(result: Proof, module: torch.nn.Module, spec: PositionSpec) -> None:
         frequencies(result, module, spec, number, "inv_freq" if hasattr(module, "inv_freq") else f"{kind}_inv_freq")
 
 
-def compared(result: Proof, model: torch.nn.Module, spec: PositionSpec, **inputs: Any) -> list[Call]:
-    """Rotation at IDS and masks of one model that takes input_ids and position_ids; the calls at IDS."""
-    inputs = {"input_ids": tokens(IDS.shape)} | inputs
-    zero, moved = (layers_of(calls(model, **inputs, position_ids=ids)) for ids in (torch.zeros_like(IDS), IDS))
+def compared(
+    result: Proof, model: torch.nn.Module, spec: PositionSpec, *, keep: Callable[[Call], Call | None] = lambda call: call,
+    **inputs: Any,
+) -> list[Call]:  # fmt: skip
+    """Rotation at IDS and masks of one model that takes input_ids and position_ids; the calls at IDS.
+
+    `keep` picks the attention calls that count, and may trim them; `inputs` are given besides.
+    """
+    zero, moved = (
+        layers_of(calls(model, input_ids=tokens(IDS.shape), position_ids=ids, **inputs), keep)
+        for ids in (torch.zeros_like(IDS), IDS)
+    )
     assert len(moved) == len(spec.layers), f"{result.model_type}: {len(moved)} layers, posenc has {len(spec.layers)}"
     same_rotation(result, spec, zero, moved, IDS, allowed(spec))
-    hidden(result, spec, layers_of(calls(model, input_ids=tokens((2, SEEN)))))
+    hidden(result, spec, layers_of(calls(model, input_ids=tokens((2, SEEN)), **inputs), keep))
     return moved
 
 
@@ -85,10 +94,10 @@ def recording(model: torch.nn.Module, method: str, order: str = "qkv") -> torch.
     return model
 
 
-def layers_of(found: list[Call]) -> list[Call]:
+def layers_of(found: list[Call], keep: Callable[[Call], Call | None] = lambda call: call) -> list[Call]:
     """One call for each attention module: some ask twice with the same queries and keys (differential attention)."""
     kept: list[Call] = []
-    for call in found:
+    for call in filter(None, map(keep, found)):
         if kept and kept[-1].module is call.module:
             assert torch.equal(kept[-1].q, call.q)
         else:

@@ -111,7 +111,7 @@ def per_kind(
 ) -> dict[str, Use | None]:  # fmt: skip
     """The rotation of each kind that occurs. Raises ConfigError unless rope_parameters has one object for each."""
     if not is_nested(keys, known):
-        raise ConfigError(f"{keys.where('rope_parameters')}: expected an object for each kind of layer ({', '.join(known)}); "
+        raise ConfigError(f"{keys.where('rope_parameters')}: expected an object for each kind ({', '.join(known)}); "
                           f"{keys.facts['class']} reads nothing else")  # fmt: skip
     if keys.table("rope_scaling"):
         raise ConfigError(f"{keys.where('rope_scaling')}: {keys.facts['class']} knows rope_parameters only; move it there")
@@ -160,7 +160,7 @@ def sliding_but_every(keys: Keys, otherwise: int) -> Any:
     return lambda number: (number + 1) % every != 0
 
 
-def both_ways(spec: PositionSpec, width: int) -> PositionSpec:
+def both_ways(spec: PositionSpec, width: int | None) -> PositionSpec:
     """Layers that look ahead as well; sliding ones see `width` tokens, (width-1)//2 of them before the query."""
     layers = [
         Layer(layer.uses, layer.kind, width if layer.kind == SLIDING else None, causal=False) for layer in spec.layers

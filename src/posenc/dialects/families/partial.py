@@ -27,7 +27,7 @@ def _(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=d_head, partial=True)
     if use is not None and use.rotation is not None and use.rotation.width != d_head:
         raise ConfigError(f"{keys.where('rope_parameters')}.partial_rotary_factor: expected 1, got {use.rotation.width} of "
-                          f"{d_head} channels; the rotation of this family's code fails for a part of the head")  # fmt: skip
+                          f"{d_head} channels; this family's rotation fails for a part of the head")  # fmt: skip
     return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
 
 

@@ -1,0 +1,45 @@
+"""Gemma as encoder and decoder. In the second version decoder queries meet the keys of both in one attention."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.nested import both_ways
+from posenc.dialects.families.sliding import kinds_of
+from posenc.dialects.family import decoder, family, head_width, parts, read
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("t5_gemma_module")
+def _(keys: Keys) -> PositionSpec:
+    """One stack: as Gemma 2; an encoder looks both ways, sliding layers sliding_window tokens to either side."""
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds_of(keys, lambda n: n % 2 == 0))
+    if keys.flag("is_decoder", False):
+        return spec
+    window = keys.whole("sliding_window", None)
+    return both_ways(spec, 2 * window + 1 if window else None)
+
+
+@family("t5gemma")
+def _(keys: Keys) -> PositionSpec:
+    """Attention from decoder to encoder has no positions."""
+    stacks = []
+    for name, is_decoder in (("encoder", False), ("decoder", True)):
+        inner = keys.section(name)
+        inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
+        stacks.append(read(inner, name))
+    return PositionSpec(keys.family, parts=tuple(stacks), coordinates="0, 1, 2, … in each stack on its own")
+
+
+@family("t5gemma2_encoder")
+def _(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
+                        coordinates="0, 1, 2, … along the sequence, tokens of images included")  # fmt: skip
+
+
+@family("t5gemma2")
+def _(keys: Keys) -> PositionSpec:
+    keys.find("note", "decoder", "decoder queries that have turned meet encoder keys that have not, in one softmax: those "
+              "scores depend on the decoder's position, not on a distance")  # fmt: skip
+    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"),
+                        coordinates="0, 1, 2, … in each stack on its own")  # fmt: skip

@@ -72,8 +72,8 @@ def _(keys: Keys) -> PositionSpec:
     """As EXAONE 4: layers with a window turn; every fifth layer is full and does not."""
     window = keys.whole("sliding_window", None)
     if window is None:
-        raise ConfigError(f"{keys.where('sliding_window')}: null; the code makes a mask with it whatever the layers are, and "
-                          "fails")  # fmt: skip
+        raise ConfigError(f"{keys.where('sliding_window')}: null; the code makes a mask with it whatever the layers are, "
+                          "and fails")  # fmt: skip
     return _where_sliding(keys, schedule(keys, lambda n: SLIDING if (n + 1) % 5 else FULL), window)
 
 

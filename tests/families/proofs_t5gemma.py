@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from families.harness import Call, Proof, build, config_of, proof, spec_of
-from families.turning import LINEAR, LLAMA3, SEEN, YARN, by_kind, compared, turned
+from families.turning import LINEAR, LLAMA3, YARN, by_kind, compared
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 SIZES = {

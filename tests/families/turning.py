@@ -110,7 +110,8 @@ def hidden(result: Proof, spec: PositionSpec, found: list[Call]) -> None:
     assert len(found) == len(spec.layers)
     for number, (layer, call) in enumerate(zip(spec.layers, found, strict=True)):
         expected = visible(layer, call.q.shape[2])
-        theirs = torch.ones_like(expected) if call.mask is None else call.mask[0, 0] > -1e30
+        mask = torch.ones_like(expected)[None, None] if call.mask is None else call.mask
+        theirs = mask[0, 0] if mask.dtype == torch.bool else mask[0, 0] > -1e30
         assert torch.equal(theirs, expected), f"{result.model_type}: layer {number}: sees\n{theirs.int()}\nposenc {layer}"
     result.equal("what each layer's mask lets it see", True, True)
 

@@ -29,7 +29,7 @@ def _(keys: Keys) -> PositionSpec:
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
-    keys.find("warning", "sliding_window", f"tokens up to {beside} away are seen on either side, one more than Gemma 3 sees "
+    keys.find("warning", "sliding_window", f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 "
               "with the same number")  # fmt: skip
     return both_ways(spec, 2 * beside + 1)
 
@@ -66,7 +66,7 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
     for kind in widths:
         found = {width for width, own in zip(each, kinds, strict=True) if own == kind}
         if len(found) > 1:
-            raise ConfigError(f"{keys.where('per_layer_config')}: head_dim differs among {kind} layers: {sorted(found)}; one "
-                              "rotation serves all of a kind")  # fmt: skip
+            raise ConfigError(f"{keys.where('per_layer_config')}: head_dim differs among {kind} layers: {sorted(found)}, but "
+                              "one rotation serves all of a kind")  # fmt: skip
         widths[kind] = next(iter(found), widths[kind])
     return widths

@@ -1,0 +1,26 @@
+"""Falcon: rotation, or, where alibi says so, a bias of the key's position instead."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec, Use
+
+
+@family("falcon")
+def _(keys: Keys) -> PositionSpec:
+    """The bias is rounded to bfloat16 and divided by √d_head like the scores; positions count the tokens of the mask."""
+    kinds = ["full_attention"] * keys.whole("num_hidden_layers")
+    width = "n_embed" if keys.has("n_embed") else "hidden_size"
+    d_head = head_width(keys, width=width)
+    if not keys.flag("alibi"):
+        return decoder(keys, rope(keys, d_head=d_head), kinds=kinds, d_head=d_head, width=width)
+    heads = keys.whole("num_attention_heads")
+    said = (("n_heads", keys.said_by("num_attention_heads")),)
+    use = Use("encodings.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
+    keys.find("warning", "alibi", "transformers adds the bias twice where attention is computed eagerly, once with sdpa, "
+              "which is what this is")  # fmt: skip
+    keys.find("warning", "alibi", "rounded to bfloat16: from position 257 on neighbouring keys may have one bias")
+    return decoder(keys, use, kinds=kinds, d_head=d_head, width=width,
+                   coordinates="0, 1, 2, … over the tokens that the mask keeps; position_ids are not read")  # fmt: skip

@@ -237,11 +237,10 @@ def _(model_type: str) -> Proof:
         table = module_named(model, "VisionPositionEmbeddings")
         with torch.no_grad():
             torch.nn.init.normal_(table.position_embeddings)
-            state = {"position_embeddings": table.position_embeddings.flatten(0, 1)}
             frames = [f + (n > 1) for n, height, width in grids for f in range(n) for _ in range(height * width)]
             coords = torch.cat([own, sizes_of(grids), torch.tensor(frames)[:, None]], dim=1)
             x = torch.randn(len(coords), 64, generator=torch.Generator().manual_seed(3))
-            got = with_weights(spec, 0, state).embed(x[None], posenc.Positions.at(coords[None]))[0]
+            got = with_weights(spec, 0, model.state_dict()).embed(x[None], posenc.Positions.at(coords[None]))[0]
             result.close("what is added to the embeddings", got, table(x, torch.tensor(grids)), 16.0)
     return result
 

@@ -74,11 +74,16 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Weight:
-    """A tensor of the checkpoint that fills a parameter; `key` is the end of its name, "{layer}" standing for the layer."""
+    """A tensor of the checkpoint that fills a parameter; `key` is the end of its name, "{layer}" standing for the layer.
+
+    transpose  it is stored with its two axes the other way round
+    reshape    it is stored with the same numbers in the same order, its axes cut otherwise
+    """
 
     parameter: str
     key: str
     transpose: bool = False
+    reshape: bool = False
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
         found = find(state, weight.key.format(layer=layer))
         value = found.T if weight.transpose else found
         target = parameters[weight.parameter]
+        if weight.reshape and value.numel() == target.numel():
+            value = value.reshape(target.shape)
         if value.shape != target.shape:
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"

@@ -84,7 +84,8 @@ def _(keys: Keys) -> PositionSpec:
                           "for a square one")  # fmt: skip
     d_model, frames = keys.whole("hidden_size"), keys.whole("pos_emb_time")
     said = f"{keys.said_by('pos_emb_height')}, {keys.said_by('pos_emb_width')}"
-    table = grid(keys, "position_embeddings", height, width, said, mode="bicubic", axes=5, reads=(0, 1, 2, 3))
+    table = grid(keys, "pos_emb.position_embeddings", height, width, said, reshape=True, mode="bicubic", axes=5,
+                 reads=(0, 1, 2, 3))  # fmt: skip
     times = Use(
         "encodings.sinusoidal.Sinusoidal",
         (("d_model", d_model), ("layout", "sin_cos"), ("axes", 5), ("reads", (4,)), ("offset", -1), ("silent", "negative")),

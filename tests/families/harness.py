@@ -245,12 +245,10 @@ def at_of(ids: Tensor, axes_last: bool = True) -> posenc.Positions:
 def unrotated(x: Tensor, encoding: Any, zero: posenc.Positions, side: Any) -> Tensor:
     """What the family would have had before its rotation at position 0, where a rotation is the identity up to a fixed
     scale of each channel and, where it returns another layout, a permutation."""
-    d = x.shape[-1]
+    heads, d = x.shape[1], x.shape[-1]
     one = posenc.Positions.at(torch.zeros(1, d, *zero.coords.shape[2:], dtype=zero.coords.dtype))
-    matrix = encoding.rotate(torch.eye(d, dtype=torch.float64)[None, None], one, side)[
-        0, 0
-    ]  # row c: what channel c becomes
-    return (x.double() @ torch.linalg.inv(matrix)).float()
+    each = torch.eye(d, dtype=torch.float64).expand(1, heads, d, d)  # row c of a head: what its channel c becomes
+    return (x.double() @ torch.linalg.inv(encoding.rotate(each, one, side)[0])).float()
 
 
 def rotary(

@@ -118,10 +118,13 @@ def relu_seen(module: Any) -> Iterator[list[Tensor]]:
         module.F = original
 
 
-def indexed(result: Proof, scaled_inside: bool = True, **sizes: Any) -> None:
+def indexed(
+    result: Proof, scaled_inside: bool = True, *, most: float = 8.0, ready: Any = lambda model: model,
+    encodings: Any = lambda inside, layer, model: inside.encoding(layer, arithmetic="float32"), **sizes: Any,
+) -> None:  # fmt: skip
     """The products of the indexer's queries and keys, made from what its projections gave, against the family's own."""
     config = config_of(result.model_type, **SIZES | {"index_head_dim": 12, "index_n_heads": 3, "index_topk": 4} | sizes)
-    model, spec = build(config), spec_of(config)
+    model, spec = ready(build(config)), spec_of(config)
     indexers = [(name, module) for name, module in model.named_modules() if name.endswith("indexer")]
     before: list[Tensor] = []
     hooks = [part.register_forward_hook(lambda module, inputs, output: before.append(output.detach().clone()))
@@ -130,17 +133,17 @@ def indexed(result: Proof, scaled_inside: bool = True, **sizes: Any) -> None:
         calls(model, input_ids=tokens(IDS.shape), position_ids=IDS)
     for hook in hooks:
         hook.remove()
-    layers = [number for number, layer in enumerate(spec["indexer"].layers) if layer.uses]
+    layers = [number for number, layer in enumerate(spec["indexer"].layers) if layer.kind == "indexer"]
     assert layers == [int(name.split(".")[-3]) for name, _ in indexers], f"{layers}: {[name for name, _ in indexers]}"
     assert (len(seen), len(before)) == (len(indexers), 2 * len(indexers))
     for number, layer in enumerate(layers):
-        encoding = spec["indexer"].encoding(layer, arithmetic="float32")
+        encoding = encodings(spec["indexer"], layer, model)
         q, k = before[2 * number], before[2 * number + 1]
         q = q.unflatten(-1, (3, -1)).transpose(1, 2)
         q, k = encoding.rotate(q, at_of(IDS), "query"), encoding.rotate(k[:, None], at_of(IDS), "key")
         scores = q.double() @ k.double().transpose(-1, -2)
         scores = scores / 12**0.5 if scaled_inside else scores
-        result.close("products of the indexer's queries and keys", scores.transpose(1, 2), seen[number], 8.0)
+        result.close("products of the indexer's queries and keys", scores.transpose(1, 2), seen[number], most)
 
 
 @proof("deepseek_v32", "axk2")

@@ -3,7 +3,8 @@
     LeRoPE      pair i turns by p·ω_i·exp(α_i)            α one number for each pair, shared by the heads
     MixedRoPE   pair i of head h turns by Σ_a p_a·ω_ahi   every pair reads all axes, at its own slant
 
-Angles in fp64, like RoPE's, but for frequencies of the parity mode. Tables belong to this very module: a copy, with parameters of its own, refuses them.
+Angles in fp64, like RoPE's, but for frequencies of the parity mode.
+Tables belong to this very module: a copy, with parameters of its own, refuses them.
 Legend: b batch, h heads, t tokens, d d_head, n pairs, a axes.
 """
 

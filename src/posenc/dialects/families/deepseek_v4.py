@@ -1,0 +1,100 @@
+"""DeepSeek-V4: one key that is the value as well, both turned, and outputs turned back; compressed keys beside them.
+
+    o_i = R(p_i)^T · Σ_j a_ij · R(p_j) k_j      so that the output sees p_j - p_i only
+
+Layers with a window turn at the settings "main", the others at "compress". A compressed key stands for a block of tokens
+and turns by the index of the first of them, whatever position ids say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+LABELS = ("main", "compress")
+SLIDING, SPARSE, HEAVY = "sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"
+RATIOS = {0: SLIDING, 4: SPARSE, 128: HEAVY}
+
+
+@family("deepseek_v4")
+def _(keys: Keys) -> PositionSpec:
+    count, d_head = keys.whole("num_hidden_layers"), keys.whole("head_dim")
+    keys, moved = _nested(keys, d_head)
+    both: dict[str, Any] = {"layout": "interleaved", "trailing": True, "partial": True, "labels": LABELS}
+    uses: dict[str, Use] = {}
+    for label in LABELS:
+        use = rope(keys, d_head=d_head, label=label, sides=("query", "key", "value", "output"), **both)
+        if use is None:
+            raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers turn")
+        uses[label] = _with_origin(use, moved.get(label, {}))
+    kinds = _kinds(keys, count)
+    keys.find("note", "num_key_value_heads", "keys and values are the same rotated tensor, and outputs are turned back by "
+              "the query's position: a kernel that turns queries and keys only is not enough")  # fmt: skip
+    keys.find("warning", "compress_rates", "compressed keys turn by their index in the sequence, not by position ids, and "
+              "their causal mask reads position ids: the two disagree under left padding")  # fmt: skip
+    turning = {kind: uses["main" if kind == SLIDING else "compress"] for kind in (SLIDING, SPARSE, HEAVY)}
+    spec = decoder(keys, None, kinds=kinds, by_kind=dict(turning), d_head=d_head)
+    window = keys.whole("sliding_window")
+    layers = tuple(replace(layer, window=window) for layer in spec.layers)
+    return replace(spec, layers=layers, parts=(_indexer(keys, kinds, uses["compress"]),))
+
+
+def _kinds(keys: Keys, count: int) -> tuple[str, ...]:
+    said = keys.names("layer_types", None)
+    if said is None and (ratios := keys.numbers("compress_ratios", None)) is not None:
+        wrong = [ratio for ratio in ratios if ratio not in RATIOS]
+        if wrong:
+            raise ConfigError(f"{keys.where('compress_ratios')}: expected 0, 4 or 128 for each layer, got {wrong[0]}")
+        said = tuple(RATIOS[ratio] for ratio in ratios)
+    if said is None:
+        said = (HEAVY,) * min(count, 2) + tuple(SPARSE if n % 2 else HEAVY for n in range(max(count - 2, 0)))
+    if len(said) < count or any(kind not in RATIOS.values() for kind in said):
+        raise ConfigError(f"{keys.where('layer_types')}: expected {count} of {', '.join(RATIOS.values())}, got {len(said)}")
+    return tuple(said[:count])
+
+
+def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
+    """Flat settings belong to "compress"; "main" is rope_theta, never scaled. Also: where each number really was."""
+    where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
+    given = keys.table(where)
+    if all(isinstance(given.get(label), dict) for label in LABELS):
+        return keys, {}
+    fraction, said = keys.number("partial_rotary_factor", None), "partial_rotary_factor"
+    if fraction is None:
+        turning, said = keys.whole("qk_rope_head_dim", None), "qk_rope_head_dim"
+        fraction = 64 / 512 if turning is None else turning / d_head
+    origin = {"rotary_dim": keys.said_by(said) if keys.has(said) else "constant of the class"}
+    main: dict[str, Any] = {"rope_theta": keys.number("rope_theta"), "partial_rotary_factor": fraction}
+    flat = {key: value for key, value in given.items() if key not in ("rope_theta", *LABELS)}
+    compress = flat | {"rope_theta": keys.number("compress_rope_theta"), "partial_rotary_factor": fraction}
+    if compress.get("rope_type", compress.get("type")) == "yarn":
+        compress.setdefault("attention_factor", 1.0)
+        keys.find("note", where, "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
+                  "attention_factor says one")  # fmt: skip
+    made = Keys(keys.data, keys.family, keys.path, defaults=keys.base_may_be_default)
+    made.read, made.origins, made.findings = keys.read, keys.origins, keys.findings
+    made.data.pop("rope_scaling", None)
+    made.data["rope_parameters"] = {"main": main, "compress": compress}
+    return made, {"main": origin | {"base": keys.said_by("rope_theta")},
+                  "compress": origin | {"base": keys.said_by("compress_rope_theta")}}  # fmt: skip
+
+
+def _with_origin(use: Use, origin: dict[str, str]) -> Use:
+    return replace(use, said_by=tuple((dict(use.said_by) | origin).items()))
+
+
+def _indexer(keys: Keys, kinds: tuple[str, ...], use: Use) -> PositionSpec:
+    """Picks compressed keys in sparse layers; its queries turn by position, its keys by the first index of their block."""
+    width = keys.whole("index_head_dim")
+    arguments = {**dict(use.arguments), "d_head": width, "sides": ("query", "key")}
+    turned = replace(use, arguments=tuple(arguments.items()))
+    layers = tuple(
+        Layer((turned,) if kind == SPARSE else (), "indexer" if kind == SPARSE else "no_indexer") for kind in kinds
+    )
+    return PositionSpec(keys.family, part="indexer", layers=layers, d_head=width, n_heads=keys.whole("index_n_heads"))

@@ -10,7 +10,17 @@ from torch import Tensor
 
 import posenc
 from families.harness import (
-    IDS, Call, Proof, build, calls, config_of, module_named, proof, same_rotation, spec_of, tokens,
+    IDS,
+    Call,
+    Proof,
+    build,
+    calls,
+    config_of,
+    module_named,
+    proof,
+    same_rotation,
+    spec_of,
+    tokens,
 )  # fmt: skip
 from families.turning import LINEAR, LLAMA3, SEEN, YARN, allowed, also, by_kind, hidden
 

@@ -78,12 +78,14 @@ class Weight:
 
     transpose  it is stored with its two axes the other way round
     reshape    it is stored with the same numbers in the same order, its axes cut otherwise
+    part       it is stored inside a larger one: (axis, index) of it
     """
 
     parameter: str
     key: str
     transpose: bool = False
     reshape: bool = False
+    part: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
     parameters = dict(encoding.named_parameters()) | dict(encoding.named_buffers())
     for weight in use.weights:
         found = find(state, weight.key.format(layer=layer))
+        found = found if weight.part is None else found.select(*weight.part)
         value = found.T if weight.transpose else found
         target = parameters[weight.parameter]
         if weight.reshape and value.numel() == target.numel():

@@ -66,7 +66,7 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
     for kind in widths:
         found = {width for width, own in zip(each, kinds, strict=True) if own == kind}
         if len(found) > 1:
-            raise ConfigError(f"{keys.where('per_layer_config')}: head_dim differs among {kind} layers: {sorted(found)}, but "
+            raise ConfigError(f"{keys.where('per_layer_config')}: head_dim is {sorted(found)} in {kind} layers, but "
                               "one rotation serves all of a kind")  # fmt: skip
         widths[kind] = next(iter(found), widths[kind])
     return widths

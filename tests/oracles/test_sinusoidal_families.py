@@ -212,6 +212,12 @@ def test_columns_first_vit_mae_granite_aimv2():
     close(added(encoding, with_cls, 16), embeddings.position_embeddings.detach().double(), 1e-6)
 
 
+def test_one_negative_coordinate_does_not_silence():
+    encoding = Sinusoidal(8, axes=2, layout="sin_cos", silent="negative")
+    got = added(encoding, Positions.at(torch.tensor([[[-1, 2], [3, -2], [-1, -4]]])), 8)
+    close(got[0], np.array([[*halves(-1, 4), *halves(2, 4)], [*halves(3, 4), *halves(-2, 4)], [0.0] * 8]))
+
+
 def test_omdet_runs_along_columns():
     """[w | h], its tokens counted down the columns of the grid."""
     build = theirs("omdet_turbo", "OmDetTurboHybridEncoder").build_2d_sincos_position_embedding

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import torch
-
+from families.adding import added
 from families.harness import Proof, at_of, build, config_of, proof, spec_of, tokens
-from posenc.dialects.weights import with_weights
+
+IDS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
+BEFORE = {"bert": "embeddings.LayerNorm", "gpt2": "h.0", "gpt_bigcode": "h.0", "openai-gpt": "h.0"}
 
 
-@proof("gpt2")
+@proof("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "layoutlm", "squeezebert",
+       "convbert", "albert", "mobilebert", "gpt2", "gpt_bigcode", "openai-gpt")  # fmt: skip
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table, added to the embeddings, counted from 0")
-    config = config_of(model_type, n_positions=40)
-    model, spec = build(config), spec_of(config)
-    ids = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
-    with torch.no_grad():
-        text = model.wte(tokens(ids.shape))
-        seen = []
-        model.h[0].register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-        model(input_ids=tokens(ids.shape), position_ids=ids)
-        result.close(
-            "embeddings that enter the first layer",
-            with_weights(spec, 0, model.state_dict()).embed(text, at_of(ids)),
-            seen[0],
-        )
-    assert len(spec.layers) == len(model.h)
-    assert not any(layer.uses for layer in spec.layers[1:])
+    result = Proof(model_type, "learned table added to the embeddings, counted from 0")
+    rows = "n_positions" if model_type in ("gpt2", "gpt_bigcode", "openai-gpt") else "max_position_embeddings"
+    config = config_of(model_type, **{rows: 40})
+    model, spec = build(config, attention=None), spec_of(config)
+    after = BEFORE.get(model_type, "embeddings.LayerNorm")
+    if model_type == "megatron-bert":
+        after = "encoder.layer.0"
+    added(result, spec, model, after, at_of(IDS), {"input_ids": tokens(IDS.shape), "position_ids": IDS})
     return result

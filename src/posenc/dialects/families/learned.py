@@ -7,11 +7,34 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
-@family("gpt2")
+def table(
+    keys: Keys, weight: str, *, rows: str = "max_position_embeddings", width: str = "hidden_size", **options: int | bool
+) -> Use:
+    """One table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
+    arguments = {"d_model": keys.whole(width), "max_positions": keys.whole(rows), **options}
+    said = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
+    said |= dict.fromkeys(options, "constant of the code")
+    return Use("encodings.learned.Learned", tuple(arguments.items()), tuple(said.items()), (Weight("table", weight),))
+
+
+BERT = "embeddings.position_embeddings.weight"
+
+
+@family("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "layoutlm", "squeezebert",
+        "convbert", "albert", "mobilebert")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
-    rows, d_model = keys.whole("n_positions"), keys.whole("n_embd")
-    said_by = (("max_positions", keys.said_by("n_positions")), ("d_model", keys.said_by("n_embd")))
-    table = Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", rows)), said_by,
-                weights=(Weight("table", "wpe.weight"),))  # fmt: skip
-    return stack_of(keys, [Layer()] * keys.whole("n_layer"), embedding=[table], width="n_embd", heads="n_head",
-                    length="n_positions")  # fmt: skip
+    """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
+    width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
+    if keys.family == "rembert":
+        width = "input_embedding_size"
+    causal = bool(keys.flag("is_decoder", False))
+    layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[table(keys, BERT, width=width)])
+
+
+@family("gpt2", "gpt_bigcode", "openai-gpt")
+def _(keys: Keys) -> PositionSpec:
+    weight = "positions_embed.weight" if keys.family == "openai-gpt" else "wpe.weight"
+    layers = [Layer()] * keys.whole("n_layer")
+    return stack_of(keys, layers, embedding=[table(keys, weight, rows="n_positions", width="n_embd")],
+                    width="n_embd", heads="n_head", length="n_positions")  # fmt: skip

@@ -43,7 +43,7 @@ def rerotate(
 
     by         positions to move by: one number for all tokens, or a tensor [b, t] (b may be 1), or [b, t, axes]; negative
                moves back, reals are welcome
-    encoding   the RoPE, with given or learned frequencies, or xPos that rotated them. One whose frequencies depend on length
+    encoding   the RoPE, of given or learned frequencies, or xPos that rotated them. One whose frequencies depend on length
                must be the one of that length: keys of other frequencies cannot be moved, only computed again
 
     Angles as the encoding has them, fp64; rotation in fp32 (fp64 for fp64), one rounding at the end. A magnitude on cos and

@@ -35,7 +35,7 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
 
 
 @family("roberta", "xlm-roberta", "camembert", "data2vec-text", "ibert", "roberta-prelayernorm", "xlm-roberta-xl", "xmod",
-        "longformer", "luke")  # fmt: skip
+        "longformer")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     use = padded_table(keys)
     causal = bool(keys.flag("is_decoder", False))

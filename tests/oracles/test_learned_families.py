@@ -283,6 +283,8 @@ def test_wrong_arguments():
         LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), at)
     with pytest.raises(ValueError, match="coordinate 0: position -1 is outside 0 … 2"):
         LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), Positions.at(torch.tensor([[[-1, 2]]])))
+    with pytest.raises(ValueError, match="coordinate 0: position -1 is outside 0 … 2"):
+        LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), Positions.at(torch.tensor([[[-1, -1]]])))
     with pytest.raises(TypeError, match="needs integer positions"):
         LearnedAxes(4, (3, 3)).embed(torch.zeros(1, 1, 4), Positions.at(torch.zeros(1, 1, 2)))
     with pytest.raises(ValueError, match=r"widths: expected 2 widths with the sum d_model=5, got \(2, 2\)"):

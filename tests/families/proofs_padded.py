@@ -14,7 +14,7 @@ AFTER = {"xlm-roberta-xl": "encoder.layer.0"}
 
 
 @proof("roberta", "xlm-roberta", "camembert", "data2vec-text", "ibert", "roberta-prelayernorm", "xlm-roberta-xl", "xmod",
-       "longformer"  # fmt: skip
+       "longformer")  # fmt: skip
 def _(model_type: str) -> Proof:
     result = Proof(
         model_type, "learned table added to the embeddings; rows count what is not padding, from pad_token_id + 1"

@@ -223,3 +223,13 @@ def _(keys: Keys) -> PositionSpec:
     return stack_of(keys, layers, embedding=[waves], length=None, d_head=d_head,
                     coordinates="0, 1, 2, … over patches from the first that is not padding; those before it count on from "
                     "the end, modulo the number of patches")  # fmt: skip
+
+
+@family("muse_glimmer_assistant")
+def _(keys: Keys) -> PositionSpec:
+    """A draft model: a block of new tokens reads what the large model made of the context, and itself both ways."""
+    kinds = schedule(keys, lambda n: SLIDING)
+    keys.find("note", "block_size", "keys are those of the context and then of the block, queries of the block alone, at "
+              "the last of the positions")  # fmt: skip
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
+    return both_ways(_behind(spec, 2 * keys.whole("sliding_window") + 1))

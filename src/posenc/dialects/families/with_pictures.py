@@ -33,8 +33,8 @@ def _(keys: Keys) -> PositionSpec:
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def _(keys: Keys) -> PositionSpec:
     """A drafting model whose layers all turn queries only: the keys, turned, are those of the model it helps."""
-    keys.find("note", "text_config", "keys and values are the other model's, position_ids continue its sequence; masks look "
-              "both ways, since every key is earlier")  # fmt: skip
+    keys.find("note", "text_config", "keys and values are the other model's, position_ids continue its sequence; masks "
+              "look both ways, since every key is earlier")  # fmt: skip
     inner = keys.section("text_config")
     shared = inner.whole("num_kv_shared_layers", 0, least=0)
     if not shared:

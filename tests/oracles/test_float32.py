@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -99,6 +100,7 @@ YARNS = [
     {"factor": 32.0, "original_max_position_embeddings": 4096, "truncate": False},
     {"factor": 8.5, "original_max_position_embeddings": 131072, "beta_fast": 0, "beta_slow": 0},
     {"factor": 8, "original_max_position_embeddings": 300, "beta_fast": 4, "beta_slow": 4.0},
+    {"factor": 8.5, "original_max_position_embeddings": 131072, "beta_fast": 0, "beta_slow": None, "truncate": False},
     {"factor": 0.5, "original_max_position_embeddings": 2048, "beta_fast": 16, "beta_slow": 2},
     {"factor": 3, "original_max_position_embeddings": 5, "beta_fast": 32, "beta_slow": 32},
 ]
@@ -109,6 +111,15 @@ YARNS = [
 def test_yarn(width, base, parameters):
     ours = {("original_length" if name.startswith("original") else name): value for name, value in parameters.items()}
     same(float32.yarn(width, base, **ours), *theirs("yarn", width, base, **parameters))
+
+
+def test_yarns_gap_between_ends_that_meet():
+    """Ends that meet 0.0005 before pair 5: half of that pair is slowed, since they are held 0.001 apart."""
+    beta = 4096 / (2 * math.pi) * 1e4 ** (-2 * 4.9995 / 64)
+    options = {"beta_fast": beta, "beta_slow": beta, "truncate": False}
+    got = float32.yarn(64, 1e4, 8.0, 4096, **options)
+    same(got, *theirs("yarn", 64, 1e4, factor=8.0, original_max_position_embeddings=4096, **options))
+    assert got[5] == pytest.approx(1e4 ** (-10 / 64) * (0.5 + 0.5 / 8), rel=1e-3)
 
 
 def test_yarn_refuses_what_transformers_cannot_compute():
@@ -237,6 +248,13 @@ def test_cos_and_sin_of_a_llama_to_position_131071(rope_type):
     cos, sin = module(torch.zeros(1), torch.arange(130772, 131072)[None])
     assert torch.equal(consecutive[0], cos[..., :64])
     assert torch.equal(consecutive[1], sin[..., :64])
+
+
+def test_dynamic_at_the_trained_length_is_still_fresh():
+    """At factor 3.3 and length 6001 the two ways to compute differ; the trained length itself belongs to the first."""
+    model = LlamaRotaryEmbedding(llama(64, {"rope_type": "dynamic", "rope_theta": 5e5, "factor": 3.3}, max_length=6001))
+    model(torch.zeros(1), torch.tensor([[6000]]))
+    same(float32.dynamic(64, 5e5, 3.3, 6001).at_length(6001), model.inv_freq)
 
 
 def test_nothing_depends_on_torchs_defaults():

@@ -58,3 +58,19 @@ def _(model_type: str) -> Proof:
     hidden(result, spec, calls(model, input_ids=tokens((2, SEEN))))
     assert any(finding.key == "rope_scaling.long_factor" for finding in spec.findings)
     return result
+
+
+@proof("phi4_multimodal")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, a part of the head turns; LongRoPE; images and sound among the tokens")
+    vision = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 8,
+              "patch_size": 2, "crop_size": 8}  # fmt: skip
+    audio = {"hidden_size": 32, "num_blocks": 1, "num_attention_heads": 2, "intermediate_size": 16, "input_size": 16,
+             "nemo_conv_channels": 8, "ext_pw_out_channel": 32, "depthwise_separable_out_channel": 32}  # fmt: skip
+    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "max_position_embeddings": 131072, "sliding_window": 4,
+             "vision_config": vision, "audio_config": audio}  # fmt: skip
+    half = LONGROPE | {"partial_rotary_factor": 0.75, "short_factor": SHORT[:6], "long_factor": LONG[:6]}
+    at_both_lengths(result, config_of(model_type, rope_parameters=half, **sizes))
+    parts = {part.part: part.family for part in spec_of(config_of(model_type, **sizes)).parts}
+    result.equal("its parts", parts, {"vision_config": "phi4_multimodal_vision", "audio_config": "phi4_multimodal_audio"})
+    return result

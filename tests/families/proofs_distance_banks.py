@@ -1,0 +1,79 @@
+"""Inkling's banks of distance profiles: bias and queries as they reach attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from families.harness import Proof, at_of, build, calls, config_of, proof, spec_of, tokens
+from families.turning import visible
+from posenc.dialects.weights import with_weights
+
+SIZES: dict[str, Any] = {
+    "num_hidden_layers": 7, "head_dim": 24, "swa_head_dim": 16, "num_attention_heads": 4, "swa_num_attention_heads": 2,
+    "num_key_value_heads": 2, "swa_num_key_value_heads": 1, "sliding_window_size": 5, "rel_extent": 8, "d_rel": 4,
+    "log_scaling_n_floor": 6, "log_scaling_alpha": 0.7,
+}  # fmt: skip
+
+
+@proof("inkling_text", "inkling2_text")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "a bank of distance profiles that every token mixes; temperature in full layers")
+    sizes = dict(SIZES)
+    if model_type == "inkling2_text":
+        sizes |= {"rel_l2_clip_threshold": 0.5, "n_layers_per_attn_res_block": 7, "number_of_conv_states": None}
+    config = config_of(model_type, **{name: value for name, value in sizes.items() if value is not None})
+    model = build(config, {"inkling_text": "InklingTextModel", "inkling2_text": "Inkling2TextModel"}[model_type])
+    spec = spec_of(config)
+    _compare(result, model, spec)
+    if model_type == "inkling_text":
+        plain = config_of(
+            model_type, **{**sizes, "log_scaling_n_floor": None, "local_layer_ids": [1], "num_hidden_layers": 2}
+        )
+        _compare(result, build(plain, "InklingTextModel"), spec_of(plain))
+    return result
+
+
+def _compare(result: Proof, model: Any, spec: Any) -> None:
+    """Of every layer: its bias, and its queries against those of the same layer without temperature."""
+    for name, parameter in model.named_parameters():
+        if name.endswith(("rel_logits_proj.proj", "r_proj.weight", "rel_l2_clip.scale")):
+            torch.nn.init.normal_(parameter, std=0.5)
+    entered: list[Tensor] = []
+    for layer in model.layers:
+        layer.self_attn.register_forward_pre_hook(_keep(entered), with_kwargs=True)
+    n = 12
+    ids = torch.arange(n).expand(2, -1)
+    found = calls(model, fixed=False, input_ids=tokens((2, n)), position_ids=ids)
+    assert len(found) == len(spec.layers) == len(entered)
+    for number, (call, x, layer) in enumerate(zip(found, entered, spec.layers, strict=True)):
+        encoding = with_weights(spec, number, model.state_dict())
+        heads = call.q.shape[1]
+        at = at_of(ids)
+        read = encoding.read(x, at)
+        term = encoding.bias(call.q, call.k, read, at)
+        b, h, i, j = torch.meshgrid(*(torch.arange(size) for size in (2, heads, n, n)), indexing="ij")
+        with torch.no_grad():
+            # Theirs mixes in another order: sums of 64, then of 4 products, and once more for τ.
+            result.close("bias of every layer", term(b, h, i, j), call.options["position_bias"], 4.0)
+        mask = call.mask[0, 0] > -1e30
+        assert torch.equal(mask, visible(layer, n)), f"layer {number}"
+        assert call.options["sliding_window"] == layer.window
+        mine = encoding.softmax_scale(call.q.shape[-1])
+        assert abs(mine - call.scaling) < 1e-12, (mine, call.scaling)
+        _temperature(result, model.layers[number].self_attn, encoding, x, call, at)
+    result.equal("softmax scale, windows", True, True)
+
+
+def _keep(entered: list[Tensor]) -> Any:
+    return lambda module, args, keywords: entered.append(args[0] if args else keywords["hidden_states"])
+
+
+def _temperature(result: Proof, attention: Any, encoding: Any, x: Tensor, call: Any, at: Any) -> None:
+    """Their queries before temperature, from their own projection and norm, sharpened by ours."""
+    with torch.no_grad():
+        q = attention.q_proj(x).view(*x.shape[:2], -1, attention.head_dim)
+        norm = attention.q_norm if hasattr(attention, "q_norm") else attention.q_l2_clip
+        result.close("queries of every layer", encoding.rotate(norm(q).transpose(1, 2), at, "query"), call.q, 2.0)

@@ -15,6 +15,7 @@ from posenc.encodings.decomposed import DecomposedBias
 from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.distance_table import DistanceTable
 from posenc.encodings.falcon_alibi import FalconALiBi
+from posenc.encodings.funnel import Funnel
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5_axes import T5Axes
 from posenc.encodings.t5_content import T5OfContent
@@ -98,6 +99,7 @@ SEVERAL = {
     "t5 two axes": lambda: T5Axes(H, n_buckets=(8, 8), max_distance=(9, 5)),
     "segments": lambda: SegmentedT5(H, n_segments=4, n_buckets=8, max_distance=9),
     "xlnet segments": lambda: XLNet(M, H),
+    "funnel": lambda: Funnel(M, H),
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend
+from posenc.encodings.funnel import Funnel
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet
 
@@ -77,6 +78,43 @@ def test_segments_by_loops():
     close(attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.prepare(at, torch.float64)), got.detach())
     with pytest.raises(ValueError, match=r"reads 2 coordinate"):
         attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, 5))
+
+
+# Funnel ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separate", [True, False])
+@pytest.mark.parametrize("kind", ["relative_shift", "factorized"])
+@pytest.mark.parametrize("block", [0, 1])
+def test_whole_attention_of_funnel(block, kind, separate):
+    """Block 1 reads pooled queries: positions -1, 1, 3, … where the class token stands apart, 0, 2, 4, … elsewhere."""
+    module = pytest.importorskip("transformers.models.funnel.modeling_funnel")
+    config = module.FunnelConfig(
+        d_model=M, n_head=H, d_head=D, block_sizes=[1, 1], attention_type=kind, separate_cls=separate, hidden_dropout=0.0,
+        attention_dropout=0.0, activation_dropout=0.0, truncate_seq=True, pool_q_only=True,
+    )  # fmt: skip
+    structure = module.FunnelAttentionStructure(config).eval()
+    their = drawn(module.FunnelRelMultiheadAttention(config, block).double()).eval()
+    kinds = torch.tensor([[2, 0, 0, 0, 1, 1, 1, 1], [2, 0, 1, 1, 1, 1, 1, 1]])
+    x = torch.from_numpy(draw(5, 2, 8, M)) / 2
+    inputs = structure.init_attention_inputs(x, torch.ones(2, 8), kinds)
+    queries, places = x, torch.arange(8)
+    if block:
+        queries, inputs = structure.pre_attention_pooling(x, inputs)
+        places = torch.tensor(structure.stride_pool_pos(list(range(8)), 1))
+    expected = their.to(torch.float64)(queries, x, x, inputs, output_attentions=True)[1]
+    encoding = Funnel(M, H, d_head=D, separate=separate).double()
+    encoding.load_state_dict({
+        "u": their.r_w_bias, "v": their.r_r_bias, "w_r": their.r_kernel.permute(1, 2, 0), "s": their.r_s_bias,
+        "e": their.seg_embed.transpose(0, 1).flip(1),
+    })  # fmt: skip
+    q, k = (split(part) for part in (their.q_head(queries), their.k_head(x)))
+    kept = torch.tensor([0, *range(1, 7, 2)]) if separate else torch.arange(0, 8, 2)
+    segment = torch.where(kinds == 2, -1, kinds)
+    at_k = Positions.at(torch.stack([torch.arange(8).expand(2, -1), segment], dim=-1))
+    at_q = Positions.at(torch.stack([places.expand(2, -1), segment[:, kept] if block else segment], dim=-1))
+    eye = torch.eye(8, dtype=torch.float64).expand(2, H, 8, 8)
+    close(attend(q, k, eye, encoding, at_q, at_k, causal=False), expected.detach(), atol=FLOAT32)
 
 
 # Conformers ------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ Legend: b batch, h query heads, i query, j key, d d_head.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,9 @@ from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.phasors import phasors
 from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 
 class XLNet(TransformerXL):
@@ -48,12 +52,18 @@ class XLNet(TransformerXL):
         alone = replace(at, coords=at.coords[..., 0], tables={}) if self.segments else at
         return (phasors(alone, [self.frequencies], dtype),)
 
+    def of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:
+        """The term of every query for the same segment and for another."""
+        if self.s is None or self.e is None:
+            raise ValueError("XLNet: built with segments=False, so it has no term for them")
+        scores: Tensor = (q + self.s.to(q.dtype)[:, None]) @ self.e.to(q.dtype).transpose(-1, -2)
+        return scores * self.softmax_scale(self.d_head)
+
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         rest = super().bias(q, k, at_q, at_k)
-        if self.s is None or self.e is None:
+        if not self.segments:
             return rest
-        of_segment = (q + self.s.to(q.dtype)[:, None]) @ self.e.to(q.dtype).transpose(-1, -2)  # [b, h, i, 2]
-        of_segment = of_segment * self.softmax_scale(self.d_head)
+        of_segment = self.of_segment(q)
         query, key = at_q.coords[..., 1], at_k.coords[..., 1]
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posenc.dialects.families.llama import alike
-from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.family import decoder, family, head_width, parts, read
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
@@ -36,10 +36,11 @@ def _(keys: Keys) -> PositionSpec:
     keys.find("note", "text_config", "keys and values are the other model's, position_ids continue its sequence; masks "
               "look both ways, since every key is earlier")  # fmt: skip
     inner = keys.section("text_config")
-    shared = inner.whole("num_kv_shared_layers", 0, least=0)
-    if not shared:
-        inner.find("note", "num_kv_shared_layers", "0 here means all layers")
-    return PositionSpec(keys.family, parts=parts(keys, "text_config"), coordinates=PLACES)
+    if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
+        inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
+    keys.find("warning", "text_config.num_kv_shared_layers", "transformers 5.23 fails to build this model: its check of "
+              "shared keys wants a layer that makes its own")  # fmt: skip
+    return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=PLACES)
 
 
 @family("emu3")

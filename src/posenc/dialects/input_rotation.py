@@ -1,0 +1,58 @@
+"""Rotation of what goes *into* the projections of queries and keys, kept for the conformers that were trained with it.
+
+    q_i = W_q R(i) x_i,   k_j = W_k R(j) x_j          where RoPE has R(i) W_q x_i and R(j) W_k x_j
+
+x is cut into one part for each head, and every part turns as a head of RoPE would. Since W_q and W_k mix the parts and
+their pairs afterwards, scores are no function of distance. Wav2Vec2-Conformer, Wav2Vec2-BERT and SeamlessM4T with
+position_embeddings_type "rotary", as in transformers: models/wav2vec2_conformer.
+Legend: b batch, t tokens, m d_model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding, Side, Site, check_width
+from posenc.encodings.rope import RoPE
+from posenc.frequencies import Frequencies
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class InputRotation(PositionalEncoding):
+    """inputs(x, at) is what goes into the projections of queries and keys; values are made of x itself.
+
+    d_model      channels of x
+    d_head       channels of a part, halves of which are paired
+    frequencies  of the pairs of a part
+
+    Attention sees projected queries and keys, which is too late: `rotate` raises ValueError.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local"})
+
+    def __init__(self, d_model: int, d_head: int, frequencies: Frequencies) -> None:
+        super().__init__(d_model=d_model, d_head=d_head, frequencies=frequencies)
+        if d_model % d_head:
+            raise ValueError(f"d_head: {d_model} channels cannot be cut into parts of {d_head}")
+        self.d_model, self.d_head, self.frequencies = d_model, d_head, frequencies
+        self.turning = RoPE(d_head, frequencies=frequencies, layout="half")
+
+    def tables(self, at: Positions, dtype: object) -> tuple[Tensor, ...]:
+        """Those of its rotation."""
+        return self.turning.tables(at, dtype)  # type: ignore[arg-type]
+
+    def inputs(self, x: Float[Tensor, "b t m"], at: Positions) -> Float[Tensor, "b t m"]:
+        """x with every part turned by its position."""
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        parts = x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+        return self.turning.rotate(parts, at, "query").transpose(1, 2).flatten(2)
+
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> NoReturn:
+        raise ValueError("InputRotation: turns hidden states before they are projected: call inputs(x, at) there, and "
+                         "attend with NoPE")  # fmt: skip

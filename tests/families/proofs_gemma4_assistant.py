@@ -15,10 +15,12 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 @proof("gemma4_assistant", "gemma4_unified_assistant")
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE of queries as in its text model; the keys are those of the model it helps")
-    text = config_of("gemma4_text" if model_type == "gemma4_assistant" else "gemma4_unified_text", num_hidden_layers=4,
-                     head_dim=16, global_head_dim=24, num_kv_shared_layers=4, sliding_window=4,
-                     layer_types=[SLIDING, FULL, SLIDING, FULL],
-                     **({"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0} if model_type == "gemma4_assistant" else {}))  # fmt: skip
+    sizes = {"num_hidden_layers": 4, "head_dim": 16, "global_head_dim": 24, "num_kv_shared_layers": 4, "sliding_window": 4,
+             "layer_types": [SLIDING, FULL, SLIDING, FULL]}  # fmt: skip
+    if model_type == "gemma4_assistant":
+        text = config_of("gemma4_text", hidden_size_per_layer_input=0, vocab_size_per_layer_input=0, **sizes)
+    else:
+        text = config_of("gemma4_unified_text", **sizes)
     config = config_of(model_type, text_config=text.to_dict(), backbone_hidden_size=32)
     name = "Gemma4UnifiedAssistantForCausalLM" if "unified" in model_type else "Gemma4AssistantForCausalLM"
     assert any(finding.key == "text_config.num_kv_shared_layers" for finding in spec_of(config).findings)
@@ -29,8 +31,10 @@ def _(model_type: str) -> Proof:
     generator = torch.Generator().manual_seed(4)
     shared = {kind: tuple(torch.randn(2, 2, 9, width, generator=generator) for _ in "kv") for kind, width in
               ((SLIDING, 16), (FULL, 24))}  # fmt: skip
-    passes = [calls(model, inputs_embeds=torch.randn(2, IDS.shape[1], 64, generator=generator), position_ids=ids,
-                    shared_kv_states=shared, logits_to_keep=torch.arange(IDS.shape[1])) for ids in (torch.zeros_like(IDS), IDS)]  # fmt: skip
+    passes = []
+    for ids in (torch.zeros_like(IDS), IDS):
+        given = {"inputs_embeds": torch.randn(2, IDS.shape[1], 64, generator=generator), "shared_kv_states": shared}
+        passes.append(calls(model, position_ids=ids, logits_to_keep=torch.arange(IDS.shape[1]), **given))
     assert len(passes[1]) == len(spec.layers) == 4
     at, zero = at_of(IDS), at_of(torch.zeros_like(IDS))
     for number, (before, after) in enumerate(zip(*passes, strict=True)):

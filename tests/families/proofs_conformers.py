@@ -79,6 +79,7 @@ def _(model_type: str) -> Proof:
         fields = config_of(model_type).__dataclass_fields__
         config = config_of(model_type, **{key: value for key, value in sizes.items() if key in fields})
         config.position_embeddings_type, config._attn_implementation = kind, "probe"
+        torch.manual_seed(0)
         encoder, spec = getattr(modeling(model_type), name)(config).eval(), spec_of(config)
         assert len(spec.layers) == 2
         conformer(result, encoder, spec, kind)

@@ -139,6 +139,7 @@ def _(model_type: str) -> Proof:
 
     seen: list[torch.Tensor] = []
     rotary.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[1]))
+    torch.manual_seed(0)
     series, padding = torch.randn(2, 4 * config.patch_length), torch.zeros(2, 4 * config.patch_length)
     padding[1, : 2 * config.patch_length] = 1
     with torch.no_grad():
@@ -162,6 +163,7 @@ def _(model_type: str) -> Proof:
     added: list[torch.Tensor] = []
     model.input_ff_layer.register_forward_hook(lambda module, inputs, output: added.append(output.clone()))
     model.layers[0].register_forward_pre_hook(lambda module, inputs: added.append(inputs[0]))
+    torch.manual_seed(0)
     series, padding = torch.randn(2, 4 * config.patch_length), torch.zeros(2, 4 * config.patch_length)
     padding[1, : 2 * config.patch_length] = 1
     with torch.no_grad():

@@ -34,19 +34,22 @@ Progress = Callable[[str, int, int], None]
 
 
 def convert(
-    source: Path, out: Path, to: Layout, *, layout_now: Layout | None = None, options: Options = BY_NAME,
-    progress: Progress = lambda what, done, of: None, **given: int | bool | None,
+    source: Path | str, out: Path | str, to: Layout, *, layout_now: Layout | None = None, n_heads: int | None = None,
+    n_kv_heads: int | None = None, d_head: int | None = None, rotary_dim: int | None = None, trailing: bool | None = None,
+    options: Options = BY_NAME, progress: Progress = lambda what, done, of: None,
 ) -> dict[str, Any]:  # fmt: skip
     """`source`, a safetensors file or a folder with a model, written to `out` with its heads in layout `to`; a report.
 
-    layout_now   the layout of `source`. If left out: what its files record, what its model family reads, or else the other
-    options      how fused projections are laid out, which stacks, what to leave alone
-    given        n_heads, n_kv_heads, d_head, rotary_dim, trailing; what is left out is read from config.json
+    layout_now           the layout of `source`. If left out: what its files record, what its family reads, or the other one
+    n_heads … trailing   as in `Heads`; what is left out is read from config.json
+    options              how fused projections are laid out, which stacks, what to leave alone
 
     One tensor at a time is in memory. Raises ValueError where anything is unclear, FileExistsError where `out` exists,
     OSError for a disk that is full; then nothing is left behind.
     """
     layouts.check(to)
+    source, out = Path(source), Path(out)
+    given = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_head": d_head, "rotary_dim": rotary_dim, "trailing": trailing}
     found = look(source, out)
     config = sizes.read(found.folder)
     files = [TensorFile(path) for path in found.shards]

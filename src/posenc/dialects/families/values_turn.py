@@ -74,7 +74,11 @@ def _(keys: Keys) -> PositionSpec:
     said_by = (("max_positions", within.said_by("max_text_tokens")), ("d_model", within.said_by("hidden_size")))
     table = Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", rows)), said_by,
                 (Weight("table", "text_position_embedding.weight"),))  # fmt: skip
-    where = "text tokens that are no padding, counted from 0 with the added begin and end; padding has the count before it"
+    keys.find("warning", "decoder_config.max_text_tokens", "the mask gets its two ones for begin and end at its front: "
+              "right for padding behind the text, and one too many in front of it")  # fmt: skip
+    where = (
+        "two ones put before the attention mask, summed from the left, less 1: begin, text, end; padding repeats a number"
+    )
     given = PositionSpec(keys.family, part="conditioning", layers=(Layer((table,), "embedding"),), d_model=d_model,
                          trained_length=rows, coordinates=where)  # fmt: skip
     return PositionSpec(keys.family, parts=(*inside, given))

@@ -6,6 +6,7 @@ import torch
 import posenc
 from posenc import laws
 from posenc.backends import BACKENDS
+from posenc.frequencies import Frequencies, longrope, rotary, yarn
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -16,6 +17,12 @@ VARIANTS = {
     "t5 scale 1": ("t5", {"bidirectional": True, "scale": 1.0}),
     "rope half": ("rope", {"layout": "half"}),
     "rope partial reversed": ("rope", {"rotary_dim": 4, "reverse": True}),
+    "rope trailing": ("rope", {"frequencies": Frequencies((0.9, 0.02)), "trailing": True, "returns": "half"}),
+    "rope yarn": ("rope", {"frequencies": yarn(rotary(8), factor=4.0, original_length=64)}),
+    "rope longrope": ("rope", {"frequencies": longrope(rotary(8), [1.0] * 4, [2.0] * 4, 64, factor=4.0), "length": 65}),
+    "rope values": ("rope", {"sides": ("query", "key", "value", "output")}),
+    "rope values only": ("rope", {"sides": ("query", "key", "value")}),
+    "rope float32": ("rope", {"frequencies": Frequencies((0.9, 0.02), arithmetic="float32")}),
     "xpos half": ("xpos", {"layout": "half"}),
     "cope small": ("cope", {"n_positions": 4}),
 }

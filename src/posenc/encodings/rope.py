@@ -74,6 +74,8 @@ class RoPE(PositionalEncoding):
         self.reverse, self.turning = reverse, frozenset(sides)
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
+        if ("value" in sides) != ("output" in sides):  # what is mixed keeps the positions it came from
+            self.traits = self.traits - {"shift_invariant"}
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""

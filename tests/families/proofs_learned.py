@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import torch
+
 from families.adding import added
 from families.harness import Proof, at_of, build, config_of, proof, spec_of, tokens
 
 IDS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
-BEFORE = {"bert": "embeddings.LayerNorm", "gpt2": "h.0", "gpt_bigcode": "h.0", "openai-gpt": "h.0"}
+BEFORE = {"gpt2": "h.0", "gpt_bigcode": "h.0", "openai-gpt": "h.0", "gpt-sw3": "h.0", "imagegpt": "h.0"}
+
+SIZES = {"squeezebert": {"embedding_size": 64}, "big_bird": {"attention_type": "original_full"},
+         "roc_bert": {"shape_vocab_size": 32, "pronunciation_vocab_size": 32}}  # fmt: skip
 
 
-@proof("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "layoutlm", "squeezebert",
-       "convbert", "albert", "mobilebert", "gpt2", "gpt_bigcode", "openai-gpt")  # fmt: skip
+@proof("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
+       "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert", "gpt2", "gpt-sw3", "imagegpt", "gpt_bigcode", "openai-gpt")  # fmt: skip
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "learned table added to the embeddings, counted from 0")
-    rows = "n_positions" if model_type in ("gpt2", "gpt_bigcode", "openai-gpt") else "max_position_embeddings"
-    config = config_of(model_type, **{rows: 40})
+    rows = "n_positions" if model_type in BEFORE else "max_position_embeddings"
+    config = config_of(model_type, **{rows: 40} | SIZES.get(model_type, {}))
     model, spec = build(config, attention=None), spec_of(config)
     after = BEFORE.get(model_type, "embeddings.LayerNorm")
     if model_type == "megatron-bert":

@@ -20,8 +20,8 @@ def table(
 BERT = "embeddings.position_embeddings.weight"
 
 
-@family("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "layoutlm", "squeezebert",
-        "convbert", "albert", "mobilebert")  # fmt: skip
+@family("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
+        "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
     width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
@@ -32,7 +32,7 @@ def _(keys: Keys) -> PositionSpec:
     return stack_of(keys, layers, embedding=[table(keys, BERT, width=width)])
 
 
-@family("gpt2", "gpt_bigcode", "openai-gpt")
+@family("gpt2", "gpt-sw3", "gpt_bigcode", "openai-gpt", "imagegpt")
 def _(keys: Keys) -> PositionSpec:
     weight = "positions_embed.weight" if keys.family == "openai-gpt" else "wpe.weight"
     layers = [Layer()] * keys.whole("n_layer")

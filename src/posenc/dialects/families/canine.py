@@ -1,0 +1,29 @@
+"""CANINE: characters in local attention, every few of them a molecule in a deep stack, then characters again."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.learned import table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("canine")
+def _(keys: Keys) -> PositionSpec:
+    """Positions are added to the characters only; the molecules' order is what a strided convolution made of it.
+
+    The table has one row for each hash bucket, not one for each position.
+    """
+    rows, length = keys.whole("num_hash_buckets"), keys.whole("max_position_embeddings")
+    keys.find(
+        "note", "num_hash_buckets", f"is the number of rows of the position table: {rows}, of which {length} are read"
+    )
+    chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate")
+    keys.find("note", "local_transformer_stride", f"the first layer sees characters of its own chunk of {chunk} only")  # fmt: skip
+    deep = Layer((), "molecules", causal=False)
+    keys.find("note", "downsampling_rate", f"a molecule is {rate} characters, by a convolution of that stride")
+    first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
+    layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
+    weight = "char_embeddings.char_position_embeddings.weight"
+    return stack_of(keys, layers, embedding=[table(keys, weight, rows="num_hash_buckets")],
+                    coordinates="0, 1, 2, … over the characters")  # fmt: skip

@@ -99,7 +99,7 @@ def _(model_type: str) -> Proof:
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE by column and row, from 1, halves paired, in windows but every fourth layer; "
                    "upon a learned grid (bilinear, zero beyond)"
-                   + (", scrambled in images that are not square" if model_type == "muse_spark_vision" else ""))  # fmt: skip
+                   + (", scrambled where not square" if model_type == "muse_spark_vision" else ""))  # fmt: skip
     name = {"muse_glimmer_vision": "MuseGlimmerVisionModel", "muse_spark_vision": "MuseSparkVisionModel"}[model_type]
     for side in (6, 3):  # one window for each image, then several
         config = config_of(model_type, patch_size=2, pos_emb_height=side, pos_emb_width=side, merge_size=1, **TOWER)

@@ -322,7 +322,7 @@ def _rotations(encoding: Any) -> list[Any]:
     return [part for part in parts if hasattr(part, "frequencies")]
 
 
-def made_of(model_type: str, does: str, parts: dict[str, str], config: Any = None) -> Proof:
+def made_of(model_type: str, does: str, parts: dict[str, str], config: Any = None, model_class: str | None = None) -> Proof:
     """A model put together from others: its class, built without storage, holds models of just the families that posenc
     names for its parts, and each of these families is proven by itself.
 
@@ -332,7 +332,7 @@ def made_of(model_type: str, does: str, parts: dict[str, str], config: Any = Non
     config = CONFIG_MAPPING[model_type]() if config is None else config
     spec = spec_of(config, defaults=True)
     with torch.device("meta"):
-        model = transformers.AutoModel.from_config(config)
+        model = build(config, model_class, attention=None)
     for part, ending in parts.items():
         module, family = module_named(model, ending), spec[part].family
         built = type(module).__module__.split(".")[-2]

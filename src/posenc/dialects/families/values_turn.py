@@ -76,9 +76,7 @@ def _(keys: Keys) -> PositionSpec:
                 (Weight("table", "text_position_embedding.weight"),))  # fmt: skip
     keys.find("warning", "decoder_config.max_text_tokens", "the mask gets its two ones for begin and end at its front: "
               "right for padding behind the text, and one too many in front of it")  # fmt: skip
-    where = (
-        "two ones put before the attention mask, summed from the left, less 1: begin, text, end; padding repeats a number"
-    )
+    where = "two ones put before the attention mask, summed from the left, less 1; padding repeats a number"
     given = PositionSpec(keys.family, part="conditioning", layers=(Layer((table,), "embedding"),), d_model=d_model,
                          trained_length=rows, coordinates=where)  # fmt: skip
     return PositionSpec(keys.family, parts=(*inside, given))

@@ -17,6 +17,7 @@ from posenc.encodings.distance_table import DistanceTable
 from posenc.encodings.falcon_alibi import FalconALiBi
 from posenc.encodings.funnel import Funnel
 from posenc.encodings.shaw import Shaw
+from posenc.encodings.sinusoidal_keys import SinusoidalKeys
 from posenc.encodings.t5_axes import T5Axes
 from posenc.encodings.t5_content import T5OfContent
 from posenc.encodings.t5_gated import GatedT5
@@ -36,6 +37,7 @@ MADE = {
     "t5 content": lambda: T5OfContent(H, D, n_buckets=8, max_distance=9, reads="query"),
     "shaw two limits": lambda: Shaw(D, max_distance=3, right=1),
     "shaw zero outside": lambda: Shaw(D, max_distance=3, outside="zero"),
+    "sinusoidal keys": lambda: SinusoidalKeys(M, H, left=4, right=2, shift=1),
     "distance table": lambda: DistanceTable(H, max_distance=4, right=2),
     "deberta v1": lambda: DeBERTa(M, H, max_distance=5),
     "deberta v2": lambda: DeBERTa(M, H, max_distance=20, n_buckets=8, norm_eps=1e-7),

@@ -15,7 +15,8 @@ SIZES = {"squeezebert": {"embedding_size": 64}, "big_bird": {"attention_type": "
 
 
 @proof("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
-       "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert", "gpt2", "gpt-sw3", "imagegpt", "gpt_bigcode", "openai-gpt")  # fmt: skip
+       "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert",
+       "gpt2", "gpt-sw3", "imagegpt", "gpt_bigcode", "openai-gpt")  # fmt: skip
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "learned table added to the embeddings, counted from 0")
     rows = "n_positions" if model_type in BEFORE else "max_position_embeddings"

@@ -7,7 +7,7 @@ the sum is the embedding alone; posenc adds its encoding to that, and the other 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -41,16 +41,18 @@ def named(model: torch.nn.Module, ending: str) -> torch.nn.Module:
 def added_by(
     proof: Proof, spec: PositionSpec, model: torch.nn.Module, module: str, after: str, at: posenc.Positions,
     inputs: dict[str, Any], most: float = 1.0, what: str = "embeddings with positions", others: tuple[str, ...] = (),
+    arrange: Callable[[Tensor], Tensor] = lambda x: x,
 ) -> Tensor:  # fmt: skip
     """`module`: path of what makes the positions; `after`: of what the sum enters; `at`: where posenc sits the tokens.
 
     others  further terms of the sum (token types), silent in both runs, so that two terms round once
+    arrange what enters that module as [b, t, d], where it comes in another shape
     """
     encoding = with_weights(spec, 0, model.state_dict())
     with silence(*(named(model, other) for other in others)):
-        with_positions = entering(model, after, inputs)
+        with_positions = arrange(entering(model, after, inputs))
         with silence(named(model, module)):
-            alone = entering(model, after, inputs)
+            alone = arrange(entering(model, after, inputs))
     assert not torch.equal(alone, with_positions), f"{proof.model_type}: {module} makes no difference"
     with torch.no_grad():
         got = encoding.embed(alone, at)

@@ -26,9 +26,10 @@ def _(keys: Keys) -> PositionSpec:
 
 def _spread(keys: Keys, pattern: object) -> tuple[str, ...]:
     kinds: list[str] = []
-    for item in pattern if isinstance(pattern, Sequence) else [None]:
-        fits = isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[1], int)
-        if not fits or not isinstance(item[0], (list, tuple)) or not set(item[0]) <= {"global", "local"}:
+    for one in pattern if isinstance(pattern, Sequence) else [()]:
+        item = one if isinstance(one, (list, tuple)) else ()
+        fits = len(item) == 2 and isinstance(item[0], (list, tuple)) and isinstance(item[1], int)
+        if not fits or not set(item[0]) <= {"global", "local"}:
             raise ConfigError(
                 f"{keys.where('attention_types')}: expected [[['global', 'local'], times], …], got {pattern!r}"
             )

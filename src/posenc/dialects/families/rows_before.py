@@ -16,8 +16,8 @@ def _(keys: Keys) -> PositionSpec:
     where = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(attention_mask)"
     if keys.family == "biogpt":
         where = "0, 1, 2, … along the sequence; over the tokens that are not padding where a call says so (generate does)"
-        keys.find("warning", "max_position_embeddings", "a forward pass without position_ids counts padding too, generate() "
-                  "does not: left-padded rows are read differently by the two")  # fmt: skip
+        keys.find("warning", "max_position_embeddings", "a forward pass without position_ids counts padding too, "
+                  "generate() does not: left-padded rows are read differently by the two")  # fmt: skip
     use = table(keys, "embed_positions.weight", row_offset=2, padding_row=1)
     return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
 

@@ -1,0 +1,42 @@
+"""Learned angles before a grid of patches that turn by position, written out pair by pair."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from posenc.encodings.prefix_rope import PrefixRoPE
+from posenc.positions import Positions
+
+
+def test_prefix_tokens_turn_by_their_angles_and_patches_by_row_and_column():
+    encoding = PrefixRoPE(8, 2, axes=2, base=100.0, layout="half")
+    at = Positions.grid(2, 3, prefix=2)
+    x = torch.randn(1, 1, 8, 8, dtype=torch.float64)
+    got = encoding.rotate(x, at, "query")[0, 0]
+    for token, (y, column) in enumerate(at.coords[0].tolist()):
+        for pair in range(4):
+            frequency = 100.0 ** (-2 * (pair % 2) / 4)
+            learned = encoding.angles[column, pair].item() if y < 0 else None
+            angle = learned if learned is not None else (y if pair < 2 else column) * frequency
+            a, b = x[0, 0, token, pair].item(), x[0, 0, token, pair + 4].item()
+            assert got[token, pair].item() == pytest.approx(a * math.cos(angle) - b * math.sin(angle), abs=1e-12)
+            assert got[token, pair + 4].item() == pytest.approx(b * math.cos(angle) + a * math.sin(angle), abs=1e-12)
+
+
+def test_angles_are_trained():
+    encoding = PrefixRoPE(8, axes=2)
+    encoding.rotate(torch.randn(1, 1, 5, 8), Positions.grid(2, 2, prefix=1), "key").sum().backward()
+    assert encoding.angles.grad is not None
+    assert bool(encoding.angles.grad.abs().sum() > 0)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="axes: expected at least 2"):
+        PrefixRoPE(8)
+    with pytest.raises(ValueError, match="prefix: expected a whole number from 1"):
+        PrefixRoPE(8, 0, axes=2)
+    with pytest.raises(ValueError, match="none of 1 prefix tokens"):
+        PrefixRoPE(8, axes=2).rotate(torch.randn(1, 1, 6, 8), Positions.grid(2, 2, prefix=2), "query")

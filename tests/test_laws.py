@@ -22,7 +22,6 @@ VARIANTS = {
     "rope longrope": ("rope", {"frequencies": longrope(rotary(8), [1.0] * 4, [2.0] * 4, 64, factor=4.0), "length": 65}),
     "rope values": ("rope", {"sides": ("query", "key", "value", "output")}),
     "rope values only": ("rope", {"sides": ("query", "key", "value")}),
-    "rope float32": ("rope", {"frequencies": Frequencies((0.9, 0.02), arithmetic="float32")}),
     "xpos half": ("xpos", {"layout": "half"}),
     "cope small": ("cope", {"n_positions": 4}),
 }
@@ -56,6 +55,13 @@ def test_laws(name, impl, dtype):
                 laws.check(encoding, setting, ["packed_equals_separate"])
             continue
         laws.check(encoding, setting, quick)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+def test_parity_with_fp32_angles_obeys_the_laws_to_fp32(dtype):
+    encoding = posenc.create("rope", **SIZES, frequencies=Frequencies((0.9, 0.02), arithmetic="float32"))
+    quick = [law for law in BY_BACKEND if law != "one_graph_over_lengths"]
+    laws.check(encoding, laws.Setting(dtype=dtype), [*quick, "locality", "norm_preservation"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -557,7 +557,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("for axis in range(axes) for _ in one)", "for _ in one for axis in range(axes))", "axes take turns"),
         ('{**self.configuration, "length": n}', "self.configuration", "every length has the first frequencies"),
         ("frequencies.at_length(length)", "frequencies.at_length(1)", "the length that is asked for ignored"),
-        ('("value" in sides) != ("output" in sides)', "False", "values alone are called shift invariant"),
+        ('if ("value" in sides) != ("output" in sides):', "if False:", "values alone are called shift invariant"),
         ("[0, 0].T", "[0, 0]", "the matrix for rows instead of columns"),
         ("RoPE(d_head, base=base, layout=layout)", "RoPE(d_head, base=base)", "layout of the matrix ignored"),
         ("if (rotary_dim // 2) % axes:", "if False:", "pairs that the axes cannot share"),

@@ -74,8 +74,7 @@ class RoPE(PositionalEncoding):
         self.reverse, self.turning = reverse, frozenset(sides)
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
-        uneven = ("value" in sides) != ("output" in sides)  # what is mixed keeps the positions it came from
-        if uneven or self.frequencies.arithmetic == "float32":  # angles of far positions are rounded more
+        if ("value" in sides) != ("output" in sides):  # what is mixed keeps the positions it came from
             self.traits = self.traits - {"shift_invariant"}
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -79,6 +79,7 @@ class Weight:
     transpose  it is stored with its two axes the other way round
     reshape    it is stored with the same numbers in the same order, its axes cut otherwise
     part       it is stored inside a larger one: (axis, index) of it
+    last       so many of its first rows are stored as the last ones
     """
 
     parameter: str
@@ -86,6 +87,7 @@ class Weight:
     transpose: bool = False
     reshape: bool = False
     part: tuple[int, int] | None = None
+    last: int = 0
 
 
 @dataclass(frozen=True)

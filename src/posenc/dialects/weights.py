@@ -42,7 +42,7 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"
             )
-        target.copy_(value)
+        target.copy_(value.roll(weight.last, 0))
     return encoding
 
 

@@ -18,5 +18,6 @@ def _(model_type: str) -> Proof:
         model, spec = build(config, attention=None), spec_of(config)
         for side in ("encoder", "decoder"):
             inputs = {"input_ids": text, "decoder_input_ids": text}
+            assert len(spec[side].layers) == len(getattr(model, side).layers)
             added(result, spec[side], model, f"{side}.layernorm_embedding", at, inputs)
     return result

@@ -75,7 +75,7 @@ def _(model_type: str) -> Proof:
             result.close(
                 "embedded patches of images of three shapes", encoding.embed(tokens, at), model.embeddings(pixels), 8
             )
-    calls(model, torch.rand(1, 3, 8, 8))
+    assert len(calls(model, torch.rand(1, 3, 8, 8))) == len(spec.layers)
     return result
 
 

@@ -19,7 +19,7 @@ from families.harness import (
     spec_of,
     tokens,
 )  # fmt: skip
-from families.turning import LINEAR, LLAMA3, YARN, also, by_kind, turned
+from families.turning import LINEAR, LLAMA3, SEEN, YARN, also, by_kind, hidden, turned
 from posenc.dialects.weights import with_weights
 
 NO_POSITIONS = {
@@ -52,16 +52,15 @@ def _(model_type: str) -> Proof:
                            additional_vocab_size=0, cross_layer_interval=1)  # fmt: skip
         model, spec = build(config), spec_of(config)
         by_kind(result, module_named(model, "rotary_emb"), spec)
-        given = {
-            "image_encoder_embeddings": torch.randn(2, 1, 4, 32),
-            "image_attention_mask": torch.ones(2, IDS.shape[1], 1),
-        }
-        zero, moved = (
-            [call for call in calls(model, input_ids=tokens(IDS.shape), position_ids=ids, **given)
-             if not call.module.is_cross_attention] for ids in (torch.zeros_like(IDS), IDS)
-        )  # fmt: skip
-        assert len(moved) == len(spec.layers) == 3
-        same_rotation(result, spec, zero, moved, IDS, 2.0)
+        passes = []
+        for ids in (torch.zeros_like(IDS), IDS, None):  # None: counted from 0, for the masks
+            shape = (2, SEEN) if ids is None else IDS.shape
+            given = {"image_encoder_embeddings": torch.randn(2, 1, 4, 32), "image_attention_mask": torch.ones(*shape, 1)}
+            found = calls(model, input_ids=tokens(shape), position_ids=ids, **given)
+            passes.append([call for call in found if not call.module.is_cross_attention])
+        assert len(passes[1]) == len(spec.layers) == 3
+        same_rotation(result, spec, passes[0], passes[1], IDS, 2.0)
+        hidden(result, spec, passes[2])
     return result
 
 
@@ -101,19 +100,20 @@ def _(model_type: str) -> Proof:
 
 PARTS = {
     "gemma3": {"text_config": "language_model", "vision_config": "vision_tower"},
-    "gemma4": {"text_config": "language_model"},
+    "gemma4": {"text_config": "language_model", "vision_config": "vision_tower", "audio_config": "audio_tower"},
     "gemma4_unified": {"text_config": "language_model"},
-    "embedding_gemma2": {"text_config": "language_model"},
+    "embedding_gemma2": {"text_config": "language_model", "vision_config": "vision_tower", "audio_config": "audio_tower"},
     "emu3": {"text_config": "text_model", "vq_config": "vqmodel"},
     "t5gemma2": {"encoder": "encoder", "decoder": "decoder"},
     "t5gemma2_encoder": {"text_config": "text_model", "vision_config": "vision_tower"},
 }
+TOWERS = {"vision_config": {"model_type": "gemma4_vision"}, "audio_config": {"model_type": "gemma4_audio"}}
+GIVEN = {"emu3": {"vocabulary_map": {"<image>": 3}}, "gemma4": TOWERS, "embedding_gemma2": TOWERS}
 
 
 @proof(*PARTS)
 def _(model_type: str) -> Proof:
-    given = {"vocabulary_map": {"<image>": 3}} if model_type == "emu3" else {}
-    config = CONFIG_MAPPING[model_type](**given)
+    config = CONFIG_MAPPING[model_type](**GIVEN.get(model_type, {}))
     if model_type == "t5gemma2_encoder":
         config = CONFIG_MAPPING["t5gemma2"]().encoder  # which gives it what it lacks by itself
     return made_of(

@@ -24,7 +24,7 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """A number for every head and distance, clipped to -k … k-1, in every layer alike; more than 500 frames are cut."""
     far, heads = keys.whole("bias_max_distance"), keys.whole("num_attention_heads")
-    if keys.flag("bias_symmetric"):
+    if keys.flag("bias_symmetric", False):
         raise ConfigError(f"{keys.where('bias_symmetric')}: expected false; with it the code reads a row behind the last "
                           f"for keys {far} before the query, and fails")  # fmt: skip
     keys.find("warning", "chunk_size", "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
@@ -40,7 +40,7 @@ def _(keys: Keys) -> PositionSpec:
 @family("radio")
 def _(keys: Keys) -> PositionSpec:
     """The grid is read as for a square as long as the longer side, of which the image takes the upper left."""
-    side = keys.whole("max_img_size") // keys.whole("patch_size")
+    side = keys.whole("max_img_size", 2048) // keys.whole("patch_size")
     said = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embedding", side, side, said, mode="bilinear", reshape=True)
     return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (longer side, longer side) of the image; class "

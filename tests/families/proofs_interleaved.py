@@ -21,6 +21,7 @@ from families.harness import (
     spec_of,
     tokens,
 )
+from families.turning import visible
 from posenc.dialects import PositionSpec
 
 YARN = {"rope_type": "yarn", "rope_theta": 20000.0, "factor": 8.0, "original_max_position_embeddings": 64}
@@ -118,4 +119,20 @@ def _(model_type: str) -> Proof:
     at_zero, moved = (calls(model, input_ids=tokens(IDS.shape), position_ids=p) for p in (torch.zeros_like(IDS), IDS))
     assert len(moved) == len(spec.layers) == 2
     same_rotation(result, spec, at_zero, moved, IDS, softmax=True)
+    return result
+
+
+@proof("openai_privacy_filter")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, neighbours paired, within windows that look both ways")
+    for more in ({}, {"rope_parameters": LLAMA3}):
+        config = config_of(model_type, head_dim=24, sliding_window=2, **more)
+        model, spec = build(config), spec_of(config, defaults=True)
+        at_zero, moved = (calls(model, input_ids=tokens(IDS.shape), position_ids=p) for p in (torch.zeros_like(IDS), IDS))
+        for call in (*at_zero, *moved):  # kernels are given the tokens on one side and the token itself
+            assert call.options.pop("sliding_window") == (spec.layers[0].window + 1) // 2 == 3
+        assert len(moved) == len(spec.layers)
+        same_rotation(result, spec, at_zero, moved, IDS, 3.0)  # queries and keys are multiplied by d^(-1/4) afterwards
+        assert all(torch.equal(call.mask[0, 0] > -1e30, visible(spec.layers[0], 8)) for call in moved)
+        frequencies(result, module_named(model, "rotary_emb"), spec)
     return result

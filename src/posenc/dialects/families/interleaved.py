@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.family import decoder, family, head_width, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
-from posenc.dialects.spec import PositionSpec, Rotation, Use
+from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
 TRAP = "neighbours make a pair; programs that pair halves need q and k permuted (posenc convert --to half)"
 
@@ -33,8 +34,8 @@ def _(keys: Keys) -> PositionSpec:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
         d_head = d_model // n_heads
         if d_model % n_heads:
-            keys.find("warning", "hidden_size", f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim is "
-                      f"missing: the code rounds the head width down to {d_head}")  # fmt: skip
+            keys.find("warning", "hidden_size", f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
+                      f"is missing: the code rounds the head width down to {d_head}")  # fmt: skip
     return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)
 
 
@@ -62,3 +63,17 @@ def _(keys: Keys) -> PositionSpec:
     )
     kinds = ("full_attention",) * keys.whole("n_layer")
     return decoder(keys, use, kinds=kinds, d_head=d_head, width="n_embd", heads="n_head", length="n_positions")
+
+
+@family("openai_privacy_filter")
+def _(keys: Keys) -> PositionSpec:
+    """An encoder in which every token sees sliding_window tokens on each side."""
+    keys = with_assumed(keys, {
+        "rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+        "original_max_position_embeddings": 4096})  # fmt: skip
+    keys.find("note", "rope_parameters", TRAP)
+    d_head, side = head_width(keys), keys.whole("sliding_window")
+    keys.find("note", "sliding_window", f"{side} tokens on each side and the token itself: {2 * side + 1} in all")
+    use = rope(keys, d_head=d_head, layout="interleaved")
+    layer = Layer((use,) if use else (), "sliding_attention", 2 * side + 1, causal=False)
+    return stack_of(keys, [layer] * keys.whole("num_hidden_layers"), d_head=d_head)

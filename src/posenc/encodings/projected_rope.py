@@ -1,0 +1,67 @@
+"""Rotary positions whose pairs all read all coordinates, through one learned matrix that the heads share.
+
+    pair i turns by Σ_a p_a·W[i, a]
+
+Lindenberger et al. 2023, "LightGlue", section 3.2, equation 4, after Li et al. 2021: key points
+of an image. Where each head has a matrix of its own, see learned_rope.MixedRoPE.
+Legend: b batch, h heads, t tokens, d d_head, n pairs, a coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import layouts
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
+from posenc.encodings.floater import _Identity
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class ProjectedRoPE(PositionalEncoding):
+    """Rotates queries and keys by a learned linear function of real coordinates.
+
+    d_head  channels of a head, all of which turn; even
+    axes    coordinates per token, 2 for (x, y)
+    layout  which channels make a pair
+
+    Parameter: projection, W, [n, a]; fresh values are normal with a spread of 1/√a.
+    Raises ValueError for an odd d_head and an unknown layout.
+    """
+
+    sites = Site.ROTATE
+
+    def __init__(self, d_head: int, *, axes: int = 2, layout: Layout = "interleaved") -> None:
+        super().__init__(d_head=d_head, axes=axes, layout=layout)
+        if d_head % 2:
+            raise ValueError(f"ProjectedRoPE: d_head: expected an even number, got {d_head}")
+        self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
+        self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
+        self._parameters_of = _Identity()
+
+    @property
+    def owner(self) -> str:
+        return f"{self._described} number {self._parameters_of.number}"
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair, [b, t, n] each."""
+        self.check_coords(at)
+        coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
+        with full_precision(self.projection):
+            angle = coords.double() @ self.projection.double().T
+            return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return x
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
+        return layouts.turn(x, cos, sin, self.layout)

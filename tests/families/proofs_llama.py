@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from families.harness import Proof, proof
-from families.turning import LINEAR, LLAMA3, YARN, also, turned, turned_then_normalised
+from families.harness import Proof, build, config_of, proof, spec_of
+from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned, turned_then_normalised
+
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 3.0}
+LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 1024, "factor": 4.0,
+            "short_factor": [1.0 + n / 5 for n in range(8)], "long_factor": [2.0 + n for n in range(8)]}  # fmt: skip
 
 
 @proof("arcee", "bitnet", "dbrx", "diffllama", "emu3_text_model", "flex_olmo", "gemma", "granite", "granitemoe",
@@ -24,6 +28,9 @@ def _(model_type: str) -> Proof:
     sizes.pop("model_class", None)
     for parameters in (None, LLAMA3, LINEAR):
         also(result, model, rope_parameters=parameters, **sizes)
+    for parameters in (DYNAMIC, LONGROPE) if model_type == "llama" else ():  # frequencies of the length of the request
+        config = config_of(model_type, rope_parameters=parameters, max_position_embeddings=4096, **sizes)
+        compared(result, build(config), spec_of(config))
     return result
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.positions import Positions, readable
-from posenc.reading import Silent, check_reads, silent_tokens
+from posenc.reading import Silent, check_reads, select, silent_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -38,7 +38,7 @@ class LearnedAxes(PositionalEncoding):
     combine        "sum", or "concat": blocks stand side by side
     widths         channels of each block side by side; equal unless said
     folded         the position is one number, counted row by row through a box of these sizes (Reformer): p = y·width + x
-    silent         tokens that get nothing: "none", "padding" (Gemma 4) or "negative", all coordinates < 0
+    silent         tokens that get nothing: "none", "padding" (Gemma 4) or "negative": all that is read is < 0
 
     Parameters: axis_tables.0, .1, … [max_positions, width].
     Raises ValueError for a coordinate outside its table, naming it and the limit (a device assert off the CPU), and for
@@ -98,7 +98,7 @@ class LearnedAxes(PositionalEncoding):
         check_width(self, "d_model", x.shape[-1], self.d_model)
         check_tokens(self, x, at, axis=1)
         self.check_coords(at, integers=True)
-        quiet = silent_tokens(at, self.silent)
+        quiet = silent_tokens(at if self.folded else select(at, self.reads), self.silent)
         coords = self._unfolded(at.coords, quiet)
         rows = [F.embedding(coords[n], self.axis_tables[table]).to(x.dtype) for n, table in enumerate(self.shares)]
         added = torch.cat(rows, dim=-1) if self.combine == "concat" else sum(rows[1:], start=rows[0])

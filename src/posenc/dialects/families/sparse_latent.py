@@ -83,7 +83,7 @@ def _(keys: Keys) -> PositionSpec:
     The channels that turn are int(head_dim · (qk_rope_head_dim / head_dim)), from numbers of the layer's kind.
     """
     count = keys.whole("num_hidden_layers")
-    nested = keys.table("per_layer_config")
+    nested = keys.table("per_layer_config") if keys.has("per_layer_config") else {}
     kinds = list(keys.names("layer_types", None, length=count) or ())
     sparse = keys.flag("use_dsa", None if nested else True)
     if not kinds:

@@ -590,7 +590,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("16 * network", "8 * network", "half the range"),
         (".relu(), outer", ", outer", "no ReLU between the layers"),
         (".clamp(max=LARGEST)", "", "temperature without its ceiling"),
-        ('if side == "query":', 'if side == "key":', "keys carry the temperature too"),
+        ('if side == "query":', "if True:", "keys carry the temperature too"),
         ("return 1.0", "return d_head**-0.5", "cosines divided by the root of the width"),
     ],
     "encodings/deberta.py": [

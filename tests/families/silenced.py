@@ -17,6 +17,7 @@ import posenc
 from families.adding import entering
 from families.harness import Proof
 from posenc.dialects import PositionSpec
+from posenc.dialects.spec import Layer, Use
 from posenc.dialects.weights import with_weights
 
 
@@ -41,13 +42,16 @@ def named(model: torch.nn.Module, ending: str) -> torch.nn.Module:
 def added_by(
     proof: Proof, spec: PositionSpec, model: torch.nn.Module, module: str, after: str, at: posenc.Positions,
     inputs: dict[str, Any], most: float = 1.0, what: str = "embeddings with positions", others: tuple[str, ...] = (),
-    arrange: Callable[[Tensor], Tensor] = lambda x: x,
+    use: Use | None = None, arrange: Callable[[Tensor], Tensor] = lambda x: x,
 ) -> Tensor:  # fmt: skip
     """`module`: path of what makes the positions; `after`: of what the sum enters; `at`: where posenc sits the tokens.
 
     others  further terms of the sum (token types), silent in both runs, so that two terms round once
+    use     the one of the first layer's uses that this is, where there are several
     arrange what enters that module as [b, t, d], where it comes in another shape
     """
+    if use is not None:
+        spec = PositionSpec(spec.family, layers=(Layer((use,)),))
     encoding = with_weights(spec, 0, model.state_dict())
     with silence(*(named(model, other) for other in others)):
         with_positions = arrange(entering(model, after, inputs))

@@ -125,7 +125,7 @@ def _(keys: Keys) -> PositionSpec:
         keys.whole("attention_window_size"),
     )
     d_head = d_model // n_heads
-    if keys.whole("head_dim", d_head) != d_head:
+    if keys.has("head_dim") and keys.whole("head_dim") != d_head:
         keys.find("error", "head_dim", "the class overwrites it with hidden_size / num_attention_heads")
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from families.harness import spec_of
+from families.harness import modeling, spec_of
 from posenc.dialects import PositionSpec, read_config
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -99,6 +99,18 @@ def test_the_older_spelling_reads_like_what_the_class_makes_of_it(model_type: st
     ours = read_config({"model_type": model_type} | deepcopy(said))
     theirs = spec_of(CONFIG_MAPPING[model_type](**deepcopy(said)))
     assert bare(ours) == bare(theirs)
+
+
+@pytest.mark.parametrize("model_type", ["mixtral", "ministral", "hunyuan_v1_dense", "hunyuan_v1_moe"])
+def test_scaling_without_head_dim_fails_in_the_family_and_is_told(model_type: str):
+    said = {"rope_theta": 10000.0, "rope_scaling": YARN, "hidden_size": 64, "num_attention_heads": 4}
+    spec = read_config({"model_type": model_type} | deepcopy(said))
+    assert ("error", "head_dim") in {(finding.grade, finding.key) for finding in spec.findings}
+    own = next(value for name, value in vars(modeling(model_type)).items() if name.endswith("RotaryEmbedding"))
+    with pytest.raises(TypeError, match="NoneType"):
+        own(CONFIG_MAPPING[model_type](**deepcopy(said)))
+    whole = read_config({"model_type": model_type, "head_dim": 16} | deepcopy(said))
+    assert "head_dim" not in {finding.key for finding in whole.findings}
 
 
 @pytest.mark.parametrize(

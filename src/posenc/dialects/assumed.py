@@ -1,4 +1,4 @@
-"""Rotary settings that a configuration class brings where the file has none at all."""
+"""What a configuration class brings where the file is silent, and where it should and does not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Use
 
 
 def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
@@ -31,3 +32,11 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
     made.data = {key: value for key, value in keys.data.items() if key not in gone}
     return made
+
+
+def scaled_without_width(keys: Keys, use: Use | None) -> None:
+    """A finding where head_dim is not said and the class leaves it at None: some scalings of transformers 5.23 take that
+    for the width, and fail."""
+    kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
+    if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
+        keys.find("error", "head_dim", f"not said: transformers 5.23 fails at {kind} scaling of this family; write it down")

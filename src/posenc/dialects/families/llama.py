@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.dialects.assumed import with_assumed
+from posenc.dialects.assumed import scaled_without_width, with_assumed
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -22,7 +22,9 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Queries and keys are normalised after they have turned; "dynamic" with an alpha is a fixed, larger base."""
     keys.find("note", "rope_parameters", NORMALISED)
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
+    use = rope(keys, d_head=head_width(keys))
+    scaled_without_width(keys, use)
+    return decoder(keys, use, kinds=alike(keys))
 
 
 @family("nanochat")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from posenc.dialects.assumed import with_assumed
+from posenc.dialects.assumed import scaled_without_width, with_assumed
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
@@ -33,7 +33,10 @@ def alike(keys: Keys, window: int | None) -> list[str]:
 @family("doge", "mistral", "mixtral", "starcoder2")
 def _(keys: Keys) -> PositionSpec:
     """One window for all layers, where there is one."""
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys, keys.whole("sliding_window", None)))
+    use = rope(keys, d_head=head_width(keys))
+    if keys.family == "mixtral":
+        scaled_without_width(keys, use)
+    return decoder(keys, use, kinds=alike(keys, keys.whole("sliding_window", None)))
 
 
 @family("qwen3_moe")
@@ -73,8 +76,9 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("ministral")
 def _(keys: Keys) -> PositionSpec:
-    window = keys.whole("sliding_window", None)
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds_of(keys, lambda n: window is not None))
+    window, use = keys.whole("sliding_window", None), rope(keys, d_head=head_width(keys))
+    scaled_without_width(keys, use)
+    return decoder(keys, use, kinds=kinds_of(keys, lambda n: window is not None))
 
 
 @family("gemma2", "vaultgemma")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from transformers import AutoModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from posenc.dialects import read_config
@@ -64,3 +66,15 @@ def test_one_mscale_alone_is_told():
     scaled = spec.encoding(0).frequencies
     assert scaled.cos_sin_scale > 1.3
     assert scaled.softmax_scale > 1.5
+
+
+def test_a_fraction_that_the_model_fails_with_is_an_error():
+    tempered = YARN | {"rope_theta": 1e4, "llama_4_scaling_beta": 0.1, "partial_rotary_factor": 0.25}
+    sizes = {"qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8, "num_hidden_layers": 1, "hidden_size": 32,
+             "num_attention_heads": 2, "num_key_value_heads": 2, "kv_lora_rank": 8, "q_lora_rank": 8, "vocab_size": 8,
+             "n_routed_experts": 2, "moe_intermediate_size": 8, "intermediate_size": 8, "pad_token_id": 0}  # fmt: skip
+    config = CONFIG_MAPPING["mistral4"](rope_parameters=tempered, **sizes)
+    found = {finding.key: finding.grade for finding in read_config(config.to_dict()).findings}
+    assert found["rope_parameters.partial_rotary_factor"] == "error"
+    with pytest.raises(RuntimeError):
+        AutoModel.from_config(config)(input_ids=torch.zeros(1, 3, dtype=torch.long))

@@ -29,7 +29,8 @@ def _(keys: Keys) -> PositionSpec:
     both: dict[str, Any] = {"layout": "interleaved", "trailing": True, "partial": True, "labels": LABELS}
     uses: dict[str, Use] = {}
     for label in LABELS:
-        use = rope(keys, d_head=d_head, label=label, sides=("query", "key", "value", "output"), **both)
+        base_key = "rope_theta" if label == "main" else "compress_rope_theta"
+        use = rope(keys, d_head=d_head, label=label, base_key=base_key, sides=("query", "key", "value", "output"), **both)
         if use is None:
             raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers turn")
         uses[label] = _with_origin(use, moved.get(label, {}))
@@ -64,6 +65,8 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     given = keys.table(where)
     if all(isinstance(given.get(label), dict) for label in LABELS):
+        keys.number("partial_rotary_factor", None)  # both are in the settings already where these are nested
+        keys.whole("qk_rope_head_dim", None)
         return keys, {}
     fraction, said = keys.number("partial_rotary_factor", None), "partial_rotary_factor"
     if fraction is None:

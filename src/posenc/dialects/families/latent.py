@@ -7,6 +7,7 @@ does not turn as well. DeepSeek-V2, sections 2.1.3 and 3.1.4, and its released c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +23,10 @@ RETURNS_HALVES = (
 )
 
 
-def latent(keys: Keys, *, interleave: bool | None = None, **options: Any) -> Use | None:
+def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
     """The rotation of the trailing qk_rope_head_dim channels.
 
+    whole       the code makes frequencies for a fraction of the whole head, not for the channels that turn
     interleave  neighbours in, halves out; None: as rope_interleave says. `options` go to RoPE instead, if given
     """
     rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
@@ -35,9 +37,32 @@ def latent(keys: Keys, *, interleave: bool | None = None, **options: Any) -> Use
         options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
         if pairs:
             keys.find("note", "qk_rope_head_dim", RETURNS_HALVES)
+    if whole:
+        keys = without_fraction(keys, rotary_dim, still + rotary_dim)
     use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True,
                also_read=("llama_4_scaling_beta", "max_position_embeddings"), **options)  # fmt: skip
     return None if use is None else sharpened(keys, use)
+
+
+def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:
+    """The same keys without the partial_rotary_factor of their rotary settings, which is looked at here: frequencies are
+    made for int(width · factor) channels, and the model fails where these are not the rotary_dim that turn."""
+    made = copy(keys)
+    made.data = dict(keys.data)
+    for name in ("rope_scaling", "rope_parameters"):
+        settings = keys.table(name) if keys.has(name) else {}
+        inner = settings.get(label) if label else settings
+        if not isinstance(inner, dict) or "partial_rotary_factor" not in inner:
+            continue
+        factor = Keys(inner, "", f"{keys.where(name)}.{label}" if label else keys.where(name)).number(
+            "partial_rotary_factor"
+        )
+        if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
+            keys.find("error", f"{name}.partial_rotary_factor", f"{factor:g} of {width} makes frequencies for "
+                      f"{int(width * factor)} channels, {rotary_dim} turn: the model fails")  # fmt: skip
+        rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
+        made.data[name] = settings | {label: rest} if label else rest
+    return made
 
 
 def sharpened(keys: Keys, use: Use) -> Use:
@@ -193,7 +218,7 @@ def _(keys: Keys) -> PositionSpec:
     keys = with_assumed(keys, {
         "type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "original_max_position_embeddings": 8192, "beta_fast": 32.0,
         "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})  # fmt: skip
-    use = latent(keys)
+    use = latent(keys, whole=True)
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
     if not (isinstance(scale, (int, float)) and isinstance(length, int)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.latent import RETURNS_HALVES, indexer, latent, stack
+from posenc.dialects.families.latent import RETURNS_HALVES, indexer, latent, stack, without_fraction
 from posenc.dialects.family import decoder, family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import BLOCKS, axial, even_head, tower
@@ -121,6 +121,7 @@ def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any], labels: 
         base = assumed if assumed and not keys.has(base_key) else None
         return rope(keys, d_head=still + rotary_dim, rotary_dim=int(width * (rotary_dim / width)), layout="interleaved",
                     returns="half", trailing=True, base_key=base_key, base=base)  # fmt: skip
+    keys = without_fraction(keys, rotary_dim, width, kind)
     return rope(keys, d_head=still + rotary_dim, rotary_dim=int(width * (rotary_dim / width)), layout="interleaved",
                 returns="half", trailing=True, label=kind, labels=labels)  # fmt: skip
 

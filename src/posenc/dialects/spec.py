@@ -129,7 +129,8 @@ class Layer:
     """One attention layer. No uses: position does not enter there.
 
     kind     as the family calls it: "full_attention", "sliding_attention", "recurrent", …
-    window   a query sees this many tokens, itself included; None: all
+    window   a query sees this many tokens, itself included; None: all. Where it looks both ways they surround it, (n-1)//2 of
+             them before
     causal   whether later tokens are hidden
     """
 

@@ -51,14 +51,14 @@ def axial(
 
 def grid(
     keys: Keys, weight: str, height: int, width: int, said: str, *, d_model: str = "hidden_size", reshape: bool = False,
-    **options: Any,
+    transpose: bool = False, **options: Any,
 ) -> Use:  # fmt: skip
     """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
     said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
     said_by += [(name, "constant of the code") for name in options]
     return Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), tuple(said_by),
-               (Weight("table", weight, reshape=reshape),))  # fmt: skip
+               (Weight("table", weight, transpose, reshape),))  # fmt: skip
 
 
 def side_of(keys: Keys, image: str = "image_size", patch: str = "patch_size") -> tuple[int, int, str]:

@@ -34,10 +34,10 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
     for weight in use.weights:
         found = find(state, weight.key.format(layer=layer))
         found = found if weight.part is None else found.select(*weight.part)
-        value = found.T if weight.transpose else found
         target = parameters[weight.parameter]
-        if weight.reshape and value.numel() == target.numel():
-            value = value.reshape(target.shape)
+        if weight.reshape and found.numel() == target.numel():
+            found = found.reshape(target.shape[::-1] if weight.transpose else target.shape)
+        value = found.T if weight.transpose else found
         if value.shape != target.shape:
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"

@@ -1,0 +1,121 @@
+"""Text models that count what a picture gives like words: LLaVA and its kin. Each part is read as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys, facts
+from posenc.dialects.spec import PositionSpec
+
+ONE = "0, 1, 2, … along the sequence, patches of images counted like words"
+
+
+@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "florence2", "got_ocr2", "granite4_vision",
+        "hyperclovax_vision_v2", "idefics3", "internvl", "kosmos-2", "kosmos-2.5", "lfm2_vl", "lfm3_vl", "lighton_ocr",
+        "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "qianfan_ocr", "smolvlm",
+        "vipllava")  # fmt: skip
+def _(keys: Keys) -> PositionSpec:
+    return together(keys, "text_config", "vision_config")
+
+
+@family("video_llava")
+def _(keys: Keys) -> PositionSpec:
+    """One section for two towers alike, one of which sees the frames of videos."""
+    keys.find("note", "vision_config", "two towers of this kind, for images and for frames of videos, each frame alone")
+    return together(keys, "text_config", "vision_config")
+
+
+@family("deepseek_vl_hybrid")
+def _(keys: Keys) -> PositionSpec:
+    return together(keys, "text_config", "vision_config", "high_res_vision_config")
+
+
+@family("janus")
+def _(keys: Keys) -> PositionSpec:
+    """Images to be drawn are words of another vocabulary."""
+    return together(keys, "text_config", "vision_config", "vq_config")
+
+
+@family("blip-2", "instructblip", "instructblipvideo")
+def _(keys: Keys) -> PositionSpec:
+    """Learned vectors, which nothing tells apart but themselves, ask the image; their answers stand before the words."""
+    return together(keys, "text_config", "vision_config", "qformer_config")
+
+
+@family("exaone4_5")
+def _(keys: Keys) -> PositionSpec:
+    """The first files gave the text model a type of its own."""
+    return together(named(keys, "text_config", exaone4_5_text="exaone4"), "text_config", "vision_config")
+
+
+@family("idefics2")
+def _(keys: Keys) -> PositionSpec:
+    """Whatever model types the file gives the towers, they are Idefics 2's own; the resampler is as wide as the text."""
+    plain, inside = copy(keys), {"vision_config": "idefics2_vision", "perceiver_config": "idefics2_perceiver"}
+    plain.data = {name: _untyped(value) if name in inside else value for name, value in keys.data.items()}
+    return PositionSpec(keys.family, parts=parts(plain, "text_config") + parts(plain, **inside), coordinates=ONE)
+
+
+@family("paligemma")
+def _(keys: Keys) -> PositionSpec:
+    """Counted from 1. Under rotation only differences matter, but a cache of other numbers does not fit."""
+    keys.find("note", "model_type", "the first token stands at 1, not 0, where no position_ids are given")
+    keys.find("note", "text_config", "tokens whose token_type_ids are 0, image and prompt, see each other both ways")
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
+                        coordinates="1, 2, 3, … along the sequence, patches of images counted like words")  # fmt: skip
+
+
+@family("pi0")
+def _(keys: Keys) -> PositionSpec:
+    """Actions are counted on from image and prompt, whose keys they see in every layer."""
+    keys.find("note", "dit_config", "state and actions stand behind the prompt that the mask keeps, and see each other "
+              "both ways; the time of denoising is a sinusoid beside the actions, no position of theirs")  # fmt: skip
+    where = "0, 1, 2, … over the tokens that the mask keeps, images, words, state and actions"
+    return PositionSpec(keys.family, parts=parts(keys, "vlm_config", "dit_config"), coordinates=where)
+
+
+@family("fuyu")
+def _(keys: Keys) -> PositionSpec:
+    """Persimmon, which reads patches like words and has no tower. Published files have its keys beside the others."""
+    known = {*facts()["persimmon"]["defaults"], *facts()["persimmon"]["names"], "rope_scaling", "rope_theta",
+             "rope_parameters", "partial_rotary_factor"}  # fmt: skip
+    moved = {name: value for name, value in keys.data.items() if name in known}
+    if keys.has("text_config") or not moved:
+        return together(keys, "text_config")
+    for name in moved:
+        keys.get(name, None)
+    keys.find("note", "text_config", "not in the file: the class takes the keys beside it for the text model's")
+    flat = copy(keys)
+    flat.data = keys.data | {"text_config": {"partial_rotary_factor": 0.5, **moved, "model_type": "persimmon"}}
+    return together(flat, "text_config")
+
+
+@family("jev")
+def _(keys: Keys) -> PositionSpec:
+    """A head that scores answers, upon whatever model the file has inside."""
+    return PositionSpec(keys.family, parts=parts(keys, "text_config"), coordinates="those of the model in text_config")
+
+
+@family("colpali", "colmodernvbert")
+def _(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, parts=parts(keys, "vlm_config"), coordinates="those of the model in vlm_config")
+
+
+def together(keys: Keys, *names: str) -> PositionSpec:
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=ONE)
+
+
+def named(keys: Keys, section: str, **types: str) -> Keys:
+    """The same keys; a model type of that section that is among `types` becomes what stands there."""
+    said = keys.table(section).get("model_type")
+    if said not in types:
+        return keys
+    made = copy(keys)
+    made.data = keys.data | {section: {**keys.table(section), "model_type": types[said]}}
+    return made
+
+
+def _untyped(value: object) -> object:
+    return {key: inner for key, inner in value.items() if key != "model_type"} if isinstance(value, Mapping) else value

@@ -79,6 +79,7 @@ class Weight:
     transpose  it is stored with its two axes the other way round
     reshape    it is stored with the same numbers in the same order, its axes cut otherwise
     part       it is stored inside a larger one: (axis, index) of it
+    row        it fills only this entry of the parameter's first axis
     last       so many of its first rows are stored as the last ones
     """
 
@@ -129,8 +130,8 @@ class Layer:
     """One attention layer. No uses: position does not enter there.
 
     kind     as the family calls it: "full_attention", "sliding_attention", "recurrent", …
-    window   a query sees this many tokens, itself included; None: all. Where it looks both ways they surround it, (n-1)//2 of
-             them before
+    window   a query sees this many tokens, itself included; None: all. Looking both ways, they surround it: (n-1)//2 are
+             before it
     causal   whether later tokens are hidden
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.dialects.families.llama import alike
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -11,7 +12,7 @@ from posenc.dialects.spec import PositionSpec, Use
 @family("falcon")
 def _(keys: Keys) -> PositionSpec:
     """The bias is rounded to bfloat16 and divided by √d_head like the scores; positions count the tokens of the mask."""
-    kinds = ["full_attention"] * keys.whole("num_hidden_layers")
+    kinds = alike(keys)
     width = "n_embed" if keys.has("n_embed") else "hidden_size"
     d_head = head_width(keys, width=width)
     if not keys.flag("alibi"):

@@ -63,6 +63,9 @@ def _(keys: Keys) -> PositionSpec:
     return decoder(keys, use, kinds=alike(keys), length="max_seq_len")
 
 
-def alike(keys: Keys) -> list[str]:
-    """One kind for all layers."""
-    return ["full_attention"] * keys.whole("num_hidden_layers")
+def alike(keys: Keys, kind: str = "full_attention") -> list[str]:
+    """One kind for all layers, whatever layer_types says."""
+    said = keys.data.get("layer_types")
+    if isinstance(said, (list, tuple)) and set(said) != {kind}:
+        keys.find("error", "layer_types", f"{keys.facts['class']}'s code does not read it: all layers are {kind}")
+    return [kind] * keys.whole("num_hidden_layers")

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import replace
 
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import alike
 from posenc.dialects.family import decoder, family, head_width, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -60,5 +61,4 @@ def _rotation(keys: Keys) -> Use | None:
 
 
 def _windowed(keys: Keys) -> list[str]:
-    kind = "sliding_attention" if keys.whole("sliding_window", None) else "full_attention"
-    return [kind] * keys.whole("num_hidden_layers")
+    return alike(keys, "sliding_attention" if keys.whole("sliding_window", None) else "full_attention")

@@ -134,6 +134,8 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
     full, sliding = copy(keys), copy(keys)  # reads and findings are those of the caller
     without = {key: value for key, value in keys.data.items() if key not in ("rope_scaling", "rope_parameters")}
     here = {kind: dict(parameters.get(kind) or {"rope_type": "default"}) for kind in KINDS} if nested else {}
+    if nested and scaling:
+        keys.find("warning", "rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
     if nested:
         sliding.data = without | {"rope_parameters": here}
         full.data = without | {"rope_parameters": here | {FULL: here[FULL] | scaling}}

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import replace
 
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import alike
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -17,7 +18,7 @@ DEFAULT = {"nemotron": 0.5, "persimmon": 0.5, "phi": 0.5, "stablelm": 0.25}  # c
 @family("nemotron", "persimmon", "phi", "stablelm")
 def _(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys), partial=True, partial_default=DEFAULT[keys.family])
-    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+    return decoder(keys, use, kinds=alike(keys))
 
 
 @family("solar_open")
@@ -28,7 +29,7 @@ def _(keys: Keys) -> PositionSpec:
     if use is not None and use.rotation is not None and use.rotation.width != d_head:
         raise ConfigError(f"{keys.where('rope_parameters')}.partial_rotary_factor: expected 1, got {use.rotation.width} of "
                           f"{d_head} channels; this family's rotation fails for a part of the head")  # fmt: skip
-    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+    return decoder(keys, use, kinds=alike(keys))
 
 
 @family("gpt_neox", "gpt_neox_japanese")
@@ -36,7 +37,7 @@ def _(keys: Keys) -> PositionSpec:
     """The older spelling is rotary_emb_base and rotary_pct; rope_theta and partial_rotary_factor are not read beside it."""
     fraction = keys.number("rotary_pct", 0.25 if keys.family == "gpt_neox" else 1.0)
     use = _with_fraction(keys, fraction, "rotary_pct", base_key="rotary_emb_base")
-    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+    return decoder(keys, use, kinds=alike(keys))
 
 
 @family("minimax_m2")
@@ -47,7 +48,7 @@ def _(keys: Keys) -> PositionSpec:
         use = rope(keys, d_head=d_head, partial=True)
     else:
         use = _with_fraction(keys, turning / d_head, "rotary_dim")
-    return decoder(keys, use, kinds=["full_attention"] * keys.whole("num_hidden_layers"))
+    return decoder(keys, use, kinds=alike(keys))
 
 
 def _with_fraction(keys: Keys, fraction: float, said: str, base_key: str = "rope_theta") -> Use | None:

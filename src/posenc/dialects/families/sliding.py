@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from posenc.dialects.assumed import scaled_without_width, with_assumed
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import alike
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -26,24 +27,20 @@ def kinds_of(keys: Keys, assumed: Callable[[int], bool], allowed: tuple[str, ...
     return kinds
 
 
-def alike(keys: Keys, window: int | None) -> list[str]:
-    return [SLIDING if window else FULL] * keys.whole("num_hidden_layers")
-
-
 @family("doge", "mistral", "mixtral", "starcoder2")
 def _(keys: Keys) -> PositionSpec:
     """One window for all layers, where there is one."""
     use = rope(keys, d_head=head_width(keys))
     if keys.family == "mixtral":
         scaled_without_width(keys, use)
-    return decoder(keys, use, kinds=alike(keys, keys.whole("sliding_window", None)))
+    return decoder(keys, use, kinds=alike(keys, SLIDING if keys.whole("sliding_window", None) else FULL))
 
 
 @family("qwen3_moe")
 def _(keys: Keys) -> PositionSpec:
     """All layers look through the window, but only where use_sliding_window says so."""
     window = _if_used(keys)
-    return _through(keys, alike(keys, window), window)
+    return _through(keys, alike(keys, SLIDING if window else FULL), window)
 
 
 @family("qwen2", "qwen3")

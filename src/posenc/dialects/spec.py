@@ -79,8 +79,9 @@ class Weight:
     transpose  it is stored with its two axes the other way round
     reshape    it is stored with the same numbers in the same order, its axes cut otherwise
     part       it is stored inside a larger one: (axis, index) of it
-    row        it fills only this entry of the parameter's first axis
     last       so many of its first rows are stored as the last ones
+    row        it fills only this entry of the parameter's first axis
+    order      it is stored with the parameter's axes in this order, whether cut into them or not
     """
 
     parameter: str
@@ -89,6 +90,8 @@ class Weight:
     reshape: bool = False
     part: tuple[int, int] | None = None
     last: int = 0
+    row: int | None = None
+    order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

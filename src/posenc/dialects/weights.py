@@ -35,6 +35,10 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
         found = find(state, weight.key.format(layer=layer))
         found = found if weight.part is None else found.select(*weight.part)
         target = parameters[weight.parameter]
+        target = target if weight.row is None else target[weight.row]
+        if weight.order is not None and found.numel() == target.numel():
+            found = found.reshape([target.shape[axis] for axis in weight.order])
+            found = found.permute([weight.order.index(axis) for axis in range(target.ndim)])
         if weight.reshape and found.numel() == target.numel():
             found = found.reshape(target.shape[::-1] if weight.transpose else target.shape)
         value = found.T if weight.transpose else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,13 +48,7 @@ def _part(console: Console, part: dict[str, Any]) -> None:
 
 
 def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> None:
-    layers = (
-        "every layer"
-        if len(group["layers"]) == part["n_layers"]
-        else f"layers {listed(group['layers'])}"
-        if len(group["layers"]) > 1
-        else f"layer {group['layers'][0]}"
-    )
+    layers = _which(group["layers"], part["n_layers"])
     seen = "causal" if group["causal"] else "both directions"
     window = f", a window of {group['window']:,} tokens" if group["window"] else ""
     heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
@@ -62,6 +57,17 @@ def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> Non
         console.print("    from the embeddings only" if part["input"] else "    no position enters here")
     for encoding in group["encodings"]:
         _encoding(console, encoding, part)
+
+
+def _which(layers: list[int], n_layers: int) -> str:
+    others = [number for number in range(n_layers) if number not in layers]
+    if not others:
+        return "every layer"
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    if 2 < len(others) < len(layers) and len({b - a for a, b in itertools.pairwise(others)}) == 1:
+        return f"every layer but {listed(others)}"
+    return f"layers {listed(layers)}"
 
 
 def _encoding(console: Console, encoding: dict[str, Any], part: dict[str, Any]) -> None:
@@ -84,13 +90,9 @@ def _rows(rows: list[Row]) -> RenderableType:
 
 def sentence(encoding: dict[str, Any]) -> str:
     """What an encoding does, in a few words."""
-    return SENTENCES.get(encoding["encoding"]) or "; ".join(SEAMS[seam] for seam in encoding["seams"])
+    return SENTENCES.get(encoding["encoding"]) or encoding["idea"].rstrip(".")
 
 
-SEAMS = {
-    "embed": "added to the embeddings", "rotate": "acts on queries and keys", "bias": "added to the scores",
-    "context": "reads the scores and changes them", "value": "added to the output",
-}  # fmt: skip
 SENTENCES = {
     "RoPE": "queries and keys turn by an angle that grows with their position",
     "Learned": "a learned vector for each position is added to the embeddings",
@@ -140,8 +142,7 @@ def _means(encoding: dict[str, Any]) -> Iterator[Row]:
     if not found:
         return
     moving = found["pairs"] - found["still"]
-    longest = "∞" if found["longest"] is None else f"{found['longest']:,.4g}"
-    yield "wavelengths", f"{found['shortest'] or 0:,.4g} … {longest} positions", ""
+    yield "wavelengths", f"{_long(found['shortest'])} … {_long(found['longest'])} positions", ""
     if found["still"]:
         yield "", f"{found['still']} of {found['pairs']} pairs never turn", ""
     where = f", from pair {found['first_unfinished']} on" if found["unfinished"] else ""
@@ -177,6 +178,12 @@ def _number(value: Any) -> str:
             return f"[{_number(value[0])}, {_number(value[1])}, … {_number(value[-1])}] ({len(value)})"
         return str(value).replace("'", "")
     return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}"
+
+
+def _long(wavelength: float | None) -> str:
+    if wavelength is None:
+        return "∞"
+    return f"{wavelength:.3g}" if wavelength < 100 else f"{wavelength:,.0f}" if wavelength < 1e7 else f"{wavelength:.3g}"
 
 
 def _findings(console: Console, findings: list[dict[str, str]]) -> None:

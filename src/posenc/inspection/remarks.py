@@ -75,7 +75,7 @@ def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Findin
 
 
 def _precision(made: Frequencies, length: int | None) -> Iterator[Finding]:
-    if length is None or made.axes:
+    if length is None:
         return
     figures = meaning(made, length)
     if figures.float32_error > FLOAT32_TRAP:
@@ -134,7 +134,7 @@ def _learned(use: Use) -> Iterator[Finding]:
     arguments = dict(use.arguments)
     rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
     if isinstance(rows, int):
-        yield warning(f"a table of {rows} positions: there is nothing beyond, a longer text is an error")
+        yield warning(f"a table of {rows} positions: there is nothing beyond, more is an error")
     if offset:
         yield note(f"position p reads row p + {offset}: the table has {offset} rows more than positions")
 

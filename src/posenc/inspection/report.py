@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -13,6 +13,9 @@ from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
 from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import leaving, meaning
 from posenc.inspection.remarks import fixed, remarks
+
+if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
 
 GRADES = ("error", "warning", "note")
 
@@ -73,8 +76,18 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
 
 def seams(use: Use) -> list[str]:
     """Where it acts: "embed", "rotate", "bias", "context", "value"."""
+    return [site.name.lower() for site in _built(use).sites if site.name]
+
+
+def idea(use: Use) -> str:
+    """The first sentence of the encoding's own description."""
+    text = type(_built(use)).__doc__ or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _built(use: Use) -> PositionalEncoding:
     with torch.device("meta"):  # sizes of a file cost nothing here
-        return [site.name.lower() for site in use.build().sites if site.name]
+        return use.build()
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
@@ -88,6 +101,7 @@ def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
 def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict[str, Any]:
     about: dict[str, Any] = {
         "encoding": use.name,
+        "idea": idea(use),
         "seams": seams(use),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
         "said_by": dict(use.said_by),
@@ -96,7 +110,7 @@ def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict
     if use.rotation is not None:
         made = fixed(use.rotation.frequencies(), spec.trained_length)
         about["rotation"] = _rotation(use.rotation, made)
-        if spec.trained_length and not made.axes:
+        if spec.trained_length:
             about["meaning"] = _finite(asdict(meaning(made, spec.trained_length)))
             if length is not None:
                 there = fixed(use.rotation.frequencies(), length)

@@ -1,0 +1,46 @@
+"""Flattened patches that carry their row and column, a learned vector for each: Pix2Struct and Kosmos 2.5."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.t5 import bucketed
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import tower
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+CARRIED = "(row, column) of the patch, from 1, as its first two channels say; padding at (0, 0)"
+
+
+@family("pix2struct_vision_model", "kosmos_2_5_vision_model")
+def _(keys: Keys) -> PositionSpec:
+    """Both tables are as long as the most patches that an image may have."""
+    key, assumed = ("seq_len", 4096) if keys.family == "pix2struct_vision_model" else ("max_num_patches", 4096)
+    rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
+    said = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
+    width = keys.whole("d_kv" if key == "seq_len" else "head_dim")
+    use = Use("encodings.learned_axes.LearnedAxes", (("d_model", d_model), ("max_positions", (rows, rows))),
+              (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+              (Weight("axis_tables.0", "embeddings.row_embedder.weight"),
+               Weight("axis_tables.1", "embeddings.column_embedder.weight")))  # fmt: skip
+    keys.find("note", key, "an image is scaled to at most so many patches, so rows and columns count pieces of it: the "
+              "same number is another place in another image")  # fmt: skip
+    return tower(keys, [], embedding=[use], coordinates=CARRIED, d_head=width)
+
+
+@family("pix2struct_text_model")
+def _(keys: Keys) -> PositionSpec:
+    """T5's bias, one way, one table for all layers, even where is_decoder is false and later tokens are seen."""
+    use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
+    causal = bool(keys.flag("is_decoder"))
+    if not causal:
+        keys.find("warning", "is_decoder", "false: later tokens are seen, and all share the bucket of distance 0")
+    keys.find("note", "relative_attention_num_buckets", "patches of the image are asked without a bias")
+    layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
+    return PositionSpec(keys.family, layers=layers, d_model=keys.whole("hidden_size"), d_head=keys.whole("d_kv"),
+                        n_heads=keys.whole("num_heads"))  # fmt: skip
+
+
+@family("pix2struct")
+def _(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
+                        coordinates="each part counts its own tokens")  # fmt: skip

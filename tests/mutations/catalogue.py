@@ -632,7 +632,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
     "encodings/falcon_alibi.py": [
         ("(2 if self.twice else 1)", "1", "twice ignored"),
         ("* self.softmax_scale(q.shape[-1])", "", "not divided by the root of the width"),
-        ("at_k.coords.bfloat16()", "at_k.coords", "positions not rounded"),
+        ("at_k.coords.bfloat16()", "at_k.coords.float()", "positions not rounded"),
         ("dtype=torch.bfloat16, device", "dtype=torch.float32, device", "slopes not rounded"),
         ("bias[h, b, j]", "bias[h, b, i]", "positions of the queries"),
         ("self.slopes[start:stop]", "self.slopes[: stop - start]", "every rank has the first slopes"),
@@ -640,7 +640,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
     "encodings/first_heads.py": [
         ("x[:, : self.turning_heads]", "x[:, self.turning_heads :]", "the last heads turn"),
         ("[turned, x[:, self.turning_heads :]]", "[x[:, self.turning_heads :], turned]", "heads swapped"),
-        ("min(self.turning_heads, stop) - start", "self.turning_heads - start", "a slice that turns too many"),
+        ("], dim=1)", "], dim=1).flip(1)", "heads backwards"),
         ("if left < 1:", "if left < 2:", "one head left is none"),
         ('given | {"turning_heads": left}', "given", "a slice turns as many heads as the whole"),
         ("turning_heads < 1:", "turning_heads < 0:", "no turning head accepted"),

@@ -22,7 +22,8 @@ def show(console: Console, data: dict[str, Any], extensions: list[Extension]) ->
     for part in data["parts"]:
         _part(console, part)
     for part in data["without_attention"]:
-        console.print(Text.assemble((part["part"] or part["family"], "bold"), f"  {part['family']}: {part['coordinates']}"))
+        name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
+        console.print(Text.assemble((name, "bold"), f"   positions: {part['coordinates']}"))
     _findings(console, data["findings"])
     if "weights" in data:
         _weights(console, data["weights"])

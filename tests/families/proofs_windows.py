@@ -18,10 +18,14 @@ STAGES: dict[str, Any] = {"image_size": 16, "patch_size": 1, "window_size": 4, "
                           "intermediate_size": None, "num_channels": 3}  # fmt: skip
 
 
-def of_pairs(encoding: Any, at_q: posenc.Positions, at_k: posenc.Positions, heads: int, d_head: int = 4) -> Tensor:
-    """The bias of every pair, [b, h, i, j]."""
-    q, k = (torch.zeros(at.batch, heads, at.length, d_head) for at in (at_q, at_k))
-    index = torch.meshgrid(*(torch.arange(n) for n in (at_q.batch, heads, at_q.length, at_k.length)), indexing="ij")
+def of_pairs(encoding: Any, at_q: posenc.Positions, at_k: posenc.Positions, heads: int) -> Tensor:
+    """The bias of every pair, [b, h, i, j], where queries and keys do not matter."""
+    return between(encoding, *(torch.zeros(at.batch, heads, at.length, 4) for at in (at_q, at_k)), at_q, at_k)
+
+
+def between(encoding: Any, q: Tensor, k: Tensor, at_q: posenc.Positions, at_k: posenc.Positions) -> Tensor:
+    """The bias of every pair of these queries and keys."""
+    index = torch.meshgrid(*(torch.arange(n) for n in (*q.shape[:3], k.shape[2])), indexing="ij")
     with torch.no_grad():
         found: Tensor = encoding.bias(q, k, at_q, at_k)(*index)
     return found
@@ -32,7 +36,7 @@ def weights_of(encoding: Any, q: Tensor, k: Tensor, at: posenc.Positions) -> Ten
     with torch.no_grad():
         q, k = encoding.rotate(q, at, "query"), encoding.rotate(k, at, "key")
         logits = q @ k.transpose(-1, -2) * encoding.softmax_scale(q.shape[-1])
-        return (logits + of_pairs(encoding, at, at, q.shape[1], q.shape[-1])).softmax(-1)
+        return (logits + between(encoding, q, k, at, at)).softmax(-1)
 
 
 @proof("swin")

@@ -23,4 +23,10 @@ def same(old: dict[str, Any]) -> PositionSpec:
             where = f"{path} layer {number}"
             assert (layer.kind, layer.window, layer.causal) == (saved.kind, saved.window, saved.causal), where
             assert [use.arguments for use in layer.uses] == [use.arguments for use in saved.uses], where
+    assert places(mine) == places(theirs)
     return mine
+
+
+def places(spec: PositionSpec) -> set[str]:
+    """Which layers are attention, where others are not, as the notes say it."""
+    return {finding.text for finding in spec.findings if "attention is in layers" in finding.text}

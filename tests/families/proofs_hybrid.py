@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from families.harness import Proof, build, config_of, frequencies, proof, spec_of
+from families.old_spelling import places
 from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned
+from posenc.dialects import PositionSpec
 
 MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 8}
 DELTA = {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8, "linear_value_head_dim": 8}
@@ -22,12 +24,26 @@ SIZES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def _has_queries(module: Any) -> bool:
+    """Attention, and not a recurrence that has queries as well (gated delta rules)."""
+    return hasattr(module, "q_proj") and hasattr(module, "num_key_value_groups")
+
+
+def placed(result: Proof, model: Any, spec: PositionSpec) -> None:
+    """The layers that the note of the spec calls attention are those which have queries."""
+    having = [n for n, layer in enumerate(model.layers) if any(map(_has_queries, layer.modules()))]
+    (note,) = places(spec)
+    result.equal("which layers are attention", note.rpartition("in layers ")[2], ", ".join(map(str, having)))
+
+
 @proof(*SIZES)
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, in the attention layers; order comes from the other layers too")
     partial = {"bamba": 0.5, "qwen3_next": 0.25}.get(model_type)
     rotary = "pos_emb" if model_type == "lfm2_moe" else "rotary_emb"
     model = turned(result, rotary=rotary, rope_parameters=YARN, **SIZES[model_type])
+    if model_type != "falcon_h1":  # whose layers all are
+        placed(result, model, spec_of(model.config))
     for parameters in (None, LINEAR, LLAMA3):
         also(result, model, rotary, rope_parameters=parameters, **SIZES[model_type])
     if partial:
@@ -51,6 +67,7 @@ def _(model_type: str) -> Proof:
                    "order comes from convolutions too")  # fmt: skip
     sizes = {"num_hidden_layers": 8, "head_dim": 24, "sliding_window": 4}
     model = turned(result, **sizes)
+    placed(result, model, spec_of(model.config))
     both = {"sliding_attention": YARN | {"truncate": True}, "full_attention": LLAMA3}
     also(result, model, rope_parameters=both, **sizes)
     return result
@@ -62,6 +79,7 @@ def _(model_type: str) -> Proof:
                    "recurrences too")  # fmt: skip
     sizes = {"attention_window_size": 4, "lru_width": 64, "num_hidden_layers": 6}
     model = turned(result, **sizes)
+    placed(result, model, spec_of(model.config))
     for fraction in (0.25, 1.0):
         own = {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": fraction}
         also(result, model, rope_parameters=own, **sizes)
@@ -85,6 +103,7 @@ def _(model_type: str) -> Proof:
     model, spec = build(config), spec_of(config)
     assert not any(layer.uses for layer in spec.layers)
     compared(result, model, spec)
+    placed(result, model, spec)
     return result
 
 
@@ -100,6 +119,7 @@ def _(model_type: str) -> Proof:
         model, spec = build(config), spec_of(config)
         assert all(bool(layer.uses) == on for layer in spec.layers)
         compared(result, model, spec)
+        placed(result, model, spec)
     frequencies(result, model.rotary_emb, spec)
     for parameters in (None, LINEAR):
         also(result, model, use_mem_rope=True, rope_parameters=parameters, **sizes)

@@ -43,10 +43,11 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     kind, d_model, n_heads = keys.text("position_embeddings_type", None), keys.whole("hidden_size"), keys.whole(heads)
     d_head = d_model // n_heads
     stem = "layers.{layer}.self_attn"
+    for name in ("rotary_embedding_base", "max_source_positions"):  # read for some kinds only
+        keys.get(name, None)
     if kind == "rotary" and kind in known:
         return _turned_before(keys, d_model, d_head)
     if kind == "relative" and kind in known:
-        keys.get("max_source_positions", None)
         keys.find("note", "max_source_positions", "no limit: the table grows with the input")
         weights = (Weight("u", f"{stem}.pos_bias_u"), Weight("v", f"{stem}.pos_bias_v"),
                    Weight("w_r", f"{stem}.linear_pos.weight", reshape=True))  # fmt: skip

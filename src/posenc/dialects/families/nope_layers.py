@@ -32,6 +32,7 @@ def turning_layers(keys: Keys) -> tuple[bool, ...]:
     """no_rope_layers, where 1 means that a layer does turn; else all but every no_rope_layer_interval-th one."""
     count = keys.whole("num_hidden_layers")
     said = keys.numbers("no_rope_layers", None)
+    keys.get("no_rope_layer_interval", None)  # counts where there is no list
     if said:
         if len(said) != count or not set(said) <= {0, 1}:
             raise ConfigError(

@@ -9,6 +9,7 @@ from posenc.dialects.patches import Maps, axial, even_head, grid, side_of, tower
 from posenc.dialects.schedule import FULL, schedule
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
+UNUSED = "max_position_embeddings"  # such towers have it, and only note it
 COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
 FROM_ONE = "(row, column) of the patch, from 1, row by row"
 WINDOWED = "window_attention"
@@ -33,6 +34,7 @@ def _(keys: Keys) -> PositionSpec:
 @family("step3p5_vision")
 def _(keys: Keys) -> PositionSpec:
     """Halves are paired; the learned grid is read bilinearly."""
+    keys.get(UNUSED, None)
     high, wide, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")
     where = "(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)"
@@ -50,6 +52,7 @@ def _(keys: Keys) -> PositionSpec:
     if wide != side:
         raise ConfigError(f"{keys.where('pos_emb_width')}: {wide} beside pos_emb_height={side}; the code takes the grid "
                           "for a square one")  # fmt: skip
+    keys.get(UNUSED, None)
     reads = "(row, column, height, width) from 0"
     if keys.family == "muse_spark_vision":
         reads = "for patch n of H × W, (n // H, n % H, W, H)"

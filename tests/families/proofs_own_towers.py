@@ -96,4 +96,12 @@ def _(model_type: str) -> Proof:
         at = posenc.Positions.grid(4, 4, prefix=1)
         ours = with_weights(spec, 0, model.state_dict()).embed(tokens, at)
         result.close("embedded patches and class token", ours, model.embeddings(pixels))
+        for height, width in ((7, 3), (2, 5), (8, 8)):
+            pixels = torch.rand(1, 3, height * 2, width * 2)
+            patches = model.embeddings.patch_embedding(pixels).flatten(2).transpose(1, 2)
+            tokens = torch.cat([model.embeddings.class_embedding.expand(1, 1, -1), patches], dim=1)
+            at = posenc.Positions.grid(height, width, prefix=1, sized=True)
+            ours = with_weights(spec, 0, model.state_dict()).embed(tokens, at)
+            theirs = model.embeddings(pixels, interpolate_pos_encoding=True)
+            result.close("the same at sizes of three shapes", ours, theirs, 16)  # fp32 places, two axes
     return result

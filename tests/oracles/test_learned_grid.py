@@ -349,3 +349,16 @@ def test_acts_at_the_first_layer_only():
     assert encoding.at_layer(0) is encoding
     assert torch.equal(encoding.at_layer(1).embed(x, at), x)
     np.testing.assert_allclose(encoding.embed(x, at).detach(), x + encoding.table.detach())
+
+
+def test_a_surplus_reads_the_grid_a_little_finer():
+    """Patch i of n is at (i + ½)·cells/(n + surplus) - ½, as torch reads a grid at a given scale."""
+    table = torch.from_numpy(draw(15, 16, 3))
+    for height, width in ((3, 5), (7, 2)):
+        scale = ((height + 0.1) / 4, (width + 0.1) / 4)
+        cells = table.T.reshape(1, 3, 4, 4)
+        expected = torch.nn.functional.interpolate(cells, scale_factor=scale, mode="bicubic").flatten(2).transpose(1, 2)
+        encoding = filled(3, 4, 4, surplus=0.1, table=table)
+        close(added(encoding, Positions.grid(height, width, sized=True)), expected)
+    with pytest.raises(ValueError, match="surplus"):
+        LearnedGrid(3, 4, 4, mode="nearest", surplus=0.1)

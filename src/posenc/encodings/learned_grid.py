@@ -47,6 +47,7 @@ class LearnedGrid(PositionalEncoding):
     antialias      wider kernels where the image has fewer patches than the grid (SigLIP 2 bilinear, DINOv2 with registers)
     align_corners  first and last patch sit on the first and last cell (Qwen3-VL); otherwise cells share the image evenly
     axes, reads    where positions hold more (frames): how many coordinates, and which are y, x and perhaps height, width
+    surplus        kernels read the grid as for so much of a patch more than the image has (Idefics: 0.1, against rounding)
     border         what kernels see beyond the grid: "repeat" its edge, or "zero" (Muse)
 
     Coordinates are whole numbers, (y, x) where the image has the grid of the table and (y, x, height, width) where it has
@@ -64,9 +65,14 @@ class LearnedGrid(PositionalEncoding):
     def __init__(
         self, d_model: int, height: int, width: int, *, prefix: int = 0, mode: Mode = "bicubic", antialias: bool = False,
         align_corners: bool = False, border: Border = "repeat", axes: int | None = None, reads: Sequence[int] | None = None,
+        surplus: float = 0.0,
     ) -> None:  # fmt: skip
+        rare = {"surplus": surplus} if surplus else {}
         super().__init__(d_model=d_model, height=height, width=width, prefix=prefix, mode=mode, antialias=antialias,
-                         align_corners=align_corners, border=border, axes=axes, reads=reads)  # fmt: skip
+                         align_corners=align_corners, border=border, axes=axes, reads=reads, **rare)  # fmt: skip
+        if surplus and (mode not in ("bicubic", "bilinear") or antialias or align_corners or not 0 < surplus < 1):
+            raise ValueError(f"surplus: expected a part of a patch, for kernels alone, got {surplus!r} with mode={mode!r}")
+        self.surplus = surplus
         if (axes is None) != (reads is None):
             raise ValueError("axes, reads: expected both or neither")
         self.reads = None if axes is None else check_reads(reads, axes)
@@ -123,7 +129,9 @@ class LearnedGrid(PositionalEncoding):
         if self.mode == "tile":
             return (cell == (index % cells)[..., None]).double()
         i, n = index.double()[..., None], size.double()[..., None]
-        place = i * (cells - 1) / (n - 1).clamp(min=1) if self.align_corners else (i + 0.5) * cells / n - 0.5
+        place = (
+            i * (cells - 1) / (n - 1).clamp(min=1) if self.align_corners else (i + 0.5) * cells / (n + self.surplus) - 0.5
+        )
         if self.antialias:
             stretch = (cells / n).clamp(min=1)
             raw = kernel(((cell - place) / stretch).abs(), self.mode, sharpness=-0.5)

@@ -58,7 +58,7 @@ def _(keys: Keys) -> PositionSpec:
         )
     said = f"{keys.said_by('image_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embedding.weight", high // patch, high // patch, said, d_model="hidden_size",
-                 mode="bicubic", prefix=1)  # fmt: skip
-    keys.find("note", "image_size", "other sizes (interpolate_pos_encoding) are read at a scale of (patches + 0.1) / "
-              "cells, a little finer than bicubic reading of the grid is here")  # fmt: skip
-    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; the class token first")
+                 mode="bicubic", prefix=1, surplus=0.1)  # fmt: skip
+    keys.find("note", "image_size", "other sizes only where a call says interpolate_pos_encoding")
+    places = f"{RASTER}, and at other sizes than image_size (row, column, height, width); the class token first"
+    return tower(keys, [], embedding=[table], coordinates=places)

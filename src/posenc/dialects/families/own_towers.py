@@ -33,7 +33,7 @@ def _(keys: Keys) -> PositionSpec:
     said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
     use = Use("encodings.distance_table.DistanceTable", tuple(arguments.items()), said,
               (Weight("table", "relative_attention_bias_layer.bias_values.weight"),))  # fmt: skip
-    return stack_of(keys, [Layer((use,), causal=False)] * keys.whole("num_blocks"), length=500,
+    return stack_of(keys, [Layer((use,), causal=False)] * keys.whole("num_blocks", 24), length=500,
                     coordinates="0, 1, 2, … over frames, after time_reduction; again from 0 every 500, alone")  # fmt: skip
 
 

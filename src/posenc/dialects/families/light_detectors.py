@@ -1,0 +1,81 @@
+"""LW-DETR, RF-DETR and DEIMv2: a tower in windows or one attention over a map, and queries that know their boxes."""
+
+from __future__ import annotations
+
+import math
+
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, side_of, tower
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+OWN_SIZE = "; (row, column, height, width) for images of another size"
+BOXES = "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height"
+
+
+@family("lw_detr_vit")
+def _(keys: Keys) -> PositionSpec:
+    """The table has a row for a class token that the tower has not; windows change nothing in the numbering."""
+    kinds = _kinds(keys, keys.numbers("window_block_indices", ()))
+    if not keys.flag("use_absolute_position_embeddings", True):
+        keys.find("error", "use_absolute_position_embeddings", "false: transformers fails to make such a model")
+        return tower(keys, [], kinds=kinds, coordinates="none")
+    height, width, said = side_of(keys, "pretrain_image_size")
+    table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
+    return tower(keys, [], embedding=[table], kinds=kinds, coordinates=RASTER + OWN_SIZE)
+
+
+@family("rf_detr_dinov2")
+def _(keys: Keys) -> PositionSpec:
+    """Bicubic with antialiasing; every window has a class token of its own, all with the same vector."""
+    count = keys.whole("num_hidden_layers")
+    kinds = _kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
+    if keys.whole("num_windows", 4) > 1:
+        keys.find("warning", "num_windows", "the code takes height for width where it cuts windows: images must be square")
+    height, width, said = side_of(keys)
+    table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
+    where = RASTER + "; the class token at (-1, 0)" + OWN_SIZE
+    return tower(keys, [], embedding=[table], kinds=kinds, coordinates=where)
+
+
+@family("lw_detr", "rf_detr")
+def _(keys: Keys) -> PositionSpec:
+    """Sinusoids of each query's box go through a network, and are added to queries in every layer of the decoder."""
+    width = keys.whole("d_model")
+    arguments = (("d_model", 2 * width), ("axes", 4), ("reads", (1, 0, 2, 3)), ("scale", 2 * math.pi))
+    boxes = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        arguments,
+        (("d_model", keys.said_by("d_model")), ("base", "constant of the code")),
+    )
+    keys.find("note", "decoder_n_points", "attention to the image samples around the box: no positions are added there")
+    kinds = ["queries", "queries_to_image"] * keys.whole("decoder_layers")
+    layers = tuple(Layer((boxes,) if kind == "queries" else (), kind, causal=False) for kind in kinds)
+    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "backbone_config"), d_model=width, coordinates=BOXES)
+
+
+@family("deimv2")
+def _(keys: Keys) -> PositionSpec:
+    """Sinusoids of row and column, added to queries and keys of the encoder's attention over one map; the decoder's queries
+    add a network of their boxes as they are."""
+    width, base = keys.whole("encoder_hidden_dim", 256), keys.number("positional_encoding_temperature", 10000.0)
+    said = (("d_model", keys.said_by("encoder_hidden_dim")), ("base", keys.said_by("positional_encoding_temperature")))
+    arguments = (("d_model", width), ("base", base), ("layout", "sin_cos"), ("axes", 2))
+    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+    if keys.get("eval_size", None) is not None:
+        keys.find("error", "eval_size", "where it is set, the code adds no positions outside training")
+    hybrid = keys.text("encoder_type", "hybrid") == "hybrid"
+    maps = len(keys.numbers("encode_proj_layers", (2,))) if hybrid else 0
+    added = () if keys.get("eval_size", None) is not None else (use,)
+    layers = [Layer(added, "map", causal=False)] * (maps * keys.whole("encoder_layers", 1))
+    count, last = keys.whole("decoder_layers", 6), keys.get("eval_idx", -1)
+    deep = count + (count - (last if last >= 0 else count + last) - 1)
+    layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
+    keys.find("note", "decoder_layers", "a network of each query's box is added to queries: no sinusoids there")
+    return PositionSpec(keys.family, layers=tuple(layers), parts=parts(keys, "backbone_config"), d_model=width,
+                        coordinates="(row, column) of one map, from 0, row by row")  # fmt: skip
+
+
+def _kinds(keys: Keys, windows: tuple[float, ...]) -> list[str]:
+    count = keys.whole("num_hidden_layers")
+    return ["window_attention" if n in windows else "full_attention" for n in range(count)]

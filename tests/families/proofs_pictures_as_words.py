@@ -12,7 +12,7 @@ LIKE_WORDS = "a text model that counts patches like words, and a vision tower"
 LANGUAGE, TEXT = {"text_config": "language_model"}, {"text_config": "text_model"}
 TOWER, MODEL = {"vision_config": "vision_tower"}, {"vision_config": "vision_model"}
 PLAIN: dict[str, dict[str, str]] = {
-    **dict.fromkeys(["aria", "aya_vision", "cohere2_vision", "florence2", "got_ocr2", "internvl", "lfm2_vl", "lfm3_vl",
+    **dict.fromkeys(["aria", "aya_vision", "cohere2_vision", "got_ocr2", "internvl", "lfm2_vl", "lfm3_vl",
                      "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "qianfan_ocr", "vipllava"],
                     LANGUAGE | TOWER),
     **dict.fromkeys(["deepseek_vl", "hyperclovax_vision_v2"], LANGUAGE | MODEL),

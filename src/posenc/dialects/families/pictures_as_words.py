@@ -12,7 +12,7 @@ from posenc.dialects.spec import PositionSpec
 ONE = "0, 1, 2, … along the sequence, patches of images counted like words"
 
 
-@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "florence2", "got_ocr2", "granite4_vision",
+@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "got_ocr2", "granite4_vision",
         "hyperclovax_vision_v2", "idefics3", "internvl", "kosmos-2", "kosmos-2.5", "lfm2_vl", "lfm3_vl", "lighton_ocr",
         "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "qianfan_ocr", "smolvlm",
         "vipllava")  # fmt: skip

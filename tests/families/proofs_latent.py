@@ -25,7 +25,7 @@ from families.harness import (
     spec_of,
     tokens,
 )
-from families.proofs_interleaved import YARN, allowed
+from families.proofs_interleaved import LLAMA3, YARN, allowed
 
 SIZES: dict[str, Any] = {
     "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10, "kv_lora_rank": 16, "q_lora_rank": 24,
@@ -62,8 +62,8 @@ def _(model_type: str) -> Proof:
     result = Proof(model_type, "latent attention: trailing slice, neighbours in and halves out")
     turned(result)
     turned(result, rope_interleave=False, rope_parameters=BOTH)
-    for scaled in (BOTH, ONE, MAGNITUDE):
-        turned(result, rope_parameters=scaled)
+    for scaled in (BOTH, ONE, MAGNITUDE, LLAMA3 | {"mscale_all_dim": 0.7}):
+        turned(result, num_hidden_layers=1, rope_parameters=scaled)
     return result
 
 

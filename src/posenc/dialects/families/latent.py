@@ -26,7 +26,7 @@ RETURNS_HALVES = (
 def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
     """The rotation of the trailing qk_rope_head_dim channels.
 
-    whole       the code makes frequencies for a fraction of the whole head, not for the channels that turn
+    whole       as Mistral 4: frequencies are made for a fraction of the whole head, not for the channels that turn
     interleave  neighbours in, halves out; None: as rope_interleave says. `options` go to RoPE instead, if given
     """
     rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
@@ -37,10 +37,11 @@ def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, *
         options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
         if pairs:
             keys.find("note", "qk_rope_head_dim", RETURNS_HALVES)
+    also: tuple[str, ...] = ("mscale_all_dim",)
     if whole:
         keys = without_fraction(keys, rotary_dim, still + rotary_dim)
-    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True,
-               also_read=("llama_4_scaling_beta", "max_position_embeddings"), **options)  # fmt: skip
+        also += ("llama_4_scaling_beta", "max_position_embeddings")
+    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True, also_read=also, **options)
     return None if use is None else sharpened(keys, use)
 
 
@@ -66,14 +67,17 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
 
 
 def sharpened(keys: Keys, use: Use) -> Use:
-    """The softmax scale of yarn with mscale_all_dim; and one mscale alone counts for nothing in cos and sin."""
+    """The softmax scale of mscale_all_dim, with any scaling; of yarn's mscales one alone is nothing to cos and sin."""
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     rotation = use.rotation
-    if rotation is None or rotation.kind != "yarn":
+    if rotation is None or rotation.kind == "rotary":
         return use
     given = dict(rotation.parameters)
     weight, factor = settings.get("mscale_all_dim"), settings.get("factor")
-    if bool(weight) != bool(settings.get("mscale")):
+    if weight and (rotation.kind in ("dynamic", "longrope") or factor is None):
+        raise ConfigError(f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} beside "
+                          f"{rotation.kind}, which depends on length: not one that posenc builds")  # fmt: skip
+    if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
         keys.find("warning", "rope_parameters.mscale", "mscale and mscale_all_dim count in cos and sin only together; here "
                   "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""))  # fmt: skip
@@ -115,6 +119,18 @@ def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, 
     made = [Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
             for number in range(keys.whole("num_hidden_layers"))]  # fmt: skip
     return PositionSpec(keys.family, part="indexer", layers=tuple(made), d_head=width, n_heads=keys.whole("index_n_heads"))
+
+
+def indexer_types(keys: Keys, count: int) -> list[str]:
+    """For each layer "full" where it has an indexer, "shared" where it takes over the choice of the layer before."""
+    said = keys.names("indexer_types", None, length=count)
+    if said is not None:
+        return list(said)
+    pattern = keys.get("index_topk_pattern", None)
+    every, offset = max(keys.whole("index_topk_freq", 1, least=0), 1), keys.whole("index_skip_topk_offset", 2, least=0)
+    if pattern is not None:
+        return [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
+    return ["shared" if max(n - offset + 1, 0) % every else "full" for n in range(count)]
 
 
 @family("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
@@ -170,14 +186,7 @@ def _(keys: Keys) -> PositionSpec:
     """As DeepSeek-V3.2, but the indexer pairs neighbours too, and some layers share the one of the layer before."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
-    types = keys.names("indexer_types", None, length=count)
-    if types is None:
-        pattern = keys.get("index_topk_pattern", None)
-        every, offset = max(keys.whole("index_topk_freq", 1, least=0), 1), keys.whole("index_skip_topk_offset", 2, least=0)
-        if pattern is not None:
-            types = [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
-        else:
-            types = ["shared" if max(n - offset + 1, 0) % every else "full" for n in range(count)]
+    types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
     keys.find("note", "index_head_dim", "the indexer turns its first channels, attention its last; both pair neighbours")
     own = [n for n, kind in enumerate(types) if kind != "shared"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.latent import RETURNS_HALVES, indexer, latent, stack, without_fraction
+from posenc.dialects.families.latent import RETURNS_HALVES, indexer, indexer_types, latent, stack, without_fraction
 from posenc.dialects.family import decoder, family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import BLOCKS, axial, even_head, tower
@@ -36,7 +36,7 @@ def _(keys: Keys) -> PositionSpec:
     assert plain is not None
     learned = replace(plain, encoding=LEARNED, weights=(Weight("alpha", "rotary_emb.alpha"),))
     layers, own = [], []
-    types = _indexers(keys, count)
+    types = indexer_types(keys, count)
     for number, (kind, turns) in enumerate(zip(kinds, turning, strict=True)):
         sharper = _sharper(keys, "num_attention_heads", "layers.{layer}.self_attn.softmax_scaling")
         layers.append(Layer((learned, sharper) if turns else (sharper,), kind))
@@ -52,17 +52,6 @@ def _(keys: Keys) -> PositionSpec:
 
 def _indexer_uses(keys: Keys, use: Use) -> tuple[Use, ...]:
     return indexer(keys, use, [0], pairs=True, trailing=False).layers[0].uses
-
-
-def _indexers(keys: Keys, count: int) -> list[str]:
-    said = keys.names("indexer_types", None, length=count)
-    if said is not None:
-        return list(said)
-    pattern = keys.get("index_topk_pattern", None)
-    every, offset = max(keys.whole("index_topk_freq", 1, least=0), 1), keys.whole("index_skip_topk_offset", 2, least=0)
-    if pattern is not None:
-        return [{"F": "full", "S": "shared"}.get(letter, letter) for letter in pattern]
-    return ["shared" if max(n - offset + 1, 0) % every else "full" for n in range(count)]
 
 
 def _sharper(keys: Keys, heads: str, module: str) -> Use:

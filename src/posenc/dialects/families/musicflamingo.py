@@ -1,0 +1,40 @@
+"""Music Flamingo: frames of sound turn by their time before they are handed to the language model."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+WHERE = (
+    "(seconds from the start, number of the window that the second falls in, index of the frame in its window); a frame is "
+    "4·audio_frame_step seconds, and seconds are counted from the clip's own start"
+)
+
+
+@family("musicflamingo")
+def _(keys: Keys) -> PositionSpec:
+    """rope_theta is at once the base and the longest time."""
+    sound = keys.data.get("audio_config")
+    if isinstance(sound, dict) and sound.get("model_type") in (None, "musicflamingo_encoder"):
+        keys.data["audio_config"] = sound | {"model_type": "audioflamingo3_encoder"}
+    inside = parts(keys, "audio_config", "text_config")
+    width = inside[0].d_model
+    if width is None:
+        raise ConfigError(f"{keys.where('audio_config')}.hidden_size: missing; as many channels turn as it says")
+    silent = not (keys.has("rope_parameters") or keys.has("rope_scaling") or keys.has("rope_theta"))
+    turning = rope(keys, d_head=width, partial=True, partial_default=0.2, base=1200.0 if silent else None)
+    if turning is None or turning.rotation is None or turning.rotation.kind != "rotary":
+        raise ConfigError(f"{keys.where('rope_parameters')}.rope_type: expected 'default'; the code makes no use of others")
+    keys.number("audio_frame_step")
+    keys.find("note", "rope_parameters.rope_theta", "the base of the frequencies, and the longest number of windows and "
+              "of frames in one: three things in one number")  # fmt: skip
+    said = dict(turning.said_by)
+    arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))
+    said_by = (("d_model", "audio_config.hidden_size"), ("base", said["base"]), ("longest", said["base"]))
+    use = Use("encodings.timed_rotation.TimedRotation", arguments, said_by)
+    times = PositionSpec(keys.family, part="audio_times", layers=(Layer((use,), "embedding", causal=False),), d_model=width,
+                         trained_length=int(turning.rotation.base), coordinates=WHERE)  # fmt: skip
+    return PositionSpec(keys.family, parts=(*inside, times))

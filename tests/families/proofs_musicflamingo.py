@@ -1,0 +1,31 @@
+"""Music Flamingo."""
+
+from __future__ import annotations
+
+import torch
+
+import posenc
+from families.harness import Proof, config_of, made_of, modeling, proof, spec_of
+
+
+@proof("musicflamingo")
+def _(model_type: str) -> Proof:
+    result = made_of(model_type, "sound and text, and frames of sound turned by time multiplied with place", {
+        "audio_config": "audio_tower", "text_config": "language_model", "audio_times": "pos_emb"})  # fmt: skip
+    module = modeling(model_type)
+    for more in ({}, {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.3}}):
+        config = config_of(model_type, audio_config={"model_type": "audioflamingo3_encoder", "hidden_size": 40,
+                                                     "num_attention_heads": 2}, **more)  # fmt: skip
+        turning, spec = module.MusicFlamingoRotaryEmbedding(config), spec_of(config)["audio_times"]
+        frames, step = 30, config.audio_frame_step * 4
+        windows = torch.tensor([0, 1, 2, 199])
+        times = windows[:, None] * frames * step + torch.arange(frames, dtype=torch.float32) * step
+        x = torch.randn(4, frames, 40)
+        theirs = module.apply_rotary_time_emb(x, *turning(times, seq_len=frames))
+        coords = torch.stack([times, windows[:, None].expand_as(times).float(),
+                              torch.arange(frames).expand_as(times).float()], dim=-1)  # fmt: skip
+        encoding = spec.encoding(0, arithmetic="float32")
+        result.close("frames of four windows", encoding.embed(x, posenc.Positions.at(coords)), theirs)
+        parity = encoding.frequencies.values
+        result.equal(f"{len(parity)} frequencies", torch.tensor(parity, dtype=torch.float32), turning.inv_freq)
+    return result

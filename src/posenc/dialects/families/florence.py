@@ -6,7 +6,7 @@ Its projector adds learned vectors of column and row, side by side, and a sinuso
 from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.pictures_as_words import ONE
+from posenc.dialects.families.vision_language import ONE
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight

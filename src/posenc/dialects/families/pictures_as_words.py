@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 
+from posenc.dialects.families.vision_language import FRAMES, ONE
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys, facts
 from posenc.dialects.spec import PositionSpec
 
-ONE = "0, 1, 2, … along the sequence, patches of images counted like words"
 
-
-@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "got_ocr2", "granite4_vision",
+@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "got_ocr2",
         "hyperclovax_vision_v2", "idefics3", "internvl", "kosmos-2", "kosmos-2.5", "lfm2_vl", "lfm3_vl", "lighton_ocr",
         "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "qianfan_ocr", "smolvlm",
         "vipllava")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     return together(keys, "text_config", "vision_config")
+
+
+@family("glmga")
+def _(keys: Keys) -> PositionSpec:
+    """GLM-4.6V's: an image has rows and columns among the words."""
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=FRAMES)
 
 
 @family("video_llava")
@@ -40,7 +45,7 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("blip-2", "instructblip", "instructblipvideo")
 def _(keys: Keys) -> PositionSpec:
-    """Learned vectors, which nothing tells apart but themselves, ask the image; their answers stand before the words."""
+    """Learned vectors, which nothing tells apart but themselves, ask the image; their answers are counted like words."""
     return together(keys, "text_config", "vision_config", "qformer_config")
 
 

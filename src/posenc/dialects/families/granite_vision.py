@@ -1,0 +1,52 @@
+"""Granite 4 Vision: a text model, a tower, and projectors that ask windows of patches, with a vector for each place in one.
+
+Aria's text model is here too: both turn like Llama.
+"""
+
+from __future__ import annotations
+
+import re
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import alike
+from posenc.dialects.families.vision_language import ONE
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("aria_text", "granite4_vision_text")
+def _(keys: Keys) -> PositionSpec:
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
+
+
+@family("granite4_vision")
+def _(keys: Keys) -> PositionSpec:
+    """Its own layers are the projectors, in which queries ask the patches of their window: one for every pair of
+    deepstack_layer_map, then four for the corners of blocks."""
+    rate = keys.text("downsample_rate")
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", rate)
+    if not found:
+        raise ConfigError(
+            f"{keys.where('downsample_rate')}: expected sides of queries and window such as '4/8', got {rate!r}"
+        )
+    side, pairs = int(found[2]), keys.get("deepstack_layer_map")
+    if not isinstance(pairs, (list, tuple)):
+        raise ConfigError(
+            f"{keys.where('deepstack_layer_map')}: expected a list of [tower layer, text layer], got {pairs!r}"
+        )
+    vision = keys.section("vision_config")
+    width = vision.whole("hidden_size")
+    names = [f"layerwise_projectors.{n}" for n in range(len(pairs))] + [f"spatial_projectors.{n}" for n in range(4)]
+    layers = []
+    for name in names:
+        use = Use("encodings.learned_grid.LearnedGrid", (("d_model", width), ("height", side), ("width", side)),
+                  (("d_model", vision.said_by("hidden_size")), ("height", "downsample_rate"), ("width", "downsample_rate")),
+                  (Weight("table", f"{name}.image_positions", reshape=True),))  # fmt: skip
+        layers.append(Layer((use,), "projector", side * side, causal=False))
+    keys.find("note", "downsample_rate", f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
+              "queries that ask them are told apart by what they hold")  # fmt: skip
+    inside = parts(keys, "text_config", "vision_config", "qformer_config")
+    return PositionSpec(keys.family, layers=tuple(layers), parts=inside,
+                        coordinates=f"{ONE}; in projectors (row, column) of the patch in its window")  # fmt: skip

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from posenc.measures import shift_matrix as shift_matrix
     from posenc.module import Attention as Attention
     from posenc.module import KeyValueCache as KeyValueCache
+    from posenc.per_layer import PerLayer as PerLayer
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
     from posenc.stack import Stack as Stack
@@ -50,13 +51,26 @@ if TYPE_CHECKING:
 _WHERE = {
     "attend": "attention", "attend_rotated": "attention", "Attention": "module", "KeyValueCache": "module",
     "ConfigError": "dialects", "PositionSpec": "dialects", "read_config": "dialects",
-    "load_encodings": "dialects.checkpoint", "create": "catalogue", "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
+    "load_encodings": "dialects.checkpoint", "create": "catalogue",
+    "names": "catalogue", "BiasFn": "encoding", "DistanceBias": "encoding",
     "PositionalEncoding": "encoding", "Site": "encoding", "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope", "sinusoidal_table": "encodings.sinusoidal", "wavelengths": "frequencies",
     "shift_matrix": "measures", "Positions": "positions", "shard_index": "positions", "Stack": "stack",
-    "convert_keys": "caches", "rerotate": "caches",
+    "PerLayer": "per_layer", "convert_keys": "caches", "rerotate": "caches",
 }  # fmt: skip
-_MODULES = ("catalogue", "claims", "conversion", "encodings", "frequencies", "laws", "layouts", "measures", "plots", "walk")
+_MODULES = (
+    "catalogue",
+    "claims",
+    "conversion",
+    "dialects",
+    "encodings",
+    "frequencies",
+    "laws",
+    "layouts",
+    "measures",
+    "plots",
+    "walk",
+)
 
 __all__ = ["__version__", *_WHERE]
 

@@ -577,6 +577,14 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("if (rotary_dim // 2) % axes:", "if False:", "pairs that the axes cannot share"),
         ("rotary_dim % 2 or ", "", "odd rotary_dim accepted"),
     ],
+    "per_layer.py": [
+        ("return layer.at_layer(n)", "return layer", "absolute encodings act at every layer"),
+        ("= self.layers[n]", "= self.layers[0]", "every layer has the first encoding"),
+        ("at = layer.prepare(at, dtype)", "at = layer.prepare(at)", "tables in fp32 whatever is asked for"),
+        ("layer.at_length(n) for", "layer for", "lengths reach no layer"),
+        ("layer.heads(start, stop) for", "layer for", "slices reach no layer"),
+        ("if not 0 <= n < len(self.layers):", "if n >= len(self.layers):", "layers counted from the end"),
+    ],
     "angles.py": [
         ("return coords[..., None]", "return coords[..., None] + 1", "positions from 1"),
         ("torch.tensor(frequencies.axes", "torch.tensor(frequencies.axes[::-1]", "axes of the pairs backwards"),

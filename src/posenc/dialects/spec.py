@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.frequencies import Arithmetic, ByLength, Frequencies
+    from posenc.per_layer import PerLayer
 
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Grade = Literal["error", "warning", "note"]
@@ -184,6 +185,13 @@ class PositionSpec:
 
         made = [use.build(arithmetic) for use in self.layer(layer).uses]
         return Stack(*made) if len(made) > 1 else made[0] if made else NoPE()
+
+    def encodings(self, *, arithmetic: Arithmetic = "float64") -> PerLayer:
+        """The encodings of all layers; layers that do the same share one."""
+        from posenc.per_layer import PerLayer
+
+        made = {layer: self.encoding(number, arithmetic=arithmetic) for number, layer in enumerate(self.layers)}
+        return PerLayer(made[layer] for layer in self.layers)
 
     def layer(self, layer: int) -> Layer:
         if not self.layers:

@@ -1,0 +1,56 @@
+"""A different encoding for each layer: what each layer then does is what its encoding does alone."""
+
+import pytest
+import torch
+
+from posenc import PerLayer, Positions, create, frequencies
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+
+from .by_hand import close
+
+
+def of(seed: int = 0) -> torch.Tensor:
+    return torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_each_layer_has_its_own_and_absolute_ones_act_at_the_first_only():
+    local, wide, learned = RoPE(8, base=100.0), RoPE(8, base=1e6), create("learned", d_model=8, max_positions=9)
+    encoding = PerLayer([learned, local, NoPE(), wide, learned])
+    x, at = of(), Positions.arange(1, 5)
+    close(encoding.at_layer(1).rotate(x, at, "query"), local.rotate(x, at, "query"))
+    close(encoding.at_layer(3).rotate(x, at, "query"), wide.rotate(x, at, "query"))
+    close(encoding.at_layer(2).rotate(x, at, "query"), x)
+    words = x[0, :1].clone()
+    assert not torch.equal(encoding.at_layer(0).embed(words, at), words)
+    assert torch.equal(encoding.at_layer(4).embed(words, at), words)
+    assert len(encoding) == 5
+    assert sum(p.numel() for p in encoding.parameters()) == 9 * 8  # shared, not copied
+
+
+def test_tables_are_prepared_once_for_all_layers():
+    local, wide = RoPE(8, base=100.0), RoPE(8, base=1e6)
+    encoding = PerLayer([local, NoPE(), wide, RoPE(8, base=100.0)])
+    at = encoding.prepare(Positions.arange(1, 5), torch.float64)
+    assert set(at.tables) == {local.owner, wide.owner}
+    for n, alone in ((0, local), (2, wide), (3, local)):
+        close(encoding.at_layer(n).rotate(of(n), at, "key"), alone.rotate(of(n), Positions.arange(1, 5), "key"))
+
+
+def test_lengths_and_slices_reach_every_layer():
+    family = frequencies.dynamic(frequencies.rotary(8), 4.0, 16)
+    encoding = PerLayer([RoPE(8, frequencies=family), create("alibi", n_heads=4)])
+    longer = encoding.at_length(64)
+    close(longer.at_layer(0).frequencies.values, family.at_length(64).values)
+    assert longer.at_layer(0).frequencies != encoding.at_layer(0).frequencies
+    assert encoding.heads(2, 4).at_layer(1).slopes == create("alibi", n_heads=4).slopes[2:]
+
+
+def test_wrong_layers_are_refused():
+    with pytest.raises(ValueError, match="at least one layer"):
+        PerLayer([])
+    with pytest.raises(TypeError, match="expected encodings"):
+        PerLayer(["rope"])
+    for n in (-1, 1):
+        with pytest.raises(IndexError, match=r"layers 0 … 0"):
+            PerLayer([NoPE()]).at_layer(n)

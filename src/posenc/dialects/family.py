@@ -50,7 +50,13 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
     if keys.family not in READERS:
         raise ConfigError(f"{keys.where('model_type')}: {keys.family!r} is not a family that posenc knows; "
                           "`posenc inspect --families` lists them")  # fmt: skip
-    spec = READERS[keys.family](keys)
+    try:
+        spec = READERS[keys.family](keys)
+    except ConfigError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet
+        where = f"{keys.path}: " if keys.path else ""
+        raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     for key in keys.unread():
         keys.find("warning", key, f"{keys.facts['class'] or keys.family}'s code does not read it")
     findings = tuple(

@@ -12,7 +12,8 @@ from posenc.dialects.spec import PositionSpec
 @family("mvp")
 def _(keys: Keys) -> PositionSpec:
     """Row p + 2, in encoder and decoder."""
-    sides = [table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in ("encoder", "decoder")]
+    both = ("encoder", "decoder")
+    sides = [table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
     keys.find("note", "max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
     if keys.flag("use_prompt", False):
         keys.find("note", "use_prompt", "learned keys stand before those of the text in every layer, without positions")

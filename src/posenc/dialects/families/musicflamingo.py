@@ -29,6 +29,9 @@ def _(keys: Keys) -> PositionSpec:
     if turning is None or turning.rotation is None or turning.rotation.kind != "rotary":
         raise ConfigError(f"{keys.where('rope_parameters')}.rope_type: expected 'default'; the code makes no use of others")
     keys.number("audio_frame_step")
+    longest = keys.number("max_position_embeddings", None)
+    if longest is not None and longest != turning.rotation.base:
+        keys.find("warning", "max_position_embeddings", f"the class puts rope_theta={turning.rotation.base:g} in its place")
     keys.find("note", "rope_parameters.rope_theta", "the base of the frequencies, and the longest number of windows and "
               "of frames in one: three things in one number")  # fmt: skip
     said = dict(turning.said_by)

@@ -19,8 +19,8 @@ def _(keys: Keys) -> PositionSpec:
     use = replace(use, encoding="encodings.first_heads.FirstHeadsRoPE", arguments=(*use.arguments, ("turning_heads", 1)),
                   said_by=(*use.said_by, ("turning_heads", "constant of the code")))  # fmt: skip
     keys.find("warning", "rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
-    ahead, back = keys.numbers("look_ahead_layers"), keys.numbers("look_backward_layers")
-    size = keys.whole("block_size")
+    ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
+    size = keys.whole("block_size", 24)
     keys.find("note", "block_size", f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
               f"layers {list(back)} the one before")  # fmt: skip
     layers = [Layer((use,), "block_attention", causal=False)] * keys.whole("num_hidden_layers")

@@ -71,13 +71,14 @@ def mrope(
         settings, where = settings[label], f"{where}.{label}"
     inner = Keys(settings, "", where)
     sizes = inner.numbers("mrope_section", None, length=3)
-    said = "constant of the code" if sizes is None else f"{where}.mrope_section"
+    said = f"{where}.mrope_section" if sizes is not None else "constant of the code"
+    place = f"{where}.mrope_section" if sizes is not None else f"{where}.mrope_section (missing)"
     sizes = default if sizes is None else sizes
     if not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise ConfigError(f"{said}: expected three whole numbers from 1, got {list(sizes)}")
+        raise ConfigError(f"{place}: expected three whole numbers from 1, got {list(sizes)}")
     _check_names(keys, settings, name, deal is not bands, knows_mrope)
     rotation = use.rotation
-    rotation = replace(rotation, maps=deal(keys, said, sizes, (rotation.width + 1) // 2))
+    rotation = replace(rotation, maps=deal(keys, place, sizes, (rotation.width + 1) // 2))
     arguments = tuple((key, rotation if isinstance(value, Rotation) else value) for key, value in use.arguments)
     return replace(use, arguments=arguments, said_by=(*use.said_by, ("axes", said)))
 
@@ -102,6 +103,7 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("qwen2_5_omni_text", "qwen2_5_omni_talker")
 def _(keys: Keys) -> PositionSpec:
+    keys.whole("position_id_per_seconds", None)  # the talker numbers its tokens itself
     return _windowed(keys, mrope(keys, bands, (16, 24, 24)))
 
 

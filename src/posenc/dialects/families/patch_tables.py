@@ -131,7 +131,7 @@ def _(keys: Keys) -> PositionSpec:
 @family("aimv2_vision_model")
 def _(keys: Keys) -> PositionSpec:
     """A learned table for images of one size, or (is_native) sinusoids of column and row for any."""
-    if keys.flag("is_native"):
+    if keys.flag("is_native", False):
         arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("axes", 2), ("reads", (1, 0)))
         said = (
             ("d_model", keys.said_by("hidden_size")),
@@ -152,7 +152,7 @@ def _(keys: Keys) -> PositionSpec:
     """Vectors of the tile before the class token comes in, of patch and tile after it, of the tile again before the global
     layers; each let in by a gate."""
     ratios = keys.get("supported_aspect_ratios", [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]])
-    n_ratios, n_tiles, d_model = len(ratios) + 1, keys.whole("max_num_tiles"), keys.whole("hidden_size")
+    n_ratios, n_tiles, d_model = len(ratios) + 1, keys.whole("max_num_tiles", 4), keys.whole("hidden_size")
     height, width, _ = _square(keys)
 
     def tiles(name: str, n_patches: int | None = None) -> Use:

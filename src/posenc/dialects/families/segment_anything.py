@@ -182,6 +182,7 @@ def _(keys: Keys) -> PositionSpec:
     use = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
     for name in ("memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"):
         keys.numbers(name, None)
+    keys.number("memory_attention_rope_dropout", None, positive=False)  # dropout, no position
     keys.find("note", "num_maskmem", "sinusoids of the neck, a tenth of them, are added to this frame, and whole ones "
               "to remembered frames, with a learned vector for how long ago; pointers have sinusoids of time")  # fmt: skip
     kinds = ["memory_self", "memory_cross"] * keys.whole("memory_attention_num_layers")

@@ -86,6 +86,7 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
 def _(keys: Keys) -> PositionSpec:
+    keys.whole("position_id_per_seconds", 25)
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config", "audio_config"), coordinates=OMNI)
 
 

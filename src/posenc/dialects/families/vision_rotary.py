@@ -25,8 +25,8 @@ def _(keys: Keys) -> PositionSpec:
 @family("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
 def _(keys: Keys) -> PositionSpec:
     """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
-    count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes")
-    side = keys.whole("window_size")
+    count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
+    side = keys.whole("window_size", 112)
     keys.find("note", "window_size", f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
               "stand in window order, with the coordinates they have in the image")  # fmt: skip
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]

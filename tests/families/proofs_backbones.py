@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import torch
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from families.harness import Proof, config_of, modeling, proof, replace, spec_of
 from posenc.dialects import PositionSpec
@@ -14,7 +15,7 @@ WHOLE = {"chmv2": "CHMv2ForDepthEstimation", "depth_anything": "DepthAnythingFor
          "prompt_depth_anything": "PromptDepthAnythingForDepthEstimation", "upernet": "UperNetForSemanticSegmentation",
          "vitmatte": "VitMatteForImageMatting", "vitpose": "VitPoseForPoseEstimation",
          "zoedepth": "ZoeDepthForDepthEstimation", "depth_pro": "DepthProForDepthEstimation"}  # fmt: skip
-NAMES = re.compile(r"position|rel_pos|relative|rotary|rope")
+NAMES = re.compile(r"position|rel_pos|relative_att|rotary|rope")
 NOT_PROVEN = {
     "timm_backbone": "what it does is in timm, another library, which is not installed here",
     "timm_wrapper": "what it does is in timm, another library, which is not installed here",
@@ -24,7 +25,9 @@ NOT_PROVEN = {
 def inside(result: Proof, model_type: str) -> PositionSpec:
     """The models that the parts of the spec name are inside, and outside of them no module attends, no weight is of
     positions."""
-    config = config_of(model_type, **dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")))  # fmt: skip
+    config = CONFIG_MAPPING[model_type]()
+    if model_type == "vitmatte":  # its own default is a tuple, which its code cannot add to a list
+        config.fusion_hidden_sizes = list(config.fusion_hidden_sizes)
     with torch.device("meta"):
         model = getattr(modeling(model_type), WHOLE[model_type])(config)
     spec = spec_of(config, defaults=True)

@@ -24,6 +24,7 @@ def test_attention_adds_no_positions(model_type: str):
     models = [c for c in vars(module).values() if inspect.isclass(c) and getattr(c, "config_class", None) is type(config)
               and not c.__name__.endswith("PreTrainedModel")]  # fmt: skip
     assert models
+    counts = []
     for model in models:
         with torch.device("meta"):
             built = model(config)
@@ -31,5 +32,5 @@ def test_attention_adds_no_positions(model_type: str):
         assert not [name for name in names if POSITIONS.search(name)]
         own = [m for m in built.modules() if type(m).__module__ == module.__name__ and ATTENDS.search(type(m).__name__)]
         innermost = [m for m in own if not any(n is not m and ATTENDS.search(type(n).__name__) for n in m.modules())]
-        if "Model" in model.__name__ or model_type == "superglue":
-            assert len(innermost) == len(spec_of(config).layers), [type(m).__name__ for m in innermost]
+        counts.append(len(innermost))
+    assert max(counts) == len(spec_of(config).layers)

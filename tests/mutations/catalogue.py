@@ -24,7 +24,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "encodings/falcon_alibi.py": ("test_alibi_families.py",),
     "encodings/t5.py": ("test_t5.py", "test_t5_families.py"),
     "encodings/t5_axes.py": ("test_t5_families.py",),
-    "encodings/t5_content.py": ("test_t5_families.py",),
+    "encodings/t5_content.py": ("test_distance_bank.py",),
     "encodings/t5_gated.py": ("test_t5_families.py",),
     "encodings/t5_segments.py": ("test_t5_families.py",),
     "encodings/shaw.py": ("test_shaw.py", "test_shaw_families.py"),

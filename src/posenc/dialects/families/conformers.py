@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -41,6 +42,9 @@ def layer_of(use: Use | None) -> Layer:
 def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | None:
     """What position_embeddings_type asks for; nothing for null and for what the code does not know."""
     kind, d_model, n_heads = keys.text("position_embeddings_type", None), keys.whole("hidden_size"), keys.whole(heads)
+    if d_model % (2 * n_heads):
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for {n_heads} heads; expected an even number "
+                          "of channels for each")  # fmt: skip
     d_head = d_model // n_heads
     stem = "layers.{layer}.self_attn"
     for name in ("rotary_embedding_base", "max_source_positions"):  # read for some kinds only

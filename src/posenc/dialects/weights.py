@@ -35,7 +35,7 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
         found = find(state, weight.key.format(layer=layer))
         found = found if weight.part is None else found.select(*weight.part)
         target = parameters[weight.parameter]
-        target = target if weight.row is None else target[weight.row]
+        target = target if weight.into is None else target.select(*weight.into)
         if weight.order is not None and found.numel() == target.numel():
             found = found.reshape([target.shape[axis] for axis in weight.order])
             found = found.permute([weight.order.index(axis) for axis in range(target.ndim)])
@@ -46,7 +46,7 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"
             )
-        target.copy_(value.roll(weight.last, 0))
+        target.copy_(value.roll(weight.last, 0) if weight.last else value)
     return encoding
 
 

@@ -1,0 +1,63 @@
+"""NeoMME: an encoder of text and images in one stack, which turns by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.encoders import both_ways
+from posenc.dialects.family import decoder, family
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import FULL, SLIDING, schedule
+from posenc.dialects.spec import PositionSpec, Use
+
+LABELS = (SLIDING, FULL)
+
+
+@family("neomme")
+def _(keys: Keys) -> PositionSpec:
+    """Rows and columns of images turn pairs in turn, text has the same number for both; a quarter of the head in full
+    layers.
+
+    Windows alternate between sliding_window and 1024 among the sliding layers, unless per_layer_config says otherwise.
+    """
+    count = keys.whole("num_hidden_layers")
+    kinds = schedule(keys, lambda n: FULL if (n + 1) % 6 == 0 or n == count - 1 else SLIDING)
+    d_head, assumed = keys.whole("head_dim"), {FULL: (1000000.0, 0.25), SLIDING: (10000.0, 1.0)}
+    uses: dict[str, Use | None] = {}
+    for kind in dict.fromkeys(kinds):
+        own = copy(keys)
+        own.facts = keys.facts | {"base": assumed[kind][0]}
+        uses[kind] = rope(own, d_head=d_head, label=kind, labels=LABELS, partial=True, partial_default=assumed[kind][1],
+                          maps=(("cycling", (("order", (0, 1)),)),))  # fmt: skip
+    spec = decoder(keys, None, kinds=kinds, by_kind=uses, d_head=d_head,
+                   coordinates="(row, column); text counts 0, 1, 2, … with both the same")  # fmt: skip
+    halves = _halves(keys, kinds)
+    layers = [replace(layer, window=2 * half + 1 if half is not None else None)
+              for layer, half in zip(spec.layers, halves, strict=True)]  # fmt: skip
+    return both_ways(replace(spec, layers=tuple(layers)))
+
+
+def _halves(keys: Keys, kinds: tuple[str, ...]) -> list[int | None]:
+    """How far each layer sees to either side; None: all."""
+    short, said = (
+        keys.whole("sliding_window", None),
+        keys.table("per_layer_config") if keys.has("per_layer_config") else None,
+    )
+    found: list[int | None] = []
+    for number, kind in enumerate(kinds):
+        seen = sum(before == SLIDING for before in kinds[:number])
+        half = (1024 if seen % 2 else short) if kind == SLIDING else None
+        if said is not None:
+            own: Any = next((inner for key, inner in said.items() if str(key).isdigit() and int(key) == number), {})
+            half = own.get("sliding_window", short) if isinstance(own, Mapping) else short
+        if half is not None and (type(half) is not int or half < 1):
+            raise ConfigError(
+                f"{keys.where('per_layer_config')}.{number}.sliding_window: expected a whole number, got {half!r}"
+            )
+        found.append(half)
+    return found

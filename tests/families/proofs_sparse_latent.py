@@ -141,7 +141,9 @@ def _(model_type: str) -> Proof:
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE by row and column, halves paired, the same frequencies for both")
     dots = model_type.startswith("dots3")
-    more = {"mlp_layer_types": ["dense"] * 2, "adapter_in_dim": 64} if dots else {"depth": 2, "num_heads": 4}
+    more = {"mlp_layer_types": ["dense"] * 2, "adapter_in_dim": 64, "adapter_out_dim": 32}
+    if not dots:
+        more = {"depth": 2, "num_heads": 4, "out_hidden_size": 32, "projection_intermediate_size": 32}
     config = config_of(model_type, num_hidden_layers=2, patch_size=2, **more)
     model, spec = build(config, "Dots3NoteVisionModel" if dots else "Glm5NextVisionModel"), spec_of(config)
     pixels, grid = torch.randn(24, 3 * 4 * (1 if dots else 2)), torch.tensor([[1, 4, 6]])
@@ -162,7 +164,7 @@ def _(model_type: str) -> Proof:
 @proof("dots3_note_audio_encoder")
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, half of a head turns; frames counted from 0")
-    config = config_of(model_type, num_hidden_layers=2, adapter_input_size=64)
+    config = config_of(model_type, num_hidden_layers=2, adapter_input_size=64, adapter_out_dim=32, downsample_hidden_size=8)
     model, spec = build(config, "Dots3NoteAudioModel"), spec_of(config)
     frames = torch.randn(2, 8, 64)
     model.conv_stem.forward = lambda *inputs: (frames, torch.ones(2, 8, dtype=torch.bool))

@@ -43,6 +43,9 @@ OLD = [
     {"model_type": "blt_local_encoder", "rope_theta": 500000.0},
     {"model_type": "efficientloftr", "rope_theta": 5000.0},
     {"model_type": "unlimited_ocr_text", "rope_theta": 5000.0},
+    {"model_type": "unlimited_ocr", "language_config": {"rope_theta": 5e3, "num_hidden_layers": 3}, "sliding_window": 64},
+    {"model_type": "dots3_note", "rope_theta": 70000.0, "num_hidden_layers": 5, "sliding_window_size": 64},
+    {"model_type": "glm5_next", "num_hidden_layers": 7},
     {"model_type": "kimi_linear", "num_hidden_layers": 3,
      "linear_attn_config": {"full_attn_layers": [1, 3], "kda_layers": [2]}},
 ]  # fmt: skip

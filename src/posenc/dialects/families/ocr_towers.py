@@ -90,5 +90,11 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("deepseek_ocr2", "unlimited_ocr")
 def _(keys: Keys) -> PositionSpec:
-    text = "language_config" if keys.has("language_config") and not keys.has("text_config") else "text_config"
-    return PositionSpec(keys.family, parts=parts(keys, text, "vision_config"))
+    """Unlimited OCR's first files say language_config, and its window at the top."""
+    old = keys.data.get("language_config")
+    if keys.family == "unlimited_ocr" and isinstance(old, dict) and not keys.has("text_config"):
+        window = keys.whole("sliding_window", None)
+        within = {} if window is None else {"sliding_window": window}
+        keys.data["text_config"] = old | within | {"model_type": "unlimited_ocr_text"}
+        keys.find("note", "language_config", "the old name of text_config")
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.flat import with_text
 from posenc.dialects.families.latent import RETURNS_HALVES, indexer, indexer_types, latent, stack, without_fraction
 from posenc.dialects.family import decoder, family, parts
 from posenc.dialects.keys import Keys
@@ -143,6 +144,7 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("dots3_note")
 def _(keys: Keys) -> PositionSpec:
+    keys = with_text(keys, "dots3_note_text")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config", "audio_config"))
 
 
@@ -160,4 +162,5 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("glm5_next")
 def _(keys: Keys) -> PositionSpec:
+    keys = with_text(keys, "glm5_next_text")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +57,12 @@ def _decoder(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
 def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
     """Head widths by kind: head_dim, but for single layers what per_layer_config says, and without it 512 for full ones."""
     if keys.has("per_layer_config"):
-        said = {int(number): own for number, own in keys.table("per_layer_config").items()}
+        table = keys.table("per_layer_config")
+        for number, own in table.items():
+            if not str(number).isdigit() or not isinstance(own, Mapping):
+                raise ConfigError(f"{keys.where('per_layer_config')}.{number}: expected objects under the numbers of layers, "
+                                  f"got {own!r}")  # fmt: skip
+        said = {int(number): own for number, own in table.items()}
         each = [Keys(said.get(n, {}), "").whole("head_dim", keys.whole("head_dim")) for n in range(len(kinds))]
     else:
         wide = keys.whole("global_head_dim", 512)

@@ -60,7 +60,7 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
         table = keys.table("per_layer_config")
         for number, own in table.items():
             if not str(number).isdigit() or not isinstance(own, Mapping):
-                raise ConfigError(f"{keys.where('per_layer_config')}.{number}: expected objects under the numbers of layers, "
+                raise ConfigError(f"{keys.where('per_layer_config')}.{number}: expected an object under a layer's number, "
                                   f"got {own!r}")  # fmt: skip
         said = {int(number): own for number, own in table.items()}
         each = [Keys(said.get(n, {}), "").whole("head_dim", keys.whole("head_dim")) for n in range(len(kinds))]

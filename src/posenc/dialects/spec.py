@@ -81,6 +81,7 @@ class Weight:
     reshape    it is stored with the same numbers in the same order, its axes cut otherwise
     part       it is stored inside a larger one: (axis, index) of it
     last       so many of its first rows are stored as the last ones
+    flip       its rows are stored in reverse
     into       it fills only one entry of the parameter: (axis, index) of it
     order      it is stored with the parameter's axes in this order, whether cut into them or not
     """
@@ -91,6 +92,7 @@ class Weight:
     reshape: bool = False
     part: tuple[int, int] | None = None
     last: int = 0
+    flip: bool = False
     into: tuple[int, int] | None = None
     order: tuple[int, ...] | None = None
 

@@ -46,6 +46,7 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"
             )
+        value = value.flip(0) if weight.flip else value
         target.copy_(value.roll(weight.last, 0) if weight.last else value)
     return encoding
 

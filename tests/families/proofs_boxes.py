@@ -101,7 +101,8 @@ def _(model_type: str) -> Proof:
         model_type, "RoBERTa's places, boxes side by side, a table for patches; T5 bias of slot, x and y, divided"
     )
     sizes = {"max_position_embeddings": 40, "max_2d_position_embeddings": 1024, "coordinate_size": 12, "shape_size": 8,
-             "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 300, "input_size": 8,
+             "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 300,
+             "num_hidden_layers": 2, "input_size": 8,
              "patch_size": 4, "pad_token_id": PADDING}  # fmt: skip
     config = config_of(model_type, **sizes)
     model, spec = build(config, attention=None), spec_of(config)
@@ -152,7 +153,7 @@ def _(model_type: str) -> Proof:
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "RoBERTa's places; beside them a narrow stack of boxes and places, scores summed")
     config = config_of(model_type, hidden_size=48, max_position_embeddings=40, max_2d_position_embeddings=48,
-                       channel_shrink_ratio=2, pad_token_id=PADDING)  # fmt: skip
+                       channel_shrink_ratio=2, pad_token_id=PADDING, num_hidden_layers=2)  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)
     bbox, at, state = boxes(TEXT.shape), posenc.Positions.from_mask(TEXT != PADDING), model.state_dict()
     inputs = {"input_ids": TEXT, "bbox": bbox, "attention_mask": (TEXT != PADDING).long()}

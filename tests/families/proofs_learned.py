@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+import posenc
 from families.adding import added
 from families.harness import Proof, at_of, build, config_of, proof, spec_of, tokens
 
@@ -15,7 +16,7 @@ SIZES = {"squeezebert": {"embedding_size": 64}, "big_bird": {"attention_type": "
 
 
 @proof("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
-       "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert",
+       "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert", "dpr", "fnet",
        "gpt2", "gpt-sw3", "imagegpt", "gpt_bigcode", "openai-gpt")  # fmt: skip
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "learned table added to the embeddings, counted from 0")
@@ -25,5 +26,9 @@ def _(model_type: str) -> Proof:
     after = BEFORE.get(model_type, "embeddings.LayerNorm")
     if model_type == "megatron-bert":
         after = "encoder.layer.0"
-    added(result, spec, model, after, at_of(IDS), {"input_ids": tokens(IDS.shape), "position_ids": IDS})
+    at, inputs = at_of(IDS), {"input_ids": tokens(IDS.shape), "position_ids": IDS}
+    if model_type == "dpr":  # which takes no position_ids
+        at = posenc.Positions.arange(*IDS.shape)
+        del inputs["position_ids"]
+    added(result, spec, model, after, at, inputs)
     return result

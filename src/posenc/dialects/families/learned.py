@@ -21,7 +21,8 @@ BERT = "embeddings.position_embeddings.weight"
 
 
 @family("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
-        "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert")  # fmt: skip
+        "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert",
+        "dpr")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
     width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
@@ -38,3 +39,10 @@ def _(keys: Keys) -> PositionSpec:
     layers = [Layer()] * keys.whole("n_layer")
     return stack_of(keys, layers, embedding=[table(keys, weight, rows="n_positions", width="n_embd")],
                     width="n_embd", heads="n_head", length="n_positions")  # fmt: skip
+
+
+@family("fnet")
+def _(keys: Keys) -> PositionSpec:
+    """No attention: layers are Fourier transforms along the text, which know order too."""
+    layers = [Layer((), "fourier", causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[table(keys, BERT)], heads="")

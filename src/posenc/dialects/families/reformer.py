@@ -1,0 +1,46 @@
+"""Reformer: one table for rows and one for columns, side by side, of positions folded into a box."""
+
+from __future__ import annotations
+
+import math
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("reformer")
+def _(keys: Keys) -> PositionSpec:
+    """Position p is row p // width and column p % width of axial_pos_shape; a plain table without axial_pos_embds."""
+    d_model = keys.whole("hidden_size")
+    kinds = keys.names("attn_layers")
+    if not kinds or not set(kinds) <= {"local", "lsh"}:
+        raise ConfigError(f"{keys.where('attn_layers')}: expected 'local' and 'lsh', one for each layer, got {kinds!r}")
+    embeddings, constant = "embeddings.position_embeddings.", "constant of the code"
+    if keys.flag("axial_pos_embds", True):
+        shape, widths = (
+            tuple(int(n) for n in keys.numbers(name, length=2)) for name in ("axial_pos_shape", "axial_pos_embds_dim")
+        )
+        if sum(widths) != d_model:
+            raise ConfigError(f"{keys.where('axial_pos_embds_dim')}: {widths} do not sum to hidden_size={d_model}")
+        arguments = (("d_model", d_model), ("max_positions", shape), ("combine", "concat"), ("widths", widths),
+                     ("folded", True))  # fmt: skip
+        said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("axial_pos_shape")),
+                ("combine", constant), ("widths", keys.said_by("axial_pos_embds_dim")), ("folded", constant))  # fmt: skip
+        weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
+        use, length = Use("encodings.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
+        keys.find("note", "axial_pos_shape", f"in training a text must have exactly {length} tokens")
+    else:
+        length = keys.whole("max_position_embeddings")
+        use = Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", length)),
+                  (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings"))),
+                  (Weight("table", f"{embeddings}embedding.weight"),))  # fmt: skip
+    chunk, before = keys.whole("local_attn_chunk_length"), keys.whole("local_num_chunks_before", 1, least=0)
+    after = keys.whole("local_num_chunks_after", 0, least=0)
+    keys.find("note", "local_attn_chunk_length", f"local layers see a token's own chunk of {chunk}, {before} before it and "
+              f"{after} after; lsh layers see what hashes alike")  # fmt: skip
+    causal = bool(keys.flag("is_decoder", False))
+    layers = [Layer((), kind, causal=causal) for kind in kinds]
+    limit = min(length, keys.whole("max_position_embeddings"))
+    return stack_of(keys, layers, embedding=[use], length=limit, d_head=keys.whole("attention_head_size"))

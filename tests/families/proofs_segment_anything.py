@@ -205,7 +205,7 @@ def _(model_type: str) -> Proof:
 
 @proof("sam3_detr_decoder", "sam3_lite_text_detr_decoder")
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of boxes; a bias by distance from boxes, which is not compared")
+    result = Proof(model_type, "sinusoids of boxes, and a bias by distance from the sides of boxes")
     sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_layers": 2, "num_hidden_layers": None}
     config = config_of(model_type, num_queries=3, intermediate_size=16, **sizes)
     spec, module = spec_of(config), own(model_type, "DetrDecoder")(config).eval()
@@ -213,7 +213,17 @@ def _(model_type: str) -> Proof:
     got = spec.encoding(0).embed(torch.zeros(2, 5, 64), posenc.Positions.at(boxes.double()))
     result.close("sinusoids of boxes", got, module.position_encoding.encode_boxes(boxes), 16.0)
     assert len(spec.layers) == 3 * len(module.layers)
-    assert [bool(layer.uses) for layer in spec.layers] == [True, False, False] * 2
+    assert [len(layer.uses) for layer in spec.layers] == [1, 0, 1] * 2
+    height, width = 3, 5
+    with torch.no_grad():
+        encoding = with_weights(spec, 2, module.state_dict())
+        theirs = module._get_rpb_matrix(boxes, (torch.tensor(height), torch.tensor(width)))
+        q, places = torch.zeros(2, 2, 5, 16), cells(height, width).double() / torch.tensor([height, width])
+        of_pair = encoding.bias(q, q, posenc.Positions.at(boxes.double()), posenc.Positions.at(places[None]))
+        assert of_pair is not None
+        index = torch.meshgrid(*(torch.arange(n) for n in (2, 2, 5, height * width)), indexing="ij")
+    # Two layers in fp32 there.
+    result.close("the bias of boxes", of_pair(*index), theirs, 32.0)
     return result
 
 

@@ -209,7 +209,32 @@ def _(model_type: str) -> Proof:
 @proof("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
 def _(model_type: str) -> Proof:
     parts = {"text_config": "language_model", "vision_config": "visual", "audio_config": "audio_tower"}
-    return assembled(model_type, "text by M-RoPE beside towers for images and sound", parts)[0]
+    result, _ = assembled(model_type, "text by M-RoPE beside towers for images and sound", parts)
+    name = ("Qwen2_5Omni" if "2_5" in model_type else "Qwen3OmniMoe") + "PreTrainedModelForConditionalGeneration"
+    own = getattr(modeling(model_type), name)
+    said = SimpleNamespace(image_token_id=7, video_token_id=8, audio_token_id=9, vision_start_token_id=5,
+                           audio_start_token_id=6, position_id_per_seconds=25, seconds_per_chunk=2)  # fmt: skip
+    asked = SimpleNamespace(config=said, spatial_merge_size=2,
+                            get_llm_pos_ids_for_vision=lambda *a: own.get_llm_pos_ids_for_vision(None, *a))  # fmt: skip
+    image, clip = (1, 4, 6), (3, 4, 4)  # with a token before and after each, which counts as a word
+    words = [1, 1, 5, *[7] * 6, 4, 1, 5, *[8] * 12, 4, 1]
+    ids, _ = own.get_rope_index(
+        asked, torch.tensor([words]), torch.tensor([image]), torch.tensor([clip]), torch.ones(1, len(words)),
+        second_per_grids=torch.tensor([0.5]),
+    )  # fmt: skip
+    expected: list[tuple[float, ...]] = [(k, k, k) for k in range(3)] + [
+        (3, 3 + y, 3 + x) for y in range(2) for x in range(3)
+    ]
+    start: float = 6  # after the largest coordinate of the image, 3 + 2
+    expected += [(start + k,) * 3 for k in range(3)]
+    start += 3
+    times = [frame * 0.5 * 25 if "qwen3" in model_type else int(frame * 0.5 * 25) for frame in range(3)]
+    expected += [(start + time, start + y, start + x) for time in times for y in range(2) for x in range(2)]
+    start += times[-1] + 1
+    expected += [(start + k,) * 3 for k in range(2)]
+    result.equal("(time, row, column) of words, an image, words, a clip, words", ids[:, 0].double(),
+                 torch.tensor(expected, dtype=torch.float64).T)  # fmt: skip
+    return result
 
 
 @proof("qwen2_5_omni_token2wav")

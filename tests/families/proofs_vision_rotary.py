@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.vision_utils import get_vision_window_index
 
 import posenc
 from families.harness import (
@@ -168,6 +169,10 @@ def _(model_type: str) -> Proof:
     segments = [len([c for c in calls(model, **inputs) if c.module is block.attn]) for block in model.blocks]
     frames = sum(frames for frames, _, _ in GRIDS)
     assert segments[1] == frames < segments[0] == segments[2], segments  # windows in layers 0 and 2, frames in layer 1
+    order, _ = get_vision_window_index(torch.tensor(GRIDS), 2, 8, 2)
+    places = block_order(2).reshape(-1, 4, 2)[order].reshape(-1, 2)
+    rest = whole(calls(model, **inputs, position_ids=torch.zeros(tokens, 2, dtype=torch.long)))
+    same_rotation(result, spec, rest, whole(calls(model, **inputs)), places.T[:, None])  # in their order, at their places
     return result
 
 

@@ -137,15 +137,27 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("sam3_detr_decoder", "sam3_lite_text_detr_decoder")
 def _(keys: Keys) -> PositionSpec:
-    """Sinusoids of the boxes so far, through a network, added to queries in every layer; and a bias by the distance of a
-    patch from the sides of the box."""
-    width = keys.whole("hidden_size")
+    """Sinusoids of the boxes so far, through a network, added to queries in every layer; and, to the image, a bias by the
+    distance of a patch from the sides of the box."""
+    width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     boxes = _sine(keys, 2 * width, "hidden_size", axes=4, reads=(1, 0, 2, 3), scale=6.283185307179586)
-    keys.find("warning", "model_type", "attention to the image has a bias too, a network of log distances between patches "
-              "and the sides of a box, for which there is no encoding here")  # fmt: skip
-    kinds = ["queries", "queries_to_text", "queries_to_image"] * keys.whole("num_layers")
-    layers = tuple(Layer((boxes,) if kind == "queries" else (), kind, causal=False) for kind in kinds)
-    where = "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height"
+    names = {
+        "inner": "layer1.weight",
+        "inner_offset": "layer1.bias",
+        "outer": "layer2.weight",
+        "outer_offset": "layer2.bias",
+    }
+    weights = tuple(Weight(f"{axis}_{part}", f"box_rpb_embed_{letter}.{name}") for axis, letter in
+                    (("rows", "y"), ("columns", "x")) for part, name in names.items())  # fmt: skip
+    said = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
+    sides = Use("encodings.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
+    keys.find("note", "num_queries", "the first query, which says whether anything is there, has neither; all layers share "
+              "the bias, which is for one map only")  # fmt: skip
+    uses = {"queries": (boxes,), "queries_to_text": (), "queries_to_image": (sides,)}
+    count = keys.whole("num_layers")
+    layers = tuple(Layer(added, kind, causal=False) for _ in range(count) for kind, added in uses.items())
+    where = ("(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height; "
+             "patches at (row / rows, column / columns), their upper left corners")  # fmt: skip
     return PositionSpec(keys.family, layers=layers, d_model=width, coordinates=where)
 
 

@@ -86,8 +86,14 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
 def _(keys: Keys) -> PositionSpec:
+    """Qwen2.5 cuts times to whole numbers, Qwen3 leaves them as they are."""
     keys.whole("position_id_per_seconds", 25)
-    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config", "audio_config"), coordinates=OMNI)
+    whole = keys.family == "qwen2_5_omni_thinker"
+    if not whole:
+        keys.find("note", "position_id_per_seconds", "frames stand at fractions of it where their times do, and so does the "
+                  "text after them: positions are real numbers")  # fmt: skip
+    found = parts(keys, "text_config", "vision_config", "audio_config")
+    return PositionSpec(keys.family, parts=found, coordinates=OMNI + ("; times are cut to whole numbers" if whole else ""))
 
 
 @family("qwen2_5_omni_token2wav")

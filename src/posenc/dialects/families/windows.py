@@ -17,7 +17,7 @@ WHERE = ("(row, column) of the patch within its stage; windows are documents of 
 BIAS = "relative_position_bias_table"
 
 
-@family("swin", "maskformer-swin")
+@family("swin", "maskformer-swin", "donut-swin")
 def _(keys: Keys) -> PositionSpec:
     """One table for each layer. Swin drops the shift where a window is the whole stage; MaskFormer's pads instead."""
     size, heads, padded = keys.whole("window_size"), _whole(keys, "num_heads"), keys.family == "maskformer-swin"
@@ -29,8 +29,8 @@ def _(keys: Keys) -> PositionSpec:
             keys.find("error", "window_size", f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
                       "smaller window there and fails, since its table is for the whole one")  # fmt: skip
         for block in range(depth):
-            inside = "" if padded else "relative_position_bias."
-            own = f"layers.{stage}.blocks.{block}.attention.{'self.' if padded else inside}{BIAS}"
+            inside = "relative_position_bias." if keys.family == "swin" else "self."
+            own = f"layers.{stage}.blocks.{block}.attention.{inside}{BIAS}"
             arguments = (("n_heads", heads[stage]), ("window", (size, size)))
             use = Use("encodings.window_bias.WindowBias", arguments, (("n_heads", keys.said_by("num_heads")),
                       ("window", keys.said_by("window_size"))), (Weight("table", own),))  # fmt: skip
@@ -39,7 +39,7 @@ def _(keys: Keys) -> PositionSpec:
     if not padded:
         keys.find("warning", "image_size", "the first image whose stage is no larger than a window takes the shift from "
                   "these layers for good, for later images as well")  # fmt: skip
-    return _stages(keys, layers, usable=not padded)
+    return _stages(keys, layers, usable=keys.family == "swin")
 
 
 @family("swinv2", "swin2sr")

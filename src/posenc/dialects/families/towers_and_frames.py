@@ -1,0 +1,75 @@
+"""Towers with layers of their own around them: X-CLIP over frames, BridgeTower across, FLAVA upon both."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.two_towers import BETWEEN, renewed
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("xclip")
+def _(keys: Keys) -> PositionSpec:
+    """Its own layers put the frames of a video together: a learned vector for each, as many as num_frames."""
+    keys = renewed(keys)
+    vision = keys.section("vision_config")
+    frames, width = vision.whole("num_frames"), vision.whole("mit_hidden_size")
+    use = Use("encodings.learned.Learned", (("d_model", width), ("max_positions", frames)),
+              (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
+              (Weight("table", "mit.position_embedding", reshape=True),))  # fmt: skip
+    keys.find("note", "vision_config.num_frames", f"videos must have {frames} frames")
+    first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
+    layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
+    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "text_config", "vision_config"), d_model=width,
+                        trained_length=frames, coordinates=f"{BETWEEN}; frames 0, 1, 2, …")  # fmt: skip
+
+
+@family("bridgetower")
+def _(keys: Keys) -> PositionSpec:
+    """Layers of each side that ask the other's have no positions: both bring theirs with them."""
+    count = keys.whole("num_hidden_layers")
+    layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
+    where = "each part counts its own tokens; layers across, of text and of images, have none"
+    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "text_config", "vision_config"), coordinates=where)
+
+
+@family("flava")
+def _(keys: Keys) -> PositionSpec:
+    """A third stack reads what the two towers give, image before text, and adds nothing."""
+    names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
+    where = "each part counts its own tokens; the stack upon both takes them as they come"
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=where)
+
+
+@family("flava_multimodal_model")
+def _(keys: Keys) -> PositionSpec:
+    count = keys.whole("num_hidden_layers")
+    return PositionSpec(keys.family, layers=(Layer(causal=False),) * count, d_model=keys.whole("hidden_size"),
+                        n_heads=keys.whole("num_attention_heads"),
+                        coordinates="none: tokens of towers that gave them their positions")  # fmt: skip
+
+
+@family("align_vision_model", "flava_image_codebook")
+def _(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, coordinates="none: a convolutional network")
+
+
+@family("janus_vqgan")
+def _(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, coordinates="none: convolutions; attention among their outputs has no positions")
+
+
+@family("tipsv2_dpt")
+def _(keys: Keys) -> PositionSpec:
+    """Depth and segmentation upon the tower; convolutions only."""
+    return PositionSpec(keys.family, parts=parts(keys, "backbone_config"), coordinates="those of the tower")
+
+
+@family("nougat")
+def _(keys: Keys) -> PositionSpec:
+    """Its class gives sections without a model_type the type 'donut_swin', which no class has, and fails."""
+    if not keys.has("encoder"):
+        keys.find("error", "encoder", "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
+                  "have (it is 'donut-swin'), and fails")  # fmt: skip
+    return PositionSpec(keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"),
+                        coordinates="each part counts its own tokens")  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.latent import wide_enough
 from posenc.dialects.family import decoder, family
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -94,7 +95,7 @@ def _with_origin(use: Use, origin: dict[str, str]) -> Use:
 
 def _indexer(keys: Keys, kinds: tuple[str, ...], use: Use) -> PositionSpec:
     """Picks compressed keys in sparse layers; its queries turn by position, its keys by the first index of their block."""
-    width = keys.whole("index_head_dim")
+    width = wide_enough(keys, use)
     arguments = {**dict(use.arguments), "d_head": width, "sides": ("query", "key")}
     turned = replace(use, arguments=tuple(arguments.items()))
     layers = tuple(

@@ -74,6 +74,8 @@ def sharpened(keys: Keys, use: Use) -> Use:
         return use
     given = dict(rotation.parameters)
     weight, factor = settings.get("mscale_all_dim"), settings.get("factor")
+    if weight:
+        Keys(settings, "", keys.where("rope_parameters")).number("mscale_all_dim")
     if weight and (rotation.kind in ("dynamic", "longrope") or factor is None):
         raise ConfigError(f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} beside "
                           f"{rotation.kind}, which depends on length: not one that posenc builds")  # fmt: skip
@@ -107,7 +109,7 @@ def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, 
     layers   those that have one of their own; others take over the choice of the layer before
     pairs    neighbours in and halves out, else halves
     """
-    width = keys.whole("index_head_dim")
+    width = wide_enough(keys, use)
     options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
     rotation = use.rotation if use else None
     uses: tuple[Use, ...] = ()
@@ -119,6 +121,17 @@ def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, 
     made = [Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
             for number in range(keys.whole("num_hidden_layers"))]  # fmt: skip
     return PositionSpec(keys.family, part="indexer", layers=tuple(made), d_head=width, n_heads=keys.whole("index_n_heads"))
+
+
+def wide_enough(keys: Keys, use: Use | None) -> int:
+    """index_head_dim. Raises ConfigError where fewer channels than turn."""
+    width = int(keys.whole("index_head_dim"))
+    turning = use.rotation.width if use is not None and use.rotation is not None else 0
+    if width < turning:
+        raise ConfigError(
+            f"{keys.where('index_head_dim')}: expected at least the {turning} channels that turn, got {width}"
+        )
+    return width
 
 
 def indexer_types(keys: Keys, count: int) -> list[str]:
@@ -230,7 +243,7 @@ def _(keys: Keys) -> PositionSpec:
     use = latent(keys, whole=True)
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
-    if not (isinstance(scale, (int, float)) and isinstance(length, int)):
+    if not (isinstance(scale, (int, float)) and isinstance(length, int) and scale > 0 and length > 0):
         raise ConfigError(f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
                           f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}")  # fmt: skip
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"

@@ -17,6 +17,8 @@ def _(keys: Keys) -> PositionSpec:
     """A bicubic grid, and decomposed relative vectors in every layer: over the image, or within windows."""
     height, width, said = side_of(keys)
     d_model, n_heads, count = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("num_hidden_layers")
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
     whole, side = keys.get("global_attn_indexes"), keys.whole("window_size", least=0)
     if height != width:
         raise ConfigError(f"{keys.where('image_size')}: {height} × {width} patches; the code knows square images only")

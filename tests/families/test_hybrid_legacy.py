@@ -6,6 +6,7 @@ import pytest
 
 from families.old_spelling import YARN, same
 from posenc.dialects import read_config
+from posenc.dialects.errors import ConfigError
 
 OLD = [
     {"model_type": "bamba", "rope_theta": 1e4, "num_hidden_layers": 6, "attn_layer_indices": [2, 5]},
@@ -54,3 +55,12 @@ def test_a_base_of_null_means_no_positions_in_olmo_hybrid():
     spec = read_config({"model_type": "olmo_hybrid", "rope_parameters": {"rope_type": "default", "rope_theta": None}})
     assert spec.layers
     assert not any(layer.uses for layer in spec.layers)
+
+
+def test_the_infinity_that_published_files_hold_is_read_and_a_base_of_infinity_is_not(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"model_type": "mamba2", "hidden_size": 64, "time_step_limit": [0.0, Infinity]}')
+    assert read_config(path).layers == ()
+    path.write_text('{"model_type": "falcon_h1", "rope_theta": Infinity}')
+    with pytest.raises(ConfigError, match="rope_theta: expected a positive number, got Infinity"):
+        read_config(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from os import PathLike
@@ -72,6 +73,8 @@ def _inside(value: Any) -> list[Any]:
 
 
 def _no_constant(text: str) -> float:
+    if text == "Infinity":  # published files of Mamba 2 and its hybrids have it in time_step_limit; no key of ours takes it
+        return math.inf
     raise ConfigError(f"holds {text}, which is no JSON number")
 
 

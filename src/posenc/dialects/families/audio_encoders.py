@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from posenc.dialects.assumed import with_assumed
 from posenc.dialects.families.encoders import both_ways
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
@@ -13,6 +16,28 @@ from posenc.dialects.spec import PositionSpec
 @family("nemotron3_diarization_audio")
 def _(keys: Keys) -> PositionSpec:
     """Halves are paired; the whole head turns unless partial_rotary_factor says otherwise."""
-    use = rope(keys, d_head=head_width(keys), partial=True)
+    return _frames(keys, partial=True)
+
+
+@family("glmasr_encoder")
+def _(keys: Keys) -> PositionSpec:
+    """Half of a head unless said."""
+    return _frames(keys, partial=True, partial_default=0.5)
+
+
+@family("nemotron3_5_transcribe_asr_audio", "nemotron3_5_transcribe_word_timestamp")
+def _(keys: Keys) -> PositionSpec:
+    """Half of a head where the file has no rotary settings, the whole where it has and does not say."""
+    half = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    return _frames(with_assumed(keys, half), partial=True)
+
+
+@family("lasr_encoder")
+def _(keys: Keys) -> PositionSpec:
+    return _frames(keys)
+
+
+def _frames(keys: Keys, **options: Any) -> PositionSpec:
+    use = rope(keys, d_head=head_width(keys), **options)
     kinds = [FULL] * keys.whole("num_hidden_layers")
     return both_ways(decoder(keys, use, kinds=kinds, coordinates="0, 1, 2, … over frames after subsampling"))

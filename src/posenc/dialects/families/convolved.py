@@ -16,8 +16,8 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
     """wav2vec 2.0's convolution, its taps under weight norm, or plain behind a batch norm (some of HuBERT's)."""
     activation = keys.text("feat_extract_activation", "gelu")
     if activation != "gelu":
-        raise ConfigError(f"{keys.where('feat_extract_activation')}: {activation!r} comes after the positional convolution; "
-                          "only 'gelu' is known there")  # fmt: skip
+        raise ConfigError(f"{keys.where('feat_extract_activation')}: {activation!r} follows the convolution; "
+                          "only 'gelu' is known")  # fmt: skip
     sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
     said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}

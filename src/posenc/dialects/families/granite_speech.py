@@ -1,0 +1,50 @@
+"""Granite Speech: conformers whose frames attend within blocks, with relative vectors for keys."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+BLOCKS = "0, 1, 2, … over frames; only distances within a block of context_size frames count"
+
+
+@family("granite_speech_encoder", "granite_speech_plus_encoder")
+def _(keys: Keys) -> PositionSpec:
+    width, heads = keys.whole("hidden_dim"), keys.whole("num_heads")
+    d_head = keys.whole("dim_head", width // heads)
+    use = _vectors(keys, d_head, "max_pos_emb", "dim_head", "layers.{layer}.attn.rel_pos_emb.weight")
+    return _blocks(keys, use, layers="num_layers", width="hidden_dim", heads="num_heads", d_head=d_head)
+
+
+@family("granite_speech5_encoder")
+def _(keys: Keys) -> PositionSpec:
+    """Blocks are counted anew where a layer of subsample_layers has halved the frames."""
+    width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+    d_head = keys.whole("head_dim", width // heads)
+    use = _vectors(keys, d_head, "max_position_embeddings", "head_dim", "layers.{layer}.self_attn.rel_pos_emb.weight")
+    halved = keys.get("subsample_layers", None)
+    if halved:
+        keys.find("note", "subsample_layers", f"layers {', '.join(map(str, halved))} leave every second frame: after each "
+                  "a distance is twice as long")  # fmt: skip
+    return _blocks(keys, use, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads", d_head=d_head)
+
+
+def _vectors(keys: Keys, d_head: int, limit: str, head: str, weight: str) -> Use:
+    """2·limit + 1 rows by i - j, of which blocks of context_size reach no more than context_size to each side."""
+    most, block = keys.whole(limit), keys.whole("context_size")
+    if block > most:
+        raise ConfigError(f"{keys.where('context_size')}: {block} exceeds {limit}={most}, which their code refuses")
+    arguments = (("d_head", d_head), ("max_distance", most), ("values", False))
+    said = (("d_head", keys.origins.get(head, head)), ("max_distance", keys.said_by(limit)),
+            ("values", "constant of the code"))  # fmt: skip
+    return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", weight, flip=True),))
+
+
+def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head: int) -> PositionSpec:
+    block = keys.whole("context_size")
+    keys.find("note", "context_size", f"frames attend within blocks of {block}, none across; order between blocks comes "
+              "from convolutions")  # fmt: skip
+    stack = [Layer((use,), "block_attention", block, causal=False)] * keys.whole(layers)
+    return stack_of(keys, stack, width=width, heads=heads, length=None, coordinates=BLOCKS, d_head=d_head)

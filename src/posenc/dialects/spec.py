@@ -139,12 +139,19 @@ class Layer:
     window   a query sees this many tokens, itself included; None: all. Looking both ways, they surround it: (n-1)//2 are
              before it
     causal   whether later tokens are hidden
+    chunk    a query sees tokens of its own chunk of so many only (Llama 4); None: there are no chunks
     """
 
     uses: tuple[Use, ...] = ()
     kind: str = "full_attention"
     window: int | None = None
     causal: bool = True
+    chunk: int | None = None
+
+    @property
+    def reach(self) -> int | None:
+        """No query is so many positions from a key that it sees; None where it may be any number."""
+        return self.window if self.chunk is None else self.chunk
 
 
 @dataclass(frozen=True)

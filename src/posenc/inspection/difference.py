@@ -76,6 +76,8 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
 def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Difference]:
     if a.window != b.window:
         yield Difference(where, f"a window of {a.window or 'everything'} against {b.window or 'everything'}")
+    if a.chunk != b.chunk:
+        yield Difference(where, f"chunks of {a.chunk or 'everything'} against {b.chunk or 'everything'}")
     if a.causal != b.causal:
         yield Difference(where, f"{_direction(a)} against {_direction(b)}")
     names = [tuple(use.name for use in layer.uses) for layer in (a, b)]

@@ -78,7 +78,7 @@ def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
 
 def rotation_to_change(spec: PositionSpec) -> Rotation:
     """The rotary settings of the layers that see everything; layers with a window never look further."""
-    wide = [layer for layer in spec.layers if layer.window is None] or list(spec.layers)
+    wide = [layer for layer in spec.layers if layer.reach is None] or list(spec.layers)
     found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
     if not found:
         raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies to scale")

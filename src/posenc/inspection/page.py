@@ -52,6 +52,7 @@ def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> Non
     layers = _which(group["layers"], part["n_layers"])
     seen = "causal" if group["causal"] else "both directions"
     window = f", a window of {group['window']:,} tokens" if group["window"] else ""
+    window += f", in chunks of {group['chunk']:,} tokens" if group["chunk"] else ""
     heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
     console.print(heading)
     if not group["encodings"]:

@@ -151,5 +151,12 @@ def _t5(use: Use) -> Iterator[Finding]:
         yield note("logits are not divided by √d_head; a fused kernel must be told scale = 1")
 
 
+def _floor_log(use: Use) -> Iterator[Finding]:
+    arguments = dict(use.arguments)
+    offset, length = arguments.get("offset", 1), arguments.get("length", 8192)
+    other = "Ministral 3 and Mistral 4 count p" if offset else "Llama 4 counts p + 1"
+    yield note(f"queries are sharpened in steps, at ⌊(p + {offset})/{length}⌋; {other}: every step is one position apart")
+
+
 SCALINGS = {"proportional": _proportional, "yarn": _yarn, "longrope": _longrope, "dynamic": _dynamic}
-REMARKS = {"Learned": _learned, "ALiBi": _alibi, "T5": _t5}
+REMARKS = {"Learned": _learned, "ALiBi": _alibi, "T5": _t5, "FloorLogTemperature": _floor_log}

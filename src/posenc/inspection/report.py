@@ -55,7 +55,7 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
         "coordinates": spec.coordinates,
         "input": [_use(use, spec, spec.layers[0], length) for use in at_input(spec)],
         "groups": [
-            {"layers": numbers, "kind": layer.kind, "window": layer.window, "causal": layer.causal,
+            {"layers": numbers, "kind": layer.kind, "window": layer.window, "chunk": layer.chunk, "causal": layer.causal,
              "encodings": [_use(use, spec, layer, length) for use in layer.uses]}
             for layer, numbers in grouped(inside(spec))
         ],
@@ -114,7 +114,7 @@ def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict
             about["meaning"] = _finite(asdict(meaning(made, spec.trained_length)))
             if length is not None:
                 there = fixed(use.rotation.frequencies(), length)
-                pairs = leaving(there, spec.trained_length, length, layer.window)
+                pairs = leaving(there, spec.trained_length, length, layer.reach)
                 about["beyond"] = {"length": length, "pairs": list(pairs), "of": len(there),
                                    "meaning": _finite(asdict(meaning(there, length)))}  # fmt: skip
     elif length is not None:

@@ -153,5 +153,4 @@ def _chunk(layer: Layer, chunk: int | None) -> Layer:
     """A chunk says less than a window: how far a query sees depends on where in its chunk it stands."""
     if layer.kind != CHUNKED:
         return layer
-    note = f"sees the tokens of its own chunk of {chunk} only"
-    return replace(layer, uses=tuple(replace(use, note=note) for use in layer.uses))
+    return replace(layer, chunk=chunk)

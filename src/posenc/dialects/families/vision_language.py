@@ -90,8 +90,8 @@ def _(keys: Keys) -> PositionSpec:
     keys.whole("position_id_per_seconds", 25)
     whole = keys.family == "qwen2_5_omni_thinker"
     if not whole:
-        keys.find("note", "position_id_per_seconds", "frames stand at fractions of it where their times do, and so does the "
-                  "text after them: positions are real numbers")  # fmt: skip
+        keys.find("note", "position_id_per_seconds", "frames stand at fractions of it where their times do, and so does "
+                  "the text after them: positions are real numbers")  # fmt: skip
     found = parts(keys, "text_config", "vision_config", "audio_config")
     return PositionSpec(keys.family, parts=found, coordinates=OMNI + ("; times are cut to whole numbers" if whole else ""))
 

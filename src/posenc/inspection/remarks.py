@@ -24,7 +24,7 @@ def warning(text: str, key: str = "") -> Finding:
 def remarks(spec: PositionSpec) -> Iterator[Finding]:
     """Findings that follow from the encodings themselves; those about the file's keys come with the spec."""
     for use in distinct_uses(spec):
-        if use.rotation is not None:
+        if use.rotation is not None and "d_head" in dict(use.arguments):  # embeddings that turn: no heads
             yield from _rotary(use, use.rotation, spec)
         if use.name in REMARKS:
             yield from REMARKS[use.name](use)

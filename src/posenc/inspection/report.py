@@ -107,7 +107,7 @@ def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict
         "said_by": dict(use.said_by),
         "note": use.note,
     }
-    if use.rotation is not None:
+    if use.rotation is not None and "d_head" in dict(use.arguments):
         made = fixed(use.rotation.frequencies(), spec.trained_length)
         about["rotation"] = _rotation(use.rotation, made)
         if spec.trained_length:

@@ -9,19 +9,15 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
-TRAP = "neighbours make a pair; programs that pair halves need q and k permuted (posenc convert --to half)"
-
 
 @family("cohere", "ernie4_5", "ernie4_5_moe", "helium")
 def _(keys: Keys) -> PositionSpec:
-    keys.find("note", "rope_parameters", TRAP)
     return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved"))
 
 
 @family("glm", "glm4")
 def _(keys: Keys) -> PositionSpec:
     """The first half of each head turns, unless partial_rotary_factor says otherwise."""
-    keys.find("note", "rope_parameters", TRAP)
     return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved", partial=True, partial_default=0.5))
 
 
@@ -71,7 +67,6 @@ def _(keys: Keys) -> PositionSpec:
     keys = with_assumed(keys, {
         "rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
         "original_max_position_embeddings": 4096})  # fmt: skip
-    keys.find("note", "rope_parameters", TRAP)
     d_head, side = head_width(keys), keys.whole("sliding_window")
     keys.find("note", "sliding_window", f"{side} tokens on each side and the token itself: {2 * side + 1} in all")
     use = rope(keys, d_head=d_head, layout="interleaved")

@@ -18,10 +18,6 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
-RETURNS_HALVES = (
-    "neighbours are paired and halves returned: scores are those of interleaved RoPE, cached keys are in another order"
-)
-
 
 def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
     """The rotation of the trailing qk_rope_head_dim channels.
@@ -35,14 +31,17 @@ def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, *
     if not options:
         pairs = keys.flag("rope_interleave") if interleave is None else interleave
         options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
-        if pairs:
-            keys.find("note", "qk_rope_head_dim", RETURNS_HALVES)
     also: tuple[str, ...] = ("mscale_all_dim",)
     if whole:
         keys = without_fraction(keys, rotary_dim, still + rotary_dim)
         also += ("llama_4_scaling_beta", "max_position_embeddings")
     use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True, also_read=also, **options)
-    return None if use is None else sharpened(keys, use)
+    if use is None:
+        return None
+    said = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
+    if interleave is None and "returns" in options:
+        said["layout"] = keys.said_by("rope_interleave")
+    return sharpened(keys, replace(use, said_by=tuple((dict(use.said_by) | said).items())))
 
 
 def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:
@@ -247,8 +246,6 @@ def _(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
                           f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}")  # fmt: skip
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
-    keys.find("note", f"{where}.llama_4_scaling_beta", f"queries grow by a step at position {length}, where Llama 4, whose "
-              f"formula this is, has it at {length - 1}: it counts tokens, not positions")  # fmt: skip
     said_by = (("scale", f"{where}.llama_4_scaling_beta"), ("length", f"{where}.original_max_position_embeddings"),
                ("offset", "constant of the code"))  # fmt: skip
     growing = Use(

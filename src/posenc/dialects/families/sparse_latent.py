@@ -8,7 +8,7 @@ from typing import Any
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.flat import with_text
-from posenc.dialects.families.latent import RETURNS_HALVES, indexer, indexer_types, latent, stack, without_fraction
+from posenc.dialects.families.latent import indexer, indexer_types, latent, stack, without_fraction
 from posenc.dialects.family import decoder, family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import BLOCKS, axial, even_head, tower
@@ -86,7 +86,6 @@ def _(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None) or keys.whole("sliding_window_size", 512)
     labels = tuple(sorted(set(kinds)))
     uses = {kind: _of_kind(keys, kind, kinds.index(kind), nested, labels) for kind in labels}
-    keys.find("note", "qk_rope_head_dim", RETURNS_HALVES)
     layers = [Layer((use,) if (use := uses[kind]) else (), kind, window if kind == "sliding_attention" else None)
               for kind in kinds]  # fmt: skip
     spec = decoder(keys, None, kinds=kinds, by_kind=dict.fromkeys(labels), d_head=keys.whole("head_dim"))

@@ -17,6 +17,7 @@ from torch import Tensor
 from posenc.encoding import PositionalEncoding, Side, Site, check_width
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
+from posenc.layouts import Layout
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ class InputRotation(PositionalEncoding):
     """inputs(x, at) is what goes into the projections of queries and keys; values are made of x itself.
 
     d_model      channels of x
-    d_head       channels of a part, halves of which are paired
+    d_head       channels of a part
     frequencies  of the pairs of a part
+    layout       which channels of a part make a pair
 
     Attention sees projected queries and keys, which is too late: `rotate` raises ValueError.
     """
@@ -36,12 +38,12 @@ class InputRotation(PositionalEncoding):
     sites = Site.ROTATE
     traits = frozenset({"local"})
 
-    def __init__(self, d_model: int, d_head: int, frequencies: Frequencies) -> None:
-        super().__init__(d_model=d_model, d_head=d_head, frequencies=frequencies)
+    def __init__(self, d_model: int, d_head: int, frequencies: Frequencies, *, layout: Layout = "half") -> None:
+        super().__init__(d_model=d_model, d_head=d_head, frequencies=frequencies, layout=layout)
         if d_model % d_head:
             raise ValueError(f"d_head: {d_model} channels cannot be cut into parts of {d_head}")
         self.d_model, self.d_head, self.frequencies = d_model, d_head, frequencies
-        self.turning = RoPE(d_head, frequencies=frequencies, layout="half")
+        self.turning = RoPE(d_head, frequencies=frequencies, layout=layout)
 
     def tables(self, at: Positions, dtype: object) -> tuple[Tensor, ...]:
         """Those of its rotation."""

@@ -82,7 +82,7 @@ class ChannelRotation(PositionalEncoding):
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale
 
 
-def xd(d_head: int, f: Frequencies, sizes: Sequence[int]) -> ChannelRotation:
+def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "half") -> ChannelRotation:
     """HunYuan-VL's XD-RoPE: axis a gets 2·sizes[a] channels of the *doubled* list of frequencies, in contiguous bands.
 
         channel   0 … n-1 n … 2n-1     frequency of c is ω_(c mod n), n pairs
@@ -95,7 +95,7 @@ def xd(d_head: int, f: Frequencies, sizes: Sequence[int]) -> ChannelRotation:
         raise ValueError(f"sizes: expected whole numbers from 1 that sum to {len(f)} pairs, got {tuple(sizes)}")
     axes = tuple(axis for axis, size in enumerate(sizes) for _ in range(2 * size))
     said = f"{f.values_from}, xd(sizes={tuple(sizes)}), one for each channel"
-    return ChannelRotation(d_head, replace(f, values=f.values * 2, axes=axes, values_from=said), layout="half")
+    return ChannelRotation(d_head, replace(f, values=f.values * 2, axes=axes, values_from=said), layout=layout)
 
 
 def tiled(d_head: int, f: Frequencies, axes: int = 3) -> ChannelRotation:

@@ -76,6 +76,6 @@ def _turned_before(keys: Keys, d_model: int, d_head: int) -> Use:
     assert plain is not None
     keys.find("warning", "position_embeddings_type", "\"rotary\" turns what goes into the projections of queries and keys, "
               "not queries and keys: scores are no function of distance. Kept as it was trained")  # fmt: skip
-    arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation))
+    arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation), ("layout", "half"))
     return replace(plain, encoding="dialects.input_rotation.InputRotation", arguments=arguments,
                    note="turns hidden states before they are projected")  # fmt: skip

@@ -34,7 +34,7 @@ def _(keys: Keys) -> PositionSpec:
               "and what images get is no rotation. Kept as the weights were trained with it")  # fmt: skip
     keys.find("note", f"{name}.mrope_section", "queries and keys are normalised after the rotation")
     sizes = tuple(int(size) for size in sections)
-    quirk = Use("dialects.quirks.xd", (("d_head", d_head), ("f", rotation), ("sizes", sizes)),
+    quirk = Use("dialects.quirks.xd", (("d_head", d_head), ("f", rotation), ("sizes", sizes), ("layout", "half")),
                 (*use.said_by, ("sizes", f"{keys.where(name)}.mrope_section")), note="as it was trained")  # fmt: skip
     where = "one number for each axis: width, height and time of an image; text counts 0, 1, 2, … with all of them the same"
     return decoder(

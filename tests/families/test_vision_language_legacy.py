@@ -121,3 +121,14 @@ def test_sections_that_published_files_call_otherwise():
     molmo = read_config({"model_type": "molmo2", "text_config": {"rope_theta": 1e6, "model_type": "molmo2_text"},
                          "vit_config": {"image_num_pos": 12}}, defaults=True)  # fmt: skip
     assert molmo["vit_config"].family == "molmo2_vision"
+
+
+def test_sections_stay_where_frequencies_depend_on_length():
+    rope = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4, "mrope_section": [2, 3, 3]}
+    spec = read_config({"model_type": "qwen2_vl_text", "hidden_size": 64, "num_attention_heads": 4, "rope_parameters": rope,
+                        "max_position_embeddings": 32, "num_hidden_layers": 1})  # fmt: skip
+    short, long = (spec.encoding(0).at_length(n).frequencies for n in (32, 128))
+    assert short.axes == long.axes == (0, 0, 1, 1, 1, 2, 2, 2)
+    base = 1e4 * (4.0 * 128 / 32 - 3.0) ** (16 / 14)
+    assert long.values == pytest.approx([base ** (-2 * i / 16) for i in range(8)])
+    assert short.values == pytest.approx([1e4 ** (-2 * i / 16) for i in range(8)])

@@ -71,10 +71,10 @@ class Keys:
         if value is default:
             return value
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ConfigError(f"{self.where(name)}: expected a whole number from {least}, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected a whole number from {least}, got {_shown(value)}")
         most = next(limit for words, limit in MOST.items() if re.search(words, name))
         if value > most:
-            raise ConfigError(f"{self.where(name)}: {value} is more than any model has; expected at most {most}")
+            raise ConfigError(f"{self.spelt(name)}: {value} is more than any model has; expected at most {most}")
         return value
 
     def number(self, name: str, default: Any = MISSING, *, positive: bool = True) -> Any:
@@ -84,13 +84,13 @@ class Keys:
             return value
         ok = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if not ok or (positive and value <= 0):
-            raise ConfigError(f"{self.where(name)}: expected a {'positive ' * positive}number, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected a {'positive ' * positive}number, got {_shown(value)}")
         return float(value)
 
     def flag(self, name: str, default: Any = MISSING) -> Any:
         value = self.get(name, default)
         if value is not default and not isinstance(value, bool):
-            raise ConfigError(f"{self.where(name)}: expected true or false, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected true or false, got {_shown(value)}")
         return value
 
     def text(self, name: str, default: Any = MISSING, *, among: Sequence[str] = ()) -> Any:
@@ -99,7 +99,7 @@ class Keys:
             return value
         if not isinstance(value, str) or (among and value not in among):
             expected = f"one of {', '.join(map(repr, among))}" if among else "a string"
-            raise ConfigError(f"{self.where(name)}: expected {expected}, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected {expected}, got {_shown(value)}")
         return value
 
     def numbers(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
@@ -112,7 +112,7 @@ class Keys:
         )
         if not fits or (length is not None and len(value) != length):
             many = "numbers" if length is None else f"{length} numbers"
-            raise ConfigError(f"{self.where(name)}: expected a list of {many}, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected a list of {many}, got {_shown(value)}")
         return tuple(value)
 
     def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
@@ -121,16 +121,16 @@ class Keys:
         if value is default:
             return value
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(f"{self.where(name)}: expected a list of names, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected a list of names, got {_shown(value)}")
         if length is not None and len(value) != length:
-            raise ConfigError(f"{self.where(name)}: expected {length} names, one for each layer, got {len(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected {length} names, one for each layer, got {len(value)}")
         return tuple(value)
 
     def table(self, name: str) -> dict[str, Any]:
         """A JSON object, empty where there is none."""
         value = self.get(name, {})
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(value)}")
+            raise ConfigError(f"{self.spelt(name)}: expected an object, got {_shown(value)}")
         return dict(value)
 
     def section(self, name: str, family: str | None = None) -> Keys:
@@ -159,6 +159,11 @@ class Keys:
 
     def where(self, name: str) -> str:
         return f"{self.path}.{name}".strip(".")
+
+    def spelt(self, name: str) -> str:
+        """The key as the file spells it, with its section."""
+        origin = self.origins.get(name, name)
+        return self.where(origin if origin in self.data else name)
 
     def said_by(self, name: str) -> str:
         """The key, with its section, or what else said it. Only for names that were read."""

@@ -31,6 +31,9 @@ def _(keys: Keys) -> PositionSpec:
                 )
     keys.find("note", "window_size", f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
               "them only the convolutions tell places apart")  # fmt: skip
+    rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
+    keys.find("note", "max_position_embeddings", f"{rows} rows and columns, {frames} frames: read by the projector of the "
+              "model around this tower, not here")  # fmt: skip
     return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
 
 

@@ -120,7 +120,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpec:
-    absolute, table = keys.flag("use_absolute_embeddings"), []
+    absolute, table = keys.flag("use_absolute_embeddings", False), []
     if absolute and usable:
         keys.find("note", "use_absolute_embeddings", ON_REQUEST)
         table = [patch_table(keys, prefix=0, d_model="embed_dim", mode="bicubic")]

@@ -322,7 +322,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("(number < self.prefix))", "(number <= self.prefix))", "a prefix token too many"),
         ("torch.where(before[..., None], learned_sin, sin)", "sin", "only cosines learned"),
         ("        if self.coordinate_axes < 2:", "        if False:", "one axis taken"),
-        (" with the angles of module {id(self)}", "", "another module's tables taken"),
+        (" number {self._parameters_of.number}", "", "another module's tables taken"),
         ('traits - {"shift_invariant"}', 'traits', "said to be of differences alone"),
     ],
     "encodings/box_bias.py": [

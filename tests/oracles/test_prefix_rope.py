@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,8 +13,10 @@ from posenc.encodings.prefix_rope import PrefixRoPE
 from posenc.positions import Positions
 
 
-def test_prefix_tokens_turn_by_their_angles_and_patches_by_row_and_column():
-    encoding = PrefixRoPE(8, 2, axes=2, base=100.0, layout="half")
+@pytest.mark.parametrize(("reverse", "scale"), [(False, 1.0), (True, 1.0), (False, 1.25)])
+def test_prefix_tokens_turn_by_their_angles_and_patches_by_row_and_column(reverse, scale):
+    frequencies = replace(PrefixRoPE(8, axes=2, base=100.0).frequencies, cos_sin_scale=scale)
+    encoding = PrefixRoPE(8, 2, frequencies=frequencies, layout="half", reverse=reverse)
     at = Positions.grid(2, 3, prefix=2)
     x = torch.randn(1, 1, 8, 8, dtype=torch.float64)
     got = encoding.rotate(x, at, "query")[0, 0]
@@ -21,9 +25,10 @@ def test_prefix_tokens_turn_by_their_angles_and_patches_by_row_and_column():
             frequency = 100.0 ** (-2 * (pair % 2) / 4)
             learned = encoding.angles[column, pair].item() if y < 0 else None
             angle = learned if learned is not None else (y if pair < 2 else column) * frequency
+            cos, sin = scale * math.cos(angle), scale * math.sin(-angle if reverse else angle)
             a, b = x[0, 0, token, pair].item(), x[0, 0, token, pair + 4].item()
-            assert got[token, pair].item() == pytest.approx(a * math.cos(angle) - b * math.sin(angle), abs=1e-12)
-            assert got[token, pair + 4].item() == pytest.approx(b * math.cos(angle) + a * math.sin(angle), abs=1e-12)
+            assert got[token, pair].item() == pytest.approx(a * cos - b * sin, abs=1e-12)
+            assert got[token, pair + 4].item() == pytest.approx(b * cos + a * sin, abs=1e-12)
 
 
 def test_angles_are_trained():
@@ -31,6 +36,27 @@ def test_angles_are_trained():
     encoding.rotate(torch.randn(1, 1, 5, 8), Positions.grid(2, 2, prefix=1), "key").sum().backward()
     assert encoding.angles.grad is not None
     assert bool(encoding.angles.grad.abs().sum() > 0)
+
+
+def test_tables_belong_to_their_angles():
+    encoding, x = PrefixRoPE(8, axes=2), torch.randn(1, 1, 5, 8)
+    prepared = encoding.prepare(Positions.grid(2, 2, prefix=1))
+    encoding.rotate(x, prepared, "query")
+    for other in (PrefixRoPE(8, axes=2), copy.deepcopy(encoding)):
+        with pytest.raises(ValueError, match="prepared by"):
+            other.rotate(x, prepared, "query")
+
+
+def test_a_prefix_token_does_not_move_with_the_grid():
+    """Not a function of differences: a token at (-1, 0) moved by a row becomes a patch."""
+    encoding = PrefixRoPE(8, axes=2)
+    assert "shift_invariant" not in encoding.traits
+    q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
+    logits = []
+    for moved in (0, 1):
+        query, key = (Positions.at(torch.tensor([[[row + moved, 0]]])) for row in (-1, 1))
+        logits.append((encoding.rotate(q, query, "query") * encoding.rotate(k, key, "key")).sum().item())
+    assert abs(logits[0] - logits[1]) > 1e-6
 
 
 def test_what_cannot_be_is_refused():

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encoding import full_precision
+from posenc.encodings.floater import _Identity
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions, readable
 
@@ -38,10 +39,11 @@ class PrefixRoPE(RoPE):
         self.traits = self.traits - {"shift_invariant"}
         self.prefix = prefix
         self.angles = nn.Parameter(torch.randn(prefix, len(self.frequencies)))
+        self._parameters_of = _Identity()
 
     @property
     def owner(self) -> str:
-        return f"{self._described} with the angles of module {id(self)}"
+        return f"{self._described} number {self._parameters_of.number}"
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""

@@ -13,6 +13,7 @@ from families.proofs_vit import SMALL, picture, places, randomly
 from families.proofs_windows import weights_of
 from posenc.dialects.weights import with_weights
 
+BUILT_BY = {"pp_chart2table_vision": "got_ocr2"}
 RELATIVE = ("rel_pos_h", "rel_pos_w", "position_embeddings", "pos_embed")
 
 
@@ -84,15 +85,21 @@ def _(model_type: str) -> Proof:
     return result
 
 
-@proof("sam_vision_model", "sam_hq_vision_model", "slanext_vision", "got_ocr2_vision")
+@proof("sam_vision_model", "sam_hq_vision_model", "slanext_vision", "got_ocr2_vision", "pp_formulanet_vision",
+       "pp_chart2table_vision")  # fmt: skip
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, and vectors of rows and columns read by the query, most layers in windows")
     config = config_of(model_type, **SMALL | {"num_hidden_layers": 3}, image_size=20, patch_size=4, window_size=3,
                        global_attn_indexes=[1], mlp_dim=32, output_channels=8)  # fmt: skip
     name = {"sam_vision_model": "SamVisionModel", "sam_hq_vision_model": "SamHQVisionModel",
-            "slanext_vision": "SLANeXtVisionEncoder", "got_ocr2_vision": "GotOcr2VisionEncoder"}[model_type]  # fmt: skip
+            "slanext_vision": "SLANeXtVisionEncoder", "got_ocr2_vision": "GotOcr2VisionEncoder",
+            "pp_formulanet_vision": "PPFormulaNetVisionModel",
+            "pp_chart2table_vision": "GotOcr2VisionEncoder"}[model_type]  # fmt: skip
     config._attn_implementation = "eager"
-    model, spec = randomly(getattr(modeling(model_type), name)(config).eval(), *RELATIVE), spec_of(config)
+    model, spec = (
+        randomly(getattr(modeling(BUILT_BY.get(model_type, model_type)), name)(config).eval(), *RELATIVE),
+        spec_of(config),
+    )
     assert [layer.kind for layer in spec.layers] == ["window", "full_attention", "window"]
     attended(result, spec, model, {})
     tower = getattr(model, "vision_encoder", model)

@@ -66,7 +66,8 @@ def _(keys: Keys) -> PositionSpec:
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
 
 
-@family("sam_vision_model", "sam_hq_vision_model", "slanext_vision", "got_ocr2_vision")
+@family("sam_vision_model", "sam_hq_vision_model", "slanext_vision", "got_ocr2_vision", "pp_formulanet_vision",
+        "pp_chart2table_vision")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     """Images of one size; windows in all layers but those of global_attn_indexes."""
     count, window = keys.whole("num_hidden_layers"), keys.whole("window_size", least=0)

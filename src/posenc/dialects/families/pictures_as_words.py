@@ -13,7 +13,8 @@ from posenc.dialects.spec import PositionSpec
 
 @family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "got_ocr2",
         "hyperclovax_vision_v2", "idefics3", "internvl", "kosmos-2", "kosmos-2.5", "lfm2_vl", "lfm3_vl", "lighton_ocr",
-        "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "qianfan_ocr", "smolvlm",
+        "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "pp_chart2table",
+        "qianfan_ocr", "smolvlm",
         "vipllava")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     return together(keys, "text_config", "vision_config")

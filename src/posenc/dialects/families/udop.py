@@ -1,0 +1,64 @@
+"""UDOP: T5 whose encoder knows boxes: tables of their corners, and a bias of place, horizontal and vertical distance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.boxes import embedded
+from posenc.dialects.families.t5 import BLOCK, bucketed, stack
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import PositionSpec, Use, Weight
+
+# What the code's classes assume: how distances are scaled, and where the last bucket begins.
+ASSUMED = {"1d": (1, 128), "horizontal": (100, 100), "vertical": (100, 100)}
+AXIS = {"1d": "slot", "horizontal": "middle x of the box", "vertical": "middle y of the box"}
+
+
+@family("udop")
+def _(keys: Keys) -> PositionSpec:
+    """Boxes are real numbers of 0 … 1. Text comes first, then patches that hold no text; boxes of text join their patch."""
+    rows = keys.whole("max_2d_position_embeddings", 1024)
+    cells = "encoder.cell_2d_embedding."
+    corners = Use(
+        "encodings.learned_axes.LearnedAxes",
+        (("d_model", keys.whole("d_model")), ("max_positions", (rows, rows)), ("axes", 4), ("shares", (0, 1, 0, 1))),
+        (("d_model", keys.said_by("d_model")), ("max_positions", keys.said_by("max_2d_position_embeddings")),
+         ("axes", "constant of the code"), ("shares", "constant of the code")),
+        (Weight("axis_tables.0", f"{cells}x_position_embeddings.weight"),
+         Weight("axis_tables.1", f"{cells}y_position_embeddings.weight")),
+    )  # fmt: skip
+    bias, axes = _bias(keys)
+    keys.find("warning", "relative_attention_num_buckets", "of the decoder only: the encoder has what relative_bias_args "
+              "says, or 32 buckets and distances of its classes; a T5 table of its own is not read")  # fmt: skip
+    where = f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes cut to 0 … 1"
+    encoder = replace(stack(keys, "encoder", bias), coordinates=f"in the scores: {', '.join(axes)}")
+    weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
+    decoder = stack(keys, "decoder", bucketed(keys, weight, both_ways=False))
+    return PositionSpec(keys.family, parts=(embedded(keys, "boxes", corners, where), encoder, decoder))
+
+
+def _bias(keys: Keys) -> tuple[Use, list[str]]:
+    asked: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
+    if not isinstance(asked, (list, tuple)) or not asked or any(
+        not isinstance(one, dict) or one.get("type") not in ASSUMED for one in asked
+    ):  # fmt: skip
+        raise ConfigError(f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, "
+                          f"got {asked!r}"[:200])  # fmt: skip
+    for one in asked:
+        if one.get("prefix_bucket") or one.get("bidirectional") is False:
+            keys.find("error", "relative_bias_args", "prefix_bucket and one-way buckets are not built here")
+    buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
+    scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
+    furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)
+    arguments = (("n_heads", keys.whole("num_heads")), ("n_buckets", buckets), ("max_distance", furthest),
+                 ("scaling", scaling), ("scale", 1.0))  # fmt: skip
+    said = (("n_heads", keys.said_by("num_heads")), *((name, "relative_bias_args, or constants of the code")
+            for name in ("n_buckets", "max_distance", "scaling")), ("scale", "constant of the code"))  # fmt: skip
+    weights = tuple(
+        Weight(f"axis_tables.{n}", f"encoder.relative_bias.biases.{n}.relative_attention_bias.weight")
+        for n in range(len(asked))
+    )
+    return Use("encodings.t5_axes.T5Axes", arguments, said, weights), [AXIS[one["type"]] for one in asked]

@@ -20,6 +20,8 @@ BLOCKS = ("(row, column) of the patch, from 0; patches stand in blocks of spatia
 RASTER = "(row, column) of the patch, from 0, row by row"
 SIZED = "; the learned grid reads (row, column, height, width), rotation (row, column)"
 
+MOST_NUMBERS = 2**40  # in one table
+
 
 def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attention_heads", multiple: int = 4) -> int:
     """Channels of a head, which two axes share evenly in halves. Raises ConfigError where they do not."""
@@ -55,6 +57,8 @@ def grid(
 ) -> Use:  # fmt: skip
     """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
+    if min(height, width) < 1 or height * width * arguments["d_model"] > MOST_NUMBERS:
+        raise ConfigError(f"{keys.where(said)}: {height} × {width} cells are no table that a model has")
     said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
     said_by += [(name, "constant of the code") for name in options]
     return Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), tuple(said_by),

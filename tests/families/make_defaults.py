@@ -23,7 +23,7 @@ POSITIONAL = re.compile(
 SIZES = re.compile(
     r"hidden_size|d_model|n_embd|embed_dim|emb_dim|dim$|head|d_kv|kv_channels|layers|n_layer|depth|is_decoder|stride|scal|causal"
     r"|bidirectional|norm_before|pad_token_id|padding_idx|embedding_size|kernel|model_type|use_cls|register|merge|num_channels"
-    r"|block_types|d_rel|rel_l2|sample|second|expansion|stages|class_embed|abs_pos|add_bos|attn_|attention|per_layer_config|type_vocab|_extent|hybrid|num_frames|tubelet|cls_tokens|detection_tokens|encode_proj|feature_levels|num_queries|featmap"
+    r"|block_types|d_rel|rel_l2|sample|second|expansion|stages|class_embed|abs_pos|add_bos|attn_|attention|per_layer_config|type_vocab|_extent|hybrid|num_frames|tubelet|cls_tokens|detection_tokens|encode_proj|feature_levels|num_queries|featmap|feature_size|encoder_width|eval_size|projection_indices|n_attn_blocks|gnn_layers"
 )
 NEVER = re.compile(
     r"dropout|drop_path|token_id$(?<!pad_token_id)|_loss|_act$|activation|init|vocab_size|^output_|classifier|_cost"

@@ -58,7 +58,7 @@ def grid(
     """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
     if min(height, width) < 1 or height * width * arguments["d_model"] > MOST_NUMBERS:
-        raise ConfigError(f"{keys.where(said)}: {height} × {width} cells are no table that a model has")
+        raise ConfigError(f"{said}: {height} × {width} cells are no table that a model has")
     said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
     said_by += [(name, "constant of the code") for name in options]
     return Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), tuple(said_by),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from posenc.dialects.errors import ConfigError
+
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.frequencies import Arithmetic, ByLength, Frequencies
@@ -119,11 +121,16 @@ class Use:
         return self.encoding.rpartition(".")[2]
 
     def build(self, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
+        """The encoding. Raises ConfigError, which names the keys, for arguments that it refuses."""
         module, _, name = self.encoding.rpartition(".")
-        arguments = {
-            key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value for key, value in self.arguments
-        }
-        made: PositionalEncoding = getattr(importlib.import_module(f"posenc.{module}"), name)(**arguments)
+        make = getattr(importlib.import_module(f"posenc.{module}"), name)
+        try:
+            made: PositionalEncoding = make(**{
+                key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value for key, value in self.arguments
+            })  # fmt: skip
+        except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
+            keys = dict.fromkeys(said for _, said in self.said_by if not said.startswith(("constant of", "default of")))
+            raise ConfigError(f"{', '.join(keys)}: {name} cannot be made: {str(error)[:200]}") from error
         return made
 
     @property

@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 @family("xclip")
 def _(keys: Keys) -> PositionSpec:
     """Its own layers put the frames of a video together: a learned vector for each, as many as num_frames."""
-    keys = renewed(keys)
+    keys = renewed(keys, "text_config", "vision_config")
     vision = keys.section("vision_config")
     frames, width = vision.whole("num_frames"), vision.whole("mit_hidden_size")
     use = Use("encodings.learned.Learned", (("d_model", width), ("max_positions", frames)),
@@ -38,7 +38,7 @@ def _(keys: Keys) -> PositionSpec:
     """A third stack reads what the two towers give, image before text, and adds nothing."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
     where = "each part counts its own tokens; the stack upon both takes them as they come"
-    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=where)
+    return PositionSpec(keys.family, parts=parts(renewed(keys, *names), *names), coordinates=where)
 
 
 @family("flava_multimodal_model")

@@ -8,13 +8,15 @@ from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys, facts
 from posenc.dialects.spec import PositionSpec
 
+RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
 BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
 
 
 @family("align", "altclip", "blip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2", "owlv2", "owlvit",
         "tipsv2", "vision-text-dual-encoder")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=parts(renewed(keys), "text_config", "vision_config"), coordinates=BETWEEN)
+    keys = renewed(keys, "text_config", "vision_config") if keys.family in RENEWED else keys
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=BETWEEN)
 
 
 @family("vision-encoder-decoder")
@@ -26,7 +28,7 @@ def _(keys: Keys) -> PositionSpec:
 def renewed(keys: Keys, *sections: str) -> Keys:
     """Old files have text_config_dict beside text_config: it wins, together with what its class assumes."""
     made = copy(keys)
-    for section in sections or ("text_config", "vision_config"):
+    for section in sections:
         older = keys.table(f"{section}_dict")
         if not keys.has(f"{section}_dict"):
             continue

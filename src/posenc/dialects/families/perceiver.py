@@ -1,0 +1,74 @@
+"""Perceiver: positions beside the inputs, or added to text; latents have none. What there is depends on the model's class.
+
+Fourier bands, of coordinates spread from -1 to 1, stand beside the channels of an input: cat([inputs, bands], -1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.learned import table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+CONSTANT = "constant of the code"
+CLASSES = {
+    "PerceiverForMaskedLM": ("text", "text_queries"),
+    "PerceiverForSequenceClassification": ("text",),
+    "PerceiverForImageClassificationLearned": ("image_learned",),
+    "PerceiverForImageClassificationFourier": ("image_fourier",),
+    "PerceiverForImageClassificationConvProcessing": ("image_convolved",),
+    "PerceiverForOpticalFlow": ("flow",),
+    "PerceiverForMultimodalAutoencoding": ("video", "audio"),
+}
+
+
+@family("perceiver")
+def _(keys: Keys) -> PositionSpec:
+    """A part for each kind of input that the file's architectures read; all where it names none."""
+    asked = keys.names("architectures", ())
+    kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
+    inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
+    layers = [Layer((), "latents", causal=False)] * keys.whole("num_self_attends_per_block", 26)
+    spec = stack_of(keys, layers, width="d_latents", heads="num_self_attention_heads", length=None,
+                    coordinates="none: latents are told apart by what they learn")  # fmt: skip
+    keys.find("note", "num_blocks", "the same layers run so many times over the latents")
+    return replace(spec, parts=inputs)
+
+
+def _inputs(keys: Keys) -> list[PositionSpec]:
+    side, frames = keys.whole("image_size", 56), keys.whole("num_frames", 16)
+    samples = frames * keys.whole("audio_samples_per_frame", 1920)
+    train = tuple(int(n) for n in keys.numbers("train_size", (368, 496)))
+    image = Use(
+        "encodings.learned_grid.LearnedGrid", (("d_model", 256), ("height", side), ("width", side), ("mode", "bicubic")),
+        (("d_model", CONSTANT), ("height", keys.said_by("image_size")), ("width", keys.said_by("image_size")),
+         ("mode", CONSTANT)),
+        (Weight("table", "input_preprocessor.position_embeddings.position_embeddings", reshape=True),),
+        note="stands beside the channels after a linear layer, positions_projection",
+    )  # fmt: skip
+    text = "0, 1, 2, … along the sequence"
+    spread = "(row, column) spread from -1 to 1: posenc.encodings.fourier.spread(height, width)"
+    queries = "decoder.output_position_encodings.position_embeddings"
+    return [
+        _part(keys, "text", table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), text),
+        _part(keys, "text_queries", table(keys, queries, width="d_model"), f"{text}: queries of the output, nothing else"),
+        _part(keys, "image_learned", image, "(row, column) of the pixel"),
+        _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
+        _part(keys, "image_convolved", _bands(64, (56, 56), CONSTANT), f"{spread}, after a convolution"),
+        _part(keys, "flow", _bands(64, train, "train_size"), f"{spread}, both frames in the channels; queries too"),
+        _part(keys, "video", _bands(32, (frames, side, side), "num_frames, image_size"), "(frame, row, column), each "
+              "spread from -1 to 1 over patches of 4·4 pixels, for queries over output_shape"),
+        _part(keys, "audio", _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
+              "patches of samples_per_patch, spread from -1 to 1; queries too"),
+    ]  # fmt: skip
+
+
+def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
+    return Use("encodings.fourier.FourierBands", (("n_bands", count), ("resolution", resolution)),
+               (("n_bands", CONSTANT), ("resolution", said)), note="stands beside the channels of the input")  # fmt: skip
+
+
+def _part(keys: Keys, name: str, use: Use, where: str) -> PositionSpec:
+    return PositionSpec(keys.family, part=name, layers=(Layer((use,), "embedding", causal=False),), coordinates=where)

@@ -18,9 +18,13 @@ def _(model_type: str) -> Proof:
     result = Proof(
         model_type, "sinusoids [sin row | cos row | sin column | cos column] on queries and keys of the coarsest map"
     )
-    sizes = {"encoder_hidden_dim": 32, "encoder_in_channels": [8, 8, 8], "encoder_layers": 2, "feat_strides": [8, 16, 32],
-             "positional_encoding_temperature": 100, "encode_proj_layers": [2], "encoder_projection_indices": [2]}  # fmt: skip
-    for eval_size in (None, [640, 640] if model_type == "pp_doclayout_v4" else 640):
+    sizes = {"encoder_hidden_dim": 32, "encoder_in_channels": [8, 8, 8], "encoder_layers": 2, "encode_proj_layers": [2],
+             "feat_strides": [8, 16, 32], "positional_encoding_temperature": 100,
+             "encoder_projection_indices": [2]}  # fmt: skip
+    sizes_in_use = {"pp_doclayout_v3": (), "pp_doclayout_v4": ([640, 640],)}.get(
+        model_type, (640,)
+    )  # V3's class takes none
+    for eval_size in (None, *sizes_in_use):
         made = config(model_type, **sizes, eval_size=eval_size)
         made._attn_implementation = "eager"
         module, spec = getattr(modeling(model_type), name)(made).eval(), spec_of(made)

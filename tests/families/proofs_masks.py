@@ -19,8 +19,9 @@ from posenc.dialects.weights import with_weights
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids of pixels on the image's keys, a vector for each object query")
     inner = {k: v for k, v in SMALL.items() if v is not None} | {"model_type": "detr"}
+    plain = {"hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None}
     made = config_of(model_type, backbone_config=RESNET | {"out_indices": [1, 2, 3, 4]}, decoder_config=inner,
-                     fpn_feature_size=32, mask_feature_size=32, hidden_size=None, num_hidden_layers=None, num_attention_heads=None)  # fmt: skip
+                     fpn_feature_size=32, mask_feature_size=32, **plain)  # fmt: skip
     model, spec = build(made, attention="eager"), spec_of(made)["decoder_config"]
     seen, masks = entered(model, images())
     query, image = with_weights(spec, 0, model.state_dict()), spec.encoding(1)

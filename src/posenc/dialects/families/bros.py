@@ -1,0 +1,32 @@
+"""BROS: a table for the place in the text; queries ask sinusoids of where another token's box lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.boxes import embedded
+from posenc.dialects.families.learned import BERT, table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("bros")
+def _(keys: Keys) -> PositionSpec:
+    """hidden_size / 4 channels are shared by eight differences of corners."""
+    d_model, heads, differences = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("dim_bbox", 8)
+    if differences != 8 or d_model % 64:
+        raise ConfigError(f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; the code works "
+                          "for 8, and a hidden_size that is a multiple of 64")  # fmt: skip
+    arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
+    said = (("d_head", "hidden_size / num_attention_heads"), ("width", "hidden_size / 4 / dim_bbox"),
+            ("scale", keys.said_by("bbox_scale")))  # fmt: skip
+    use = Use("encodings.sinusoidal_boxes.SinusoidalBoxes", arguments, said,
+              (Weight("project", "bbox_embeddings.bbox_projection.weight"),))  # fmt: skip
+    causal = bool(keys.flag("is_decoder", False))
+    layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
+    spec = stack_of(keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers of 0 … 1")
+    length = keys.whole("max_position_embeddings")
+    places = embedded(keys, "places", table(keys, BERT), "0, 1, 2, … along the text", length)
+    return replace(spec, parts=(places,))

@@ -1,0 +1,32 @@
+"""LXMERT: a table for words; boxes of regions through a linear layer; layers for each, then layers where they meet."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.boxes import embedded
+from posenc.dialects.families.learned import BERT, table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("lxmert")
+def _(keys: Keys) -> PositionSpec:
+    """Position 0's row is held at zero in training."""
+    use = table(keys, BERT)
+    keys.find(
+        "note", "max_position_embeddings", "row 0, of the first token, gets no gradient: it stays what a checkpoint has"
+    )
+    keys.find("warning", "type_vocab_size", "without token_type_ids the code fails")
+    own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
+    both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
+    words = stack_of(keys, own + both, embedding=[use]).with_part("language")
+    arguments = (("d_model", keys.whole("hidden_size")), ("axes", keys.whole("visual_pos_dim", 4)), ("norm_eps", 1e-12))
+    said = (("d_model", keys.said_by("hidden_size")), ("axes", keys.said_by("visual_pos_dim")),
+            ("norm_eps", "constant of the code"))  # fmt: skip
+    stored = {"project": "box_fc.weight", "offset": "box_fc.bias", "norm": "box_layer_norm.weight",
+              "norm_offset": "box_layer_norm.bias"}  # fmt: skip
+    weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
+    boxes = Use("encodings.linear_boxes.LinearBoxes", arguments, said, weights)
+    where = "boxes of regions as a call gives them, visual_pos: (x0, y0, x1, y1) as shares of the image"
+    keys.whole("r_layers", 5)
+    return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

@@ -1,0 +1,62 @@
+"""A learned vector for every position, averaged over the places of a token that has several: the mentions of LUKE.
+
+    x + (Σ_n table[p_n]) / (number of places)
+
+Yamada et al. 2020, "LUKE", section 3.1.
+Legend: b batch, t tokens, n places, d d_model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
+from posenc.positions import Positions, readable
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+class MeanOfRows(PositionalEncoding):
+    """x + the mean of the rows of its places; places of -1 are none, and a token without any gets nothing.
+
+    d_model        channels
+    max_positions  rows
+    places         coordinates per token, filled up with -1
+
+    Parameter: table [max_positions, d_model]. Raises ValueError for a place that there is not, naming it and the limit (a
+    device assert off the CPU), TypeError for places that are not integers.
+    """
+
+    sites = Site.EMBED
+    traits = frozenset({"local", "norm_preserving"})
+
+    def __init__(self, d_model: int, max_positions: int, places: int = 30) -> None:
+        super().__init__(d_model=d_model, max_positions=max_positions, places=places)
+        if isinstance(places, bool) or not isinstance(places, int) or places < 1:
+            raise ValueError(f"places: expected a whole number from 1, got {places!r}")
+        self.d_model, self.max_positions, self.coordinate_axes = d_model, max_positions, places  # type: ignore[misc]
+        self.table = nn.Parameter(torch.empty(max_positions, d_model))
+        nn.init.normal_(self.table, std=0.02)
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        check_tokens(self, x, at, axis=1)
+        self.check_coords(at, integers=True)
+        places = at.coords if at.coords.ndim == 3 else at.coords[..., None]
+        inside = (places >= -1) & (places < self.max_positions)
+        message = f"MeanOfRows: a place is outside -1 … {self.max_positions - 1}: the table ends there"
+        if not readable(places):
+            torch._assert_async(inside.all(), message)
+        elif not bool(inside.all()):
+            raise ValueError(f"{message}; got {places[~inside][0].item()}")
+        there = (places >= 0)[..., None]
+        rows = F.embedding(places.clamp(min=0), self.table) * there
+        return x + (rows.sum(dim=-2) / there.sum(dim=-2).clamp(min=1)).to(x.dtype)
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return absolute_at_layer(self, n)

@@ -83,18 +83,18 @@ def _(keys: Keys) -> PositionSpec:
 @family("hiera")
 def _(keys: Keys) -> PositionSpec:
     """One table for the finest grid; stages pool it away. The decoder of pretraining has one for the coarsest."""
-    (high, wide), strides = keys.numbers("image_size", length=2), keys.numbers("patch_stride", length=2)
+    (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
     rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
-    depths = keys.numbers("depths")
+    depths = keys.wholes("depths")
     keys.find("note", "image_size", ON_REQUEST)
     table = grid(
         keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
     )
-    pooled = keys.numbers("query_stride", (2, 2), length=2), keys.whole("num_query_pool", 3, least=0)
+    pooled = keys.wholes("query_stride", (2, 2), length=2), keys.whole("num_query_pool", 3, least=0)
     coarse = [side // stride ** pooled[1] for side, stride in zip((rows, columns), pooled[0], strict=True)]
     last = grid(keys, "decoder.decoder_position_embeddings", coarse[0], coarse[1], f"{said} / query_stride",
                 d_model="decoder_hidden_size", reshape=True)  # fmt: skip
-    layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(int(depth))]
+    layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
     keys.find("note", "masked_unit_size", "after the sum patches are put in the order of units, which attention stays in "
               "where masked_unit_attention says; no layer looks at positions")  # fmt: skip
     of_decoder = stack_of(keys, [Layer(causal=False)] * keys.whole("decoder_depth"), embedding=[last],

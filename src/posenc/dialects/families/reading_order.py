@@ -44,8 +44,8 @@ def reading_order(keys: Keys) -> PositionSpec:
     if keys.flag("has_relative_attention_bias", False):
         keys.find("error", "has_relative_attention_bias", "the code gives these layers no positions, and fails")
     if keys.flag("has_spatial_attention_bias", True):
-        keys.find("warning", "has_spatial_attention_bias", "scores get a network of sinusoids of the distances and sizes of "
-                  "two boxes, for which there is no encoding here")  # fmt: skip
+        keys.find("warning", "has_spatial_attention_bias", "scores get a network of sinusoids of the distances and sizes "
+                  "of two boxes, for which there is no encoding here")  # fmt: skip
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))
     found = tuple(keys.findings)

@@ -56,7 +56,7 @@ def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
     for told in ("llama 32 layers, 32 heads of 128 channels, made for 131,072 positions",
                  "every layer full attention, causal",
                  "half: channel i turns with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
-                 "wavelengths 6.283 …", "do not finish a turn in 131,072", "131,071 rad",
+                 "wavelengths 6.28 …", "do not finish a turn in 131,072", "131,071 rad",
                  "bf16 collide from 257"):  # fmt: skip
         assert told in text, told
 

@@ -90,16 +90,18 @@ def _(keys: Keys) -> PositionSpec:
     table = grid(
         keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
     )
+    layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
+    keys.find("note", "masked_unit_size", "after the sum patches are put in the order of units, which attention stays in "
+              "where masked_unit_attention says; no layer looks at positions")  # fmt: skip
+    spec = stack_of(keys, layers, embedding=[table], coordinates=RASTER + SIZED, width="embed_dim",
+                    heads="no one number", length=None)  # fmt: skip
+    if keys.whole("decoder_hidden_size", None) is None:
+        return spec
     pooled = keys.wholes("query_stride", (2, 2), length=2), keys.whole("num_query_pool", 3, least=0)
     coarse = [side // stride ** pooled[1] for side, stride in zip((rows, columns), pooled[0], strict=True)]
     last = grid(keys, "decoder.decoder_position_embeddings", coarse[0], coarse[1], f"{said} / query_stride",
                 d_model="decoder_hidden_size", reshape=True)  # fmt: skip
-    layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
-    keys.find("note", "masked_unit_size", "after the sum patches are put in the order of units, which attention stays in "
-              "where masked_unit_attention says; no layer looks at positions")  # fmt: skip
     of_decoder = stack_of(keys, [Layer(causal=False)] * keys.whole("decoder_depth"), embedding=[last],
                           width="decoder_hidden_size", heads="no one number", length=None,
                           coordinates=RASTER.replace("patch", "place of the coarsest stage"))  # fmt: skip
-    spec = stack_of(keys, layers, embedding=[table], coordinates=RASTER + SIZED, width="embed_dim",
-                    heads="no one number", length=None)  # fmt: skip
     return replace(spec, parts=(of_decoder.with_part("decoder"),))

@@ -17,6 +17,7 @@ CONVOLUTION = "none: a convolutional network; order is in which neighbours a ker
         "vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_decoder",
         "vibevoice_acoustic_tokenizer_encoder")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
+    keys.get("out_point_positions2D", None)  # UVDoc's sizes of convolutions that say where points go
     return PositionSpec(keys.family, coordinates=CONVOLUTION)
 
 

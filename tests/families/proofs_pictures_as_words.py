@@ -27,7 +27,6 @@ PLAIN: dict[str, dict[str, str]] = {
     "video_llava": LANGUAGE | {"vision_config": "video_tower"},
     **dict.fromkeys(["blip-2", "instructblip", "instructblipvideo"],
                     LANGUAGE | MODEL | {"qformer_config": "qformer"}),
-    "pi0": {"vlm_config": "vlm", "dit_config": "dit"},
     "fuyu": LANGUAGE,
 }  # fmt: skip
 SAID: dict[str, dict[str, Any]] = {  # where the class's own defaults make no model
@@ -37,7 +36,94 @@ SAID: dict[str, dict[str, Any]] = {  # where the class's own defaults make no mo
 
 @proof(*PLAIN)
 def _(model_type: str) -> Proof:
-    return made_of(model_type, LIKE_WORDS, PLAIN[model_type], CONFIG_MAPPING[model_type](**SAID.get(model_type, {})))
+    config, parts = CONFIG_MAPPING[model_type](**SAID.get(model_type, {})), PLAIN[model_type]
+    result = made_of(model_type, LIKE_WORDS, parts, config)
+    words = {"input_ids": torch.ones(1, 7, dtype=torch.long)}
+    if model_type in ("blip-2", "instructblip", "instructblipvideo"):
+        config = tiny_blip(model_type)
+        frames = (1, 1) if model_type == "instructblipvideo" else (1,)
+        words = {"input_ids": torch.tensor([[3, 3, 5, 6, 7, 8, 9]]), "pixel_values": torch.randn(*frames, 3, 4, 4)}
+        words |= {"qformer_input_ids": torch.ones(1, 2, dtype=torch.long)} if model_type != "blip-2" else {}
+    elif model_type in ("exaone4_5", "fuyu"):
+        tower = {"depth": 1, "hidden_size": 32, "num_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16,
+                 "out_hidden_size": 32, "model_type": "exaone4_5_vision"}  # fmt: skip
+        config = CONFIG_MAPPING[model_type](text_config={**SMALL_TEXT, "model_type": config.text_config.model_type},
+                                            **({"vision_config": tower} if model_type == "exaone4_5" else {}))  # fmt: skip
+    with torch.device("cpu" if config.text_config.hidden_size == 32 else "meta"):
+        if model_type == "kosmos-2":
+            words = {"input_ids": torch.ones(1, 70, dtype=torch.long), "image_embeds": torch.zeros(1, 64, 2048),
+                     "image_embeds_position_mask": torch.ones(1, 70, dtype=torch.long)}  # fmt: skip
+        model = build(config, attention=None)
+        ids = position_ids(model, parts["text_config"], **{name: value.to(model.device) for name, value in words.items()})
+    if ids is None:  # the text model counts by itself
+        result.exact.append("no position ids of its own")
+    else:
+        result.equal("its position ids", ids[0], torch.arange(7))
+    return result
+
+
+class Seen(Exception):
+    """What the text model is given has been seen; the rest of the pass need not be made."""
+
+
+def position_ids(model: torch.nn.Module, ending: str, **inputs: torch.Tensor) -> torch.Tensor | None:
+    """What the model around a text model gives it as position_ids."""
+    given: list[torch.Tensor | None] = []
+
+    def look(module: torch.nn.Module, arguments: Any, named: dict[str, Any]) -> None:
+        given.append(named.get("position_ids"))
+        raise Seen
+
+    hook = module_named(model, ending).register_forward_pre_hook(look, with_kwargs=True)
+    try:
+        with torch.no_grad():
+            model(**inputs)
+    except Seen:
+        return given[0]
+    finally:
+        hook.remove()
+    raise AssertionError("the text model was not asked")
+
+
+SMALL_TEXT: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+                              "vocab_size": 40, "num_key_value_heads": 1, "head_dim": 16}  # fmt: skip
+SMALL_TOWER: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+                               "image_size": 4, "patch_size": 2}  # fmt: skip
+
+
+def tiny_blip(model_type: str) -> Any:
+    text = {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "ffn_dim": 16,
+            "vocab_size": 40, "word_embed_proj_dim": 32}  # fmt: skip
+    asking = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+              "vocab_size": 40}  # fmt: skip
+    return CONFIG_MAPPING[model_type](text_config=text, qformer_config=asking, vision_config=SMALL_TOWER,
+                                      num_query_tokens=2, image_token_index=3, video_token_index=3)  # fmt: skip
+
+
+@proof("pi0")
+def _(model_type: str) -> Proof:
+    parts = {"vlm_config": "vlm", "dit_config": "dit"}
+    result = made_of(model_type, "PaliGemma, and a Gemma of actions that counts on from it", parts)
+    text = {**SMALL_TEXT, "model_type": "gemma"}
+    vision = {**SMALL_TOWER, "model_type": "siglip_vision_model"}
+    inner = {"model_type": "paligemma", "text_config": text, "vision_config": vision, "projection_dim": 32,
+             "image_token_index": 3}  # fmt: skip
+    model = build(CONFIG_MAPPING[model_type](vlm_config=inner, dit_config=text), attention=None)
+    seen: list[torch.Tensor] = []
+    for stack in (model.vlm.language_model, model.dit):
+        stack.rotary_emb.register_forward_pre_hook(
+            lambda module, given, named: seen.append(named.get("position_ids", given[-1])), with_kwargs=True)  # fmt: skip
+    words = torch.tensor([[3, 3, 3, 3, 5, 6, 7]])
+    inputs = {"input_ids": words, "pixel_values": torch.randn(1, 1, 3, 4, 4), "action_embeds": torch.randn(1, 3, 32),
+              "pixel_attention_mask": torch.ones(1, 1, dtype=torch.bool)}  # fmt: skip
+    with torch.no_grad():
+        model(**inputs, attention_mask=torch.tensor([[1, 1, 1, 1, 1, 0, 1]]))
+        result.equal("how prompt, state and actions are counted", [ids[0].tolist() for ids in seen],
+                     [[0, 1, 2, 3, 4, 4, 5], [6, 7, 8]])  # fmt: skip
+        seen.clear()
+        model(**inputs)
+    assert [ids[0].tolist() for ids in seen] == [[1, 2, 3, 4, 5, 6, 7], [7, 8, 9]], "its finding is out of date"
+    return result
 
 
 TIMM = {"fast_vlm", "perception_lm"}  # whose own towers timm builds: one of transformers stands in their place
@@ -47,7 +133,11 @@ TIMM = {"fast_vlm", "perception_lm"}  # whose own towers timm builds: one of tra
 def _(model_type: str) -> Proof:
     vision = {"model_type": "clip_vision_model", "model_args": {"embed_dim": 768}}
     config = CONFIG_MAPPING[model_type](vision_config=vision)
-    return made_of(model_type, LIKE_WORDS + ", most often of timm's", LANGUAGE | TOWER, config)
+    result = made_of(model_type, LIKE_WORDS + ", most often of timm's", LANGUAGE | TOWER, config)
+    with torch.device("meta"):
+        ids = position_ids(build(config, attention=None), "language_model", input_ids=torch.ones(1, 7, dtype=torch.long))
+    assert ids is None
+    return result
 
 
 @proof("colpali", "colmodernvbert")

@@ -10,6 +10,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import posenc
 from families.harness import Proof, build, config_of, made_of, modeling, proof, spec_of
+from families.proofs_two_towers import told_apart
 from posenc.dialects.weights import with_weights
 
 INSIDE = {"text_config": "text_model", "vision_config": "vision_model"}
@@ -25,6 +26,7 @@ OF_POSITIONS = re.compile(r"(^|[._])(pos|position|positions|positional|rel_pos|r
 @proof("xclip")
 def _(model_type: str) -> Proof:
     result = made_of(model_type, "two towers, and learned vectors for the frames of a video", INSIDE)
+    told_apart(result)
     sizes = {"mit_hidden_size": 32, "mit_num_hidden_layers": 2, "mit_num_attention_heads": 2, "mit_intermediate_size": 16,
              "num_frames": 5, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8,
              "patch_size": 4}  # fmt: skip

@@ -76,8 +76,10 @@ def _(keys: Keys) -> PositionSpec:
 @family("pi0")
 def _(keys: Keys) -> PositionSpec:
     """Actions are counted on from image and prompt, whose keys they see in every layer."""
-    keys.find("note", "dit_config", "state and actions stand behind the prompt that the mask keeps, and see each other "
-              "both ways; the time of denoising is a sinusoid beside the actions, no position of theirs")  # fmt: skip
+    keys.find("note", "dit_config", "the state, then actions stand behind the prompt; actions see each other both ways. "
+              "The time of denoising is a sinusoid beside the actions, no position of theirs")  # fmt: skip
+    keys.find("warning", "vlm_config", "without attention_mask the prompt is counted from 1 and what follows as if from 0: "
+              "the state stands where the last word does; a mask of ones is not the same as none")  # fmt: skip
     where = "0, 1, 2, … over the tokens that the mask keeps, images, words, state and actions"
     return PositionSpec(keys.family, parts=parts(keys, "vlm_config", "dit_config"), coordinates=where)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.dialects.families.two_towers import BETWEEN, renewed
+from posenc.dialects.families.two_towers import BETWEEN, renewed, towers
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -20,7 +20,7 @@ def _(keys: Keys) -> PositionSpec:
     keys.find("note", "vision_config.num_frames", f"videos must have {frames} frames")
     first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
     layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
-    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "text_config", "vision_config"), d_model=width,
+    return PositionSpec(keys.family, layers=layers, parts=towers(keys), d_model=width,
                         trained_length=frames, coordinates=f"{BETWEEN}; frames 0, 1, 2, …")  # fmt: skip
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys, facts
-from posenc.dialects.spec import PositionSpec
+from posenc.dialects.spec import PositionSpec, Use
 
 RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
 BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
@@ -16,7 +17,29 @@ BETWEEN = "an image and text meet in a shared space only; each part counts its o
         "tipsv2", "vision-text-dual-encoder")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     keys = renewed(keys, "text_config", "vision_config") if keys.family in RENEWED else keys
-    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=BETWEEN)
+    return PositionSpec(keys.family, parts=towers(keys), coordinates=BETWEEN)
+
+
+ALIKE = "embeddings.position_embedding.weight"  # what both towers of CLIP call their table
+PLACES = {"text_config": "text_model", "vision_config": "vision_model"}
+
+
+def towers(keys: Keys) -> tuple[PositionSpec, ...]:
+    """Both towers; tables of the same name are told apart by the tower that they are in."""
+
+    def apart(use: Use, place: str) -> Use:
+        weights = (replace(w, key=f"{place}.{w.key}") if w.key == ALIKE else w for w in use.weights)
+        return replace(use, weights=tuple(weights))
+
+    found = parts(keys, *PLACES)
+    names = [weight.key for part in found for layer in part.layers for use in layer.uses for weight in use.weights]
+    if names.count(ALIKE) < 2:
+        return found
+    return tuple(
+        replace(part, layers=tuple(
+            replace(layer, uses=tuple(apart(use, PLACES[part.part]) for use in layer.uses)) for layer in part.layers
+        )) for part in found
+    )  # fmt: skip
 
 
 @family("vision-encoder-decoder")

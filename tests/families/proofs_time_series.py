@@ -1,78 +1,99 @@
-"""Decoders over patches of time series."""
+"""What transformers over time series add to their values."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from families.harness import (
-    IDS,
-    Proof,
-    at_of,
-    build,
-    config_of,
-    frequencies,
-    proof,
-    spec_of,
-)
-from families.turning import LINEAR, YARN, also
+import posenc
+from families.adding import entering
+from families.harness import Proof, at_of, build, config_of, proof, spec_of
+from families.silenced import added_by
+from posenc.encodings.sinusoidal import centred_table
+
+NONE = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
+                      "intermediate_size"))  # fmt: skip
 
 
-@proof("timesfm2_5")
+@proof("time_series_transformer", "informer", "autoformer")
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over patches, causal, normalised afterwards")
-    config = config_of(model_type, num_hidden_layers=2, head_dim=24, rope_parameters=LINEAR)
-    model, spec = build(config), spec_of(config)
-    rotary, layer = model.rotary_emb, model.layers[0].self_attn
-    ids = torch.cat([-IDS[:1], IDS[1:]])  # padding in front counts down
-    entered: list[torch.Tensor] = []
-    for norm in (layer.q_norm, layer.k_norm):
-        norm.register_forward_pre_hook(lambda module, inputs: entered.append(inputs[0]))
-    x = torch.randn(2, 8, 64, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        for at in (torch.zeros_like(ids), ids):
-            layer(x, position_embeddings=rotary(x, at), attention_mask=None)
-    encoding = spec.encoding(0, arithmetic="float32")
-    for side, before, after in zip(("query", "key"), entered[:2], entered[2:], strict=True):
-        result.close("queries and keys at positions to 131071", encoding.rotate(before, at_of(ids), side), after)
-    frequencies(result, rotary, spec)
-    also(result, model, head_dim=24)
-    also(result, model, head_dim=24, rope_parameters=YARN)
-
-    seen: list[torch.Tensor] = []
-    rotary.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[1]))
-    torch.manual_seed(0)
-    series, padding = torch.randn(2, 4 * config.patch_length), torch.zeros(2, 4 * config.patch_length)
-    padding[1, : 2 * config.patch_length] = 1
-    with torch.no_grad():
-        model(past_values=series, past_values_padding=padding)
-    result.equal("what patches are numbered", seen[0], torch.tensor([[0, 1, 2, 3], [-2, -1, 0, 1]]))
+    auto = model_type == "autoformer"
+    result = Proof(model_type, "sinusoids, sin | cos, added to the values; the decoder goes on where the encoder ends")
+    for width in (32, 30):
+        config = config_of(model_type, **NONE, d_model=width, encoder_layers=2, decoder_layers=2, context_length=12,
+                           prediction_length=6, encoder_ffn_dim=16, decoder_ffn_dim=16, encoder_attention_heads=2,
+                           decoder_attention_heads=2, **({"label_length": 4} if auto else {}))  # fmt: skip
+        model, spec = build(config, attention=None), spec_of(config)
+        values = torch.randn(2, 12, config.feature_size, generator=torch.Generator().manual_seed(0))
+        after = "layernorm_embedding"
+        at = posenc.Positions.arange(2, 12)
+        added_by(result, spec["encoder"], model.encoder, "embed_positions", after, at, {"inputs_embeds": values})
+        start = 8 if auto else 12
+        assert spec["decoder"].coordinates.startswith(f"from {start} ")
+        at = at_of(torch.arange(start, start + 6).expand(2, -1))
+        inputs: dict[str, Any] = {"inputs_embeds": values[:, :6]}
+        if auto:
+            inputs |= {"trend": values[:, :6]}
+        states = torch.randn(2, 12, width)
+        inputs["encoder_hidden_states"] = states
+        added_by(result, spec["decoder"], model.decoder, "embed_positions", after, at, inputs)
+        assert [len(part.layers) for part in spec.parts] == [len(model.encoder.layers), len(model.decoder.layers)]
+        names = {type(layer.self_attn).__name__ for layer in model.encoder.layers}
+        kind = {"autocorrelation": "AutoformerAttention", "prob_sparse": "InformerProbSparseAttention"}
+        assert names == {kind.get(spec["encoder"].layers[0].kind, "TimeSeriesTransformerAttention")}
     return result
 
 
-@proof("timesfm")
+@proof("patchtst")
 def _(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions in causal attention over patches; on request sinusoids, sin | cos, are added")
-    for shortest in (1, 3):
-        config = config_of(model_type, num_hidden_layers=2, use_positional_embedding=True, head_dim=16,
-                           min_timescale=shortest, max_timescale=500)  # fmt: skip
-        model, spec = build(config), spec_of(config)
-        at = torch.arange(12)[None]
-        with torch.no_grad():
-            got = spec.encoding(0).embed(torch.zeros(1, 12, 64), at_of(at))
-            most = 2.0 * 11 * shortest  # their frequencies and angles, up to 11 times `shortest`, each round once in fp32
-            result.close("what is added to 12 patches", got, model.position_emb(12), most)
-    added: list[torch.Tensor] = []
-    model.input_ff_layer.register_forward_hook(lambda module, inputs, output: added.append(output.clone()))
-    model.layers[0].register_forward_pre_hook(lambda module, inputs: added.append(inputs[0]))
-    torch.manual_seed(0)
-    series, padding = torch.randn(2, 4 * config.patch_length), torch.zeros(2, 4 * config.patch_length)
-    padding[1, : 2 * config.patch_length] = 1
+    result = Proof(model_type, "a stored table over patches, made of centred sinusoids or drawn")
+    for kind, classed in (("sincos", False), ("random", True), ("sincos", True)):
+        config = config_of(model_type, **NONE | {"num_hidden_layers": 2, "num_attention_heads": 4}, d_model=32, ffn_dim=16,
+                           context_length=20, patch_length=4, patch_stride=3, num_input_channels=2, channel_attention=True,
+                           positional_encoding_type=kind, use_cls_token=classed)  # fmt: skip
+        model, spec = build(config, attention=None), spec_of(config)
+        table = next(value for name, value in model.named_parameters() if name.endswith("position_enc"))
+        if kind == "sincos":
+            result.close("the table they start from", centred_table(*table.shape), table, 8.0)
+        if classed:
+            torch.nn.init.normal_(next(value for name, value in model.named_parameters() if name.endswith("cls_token")))
+        rows = 6 + classed
+        assert len(table) == rows
+        assert len(spec.layers) == 2 * len(model.encoder.layers)
+        in_channels(result, spec, model, "encoder.layers.0", rows, {"past_values": torch.randn(2, 20, 2)})
+    return result
+
+
+def in_channels(result: Proof, spec: Any, model: Any, after: str, rows: int, inputs: dict[str, Any]) -> None:
+    """[b, c, t, d] as [b·c, t, d]: every channel of the series is a row."""
+    from posenc.dialects.weights import with_weights
+
+    encoding = with_weights(spec, 0, model.state_dict())
+    table = next(value for name, value in model.named_parameters() if name.endswith("position_enc"))
+    with_positions, kept = entering(model, after, inputs), table.detach().clone()
     with torch.no_grad():
-        model(past_values=series, past_values_padding=padding, freq=torch.zeros(2, 1, dtype=torch.long))
-        numbers = torch.tensor([[0, 1, 2, 3], [2, 3, 0, 1]])  # from the first that is not padding, modulo 4
-        own = added[1] - model.freq_emb.weight[0]
-        result.close("embeddings that enter the first layer", spec.encoding(0).embed(added[0], at_of(numbers)), own, most)
-    plain = spec_of(config_of(model_type, num_hidden_layers=2))
-    assert len(plain.layers) == 2
-    assert not any(layer.uses for layer in plain.layers)
+        table.zero_()
+        alone = entering(model, after, inputs)
+        table.copy_(kept)
+        assert alone.shape[2] == rows
+        got = encoding.embed(alone.flatten(0, 1), posenc.Positions.arange(alone.shape[0] * alone.shape[1], rows))
+        result.close("patches with positions", got, with_positions.flatten(0, 1))
+
+
+@proof("patchtsmixer")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "a stored table over patches where asked for; weights of their own for every patch")
+    for asked, attends in ((True, True), (True, False), (False, False)):
+        config = config_of(model_type, **NONE, d_model=32, num_layers=2, context_length=20, patch_length=4, patch_stride=3,
+                           num_input_channels=2, use_positional_encoding=asked, self_attn=attends,
+                           self_attn_heads=2)  # fmt: skip
+        model, spec = build(config, attention=None), spec_of(config)
+        mixers = model.encoder.mlp_mixer_encoder.mixers
+        assert len(spec.layers) == len(mixers)
+        assert all((layer.kind == "full_attention") == mixer.patch_mixer.self_attn
+                   for layer, mixer in zip(spec.layers, mixers, strict=True))  # fmt: skip
+        assert bool(spec.layers[0].uses) == asked == any("position_enc" in name for name, _ in model.named_parameters())
+        if asked:
+            in_channels(result, spec, model, "mlp_mixer_encoder", 6, {"past_values": torch.randn(2, 20, 2)})
     return result

@@ -8,7 +8,7 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
-def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: str) -> PositionSpec:
+def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: str | None) -> PositionSpec:
     """Encoder and decoder of one configuration: encoder_layers, decoder_layers, d_model."""
     stacks = []
     for side, use, causal in (("encoder", encoder, False), ("decoder", decoder, True)):

@@ -12,7 +12,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 ROWS = "the table has two rows more than positions: position p reads row p + 2"
 
 
-def sinusoid(keys: Keys, width: str = "d_model", **options: str | int) -> Use:
+def sinusoid(keys: Keys, width: str = "d_model", **options: str | float) -> Use:
     """Constants of the code but for the width."""
     arguments = {"d_model": keys.whole(width), **options}
     said = {"d_model": keys.said_by(width)} | dict.fromkeys(options, "constant of the code")

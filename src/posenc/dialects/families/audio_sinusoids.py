@@ -1,0 +1,71 @@
+"""Encoders of mel frames like Whisper's: two convolutions halve the frames, then a table for 30 seconds is added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.bart import two_stacks
+from posenc.dialects.families.learned import table
+from posenc.dialects.families.sinusoids import sinusoid
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+FRAMES = "0, 1, 2, … over frames after the convolutions, which leave half of the mel frames; silence is counted too"
+STORED = "the encoder's sinusoids are stored as a table: what a checkpoint holds is what the code reads"
+
+
+@family("whisper")
+def _(keys: Keys) -> PositionSpec:
+    """Sinusoids for frames, a learned table for text; `max_source_positions` frames always, no more, no less."""
+    frames = _exactly(keys)
+    waves = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
+    keys.find("note", "max_source_positions", STORED)
+    words = table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
+    both = two_stacks(keys, waves, words, length=None)
+    encoder, decoder = both.parts
+    made = [(encoder, frames, FRAMES), (decoder, keys.whole("max_target_positions"), "0, 1, 2, … along the text")]
+    parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in made]
+    return _with(both, parts=tuple(parts))
+
+
+@family("qwen2_audio_encoder", "voxtral_encoder", "audioflamingo3_encoder", "moss_transcribe_diarize_audio")
+def _(keys: Keys) -> PositionSpec:
+    """Whisper's encoder whose table nobody fills with sinusoids: it is what the checkpoint says."""
+    frames = _exactly(keys)
+    added = table(keys, "embed_positions.weight", rows="max_source_positions", width="d_model")
+    return _frames(keys, added, layers="encoder_layers", width="d_model", heads="encoder_attention_heads", length=frames)
+
+
+@family("fun_asr_nano_encoder")
+def _(keys: Keys) -> PositionSpec:
+    """Counted from 1 on stacked mel frames, before anything is projected: the width is that of the input."""
+    width = keys.whole("num_mel_bins", 80) * keys.whole("num_stacked_frames", 7)
+    arguments = {"d_model": width, "layout": "sin_cos", "denominator": "d/2-1", "offset": 1}
+    said = dict.fromkeys(arguments, "constant of the code") | {
+        "d_model": f"{keys.said_by('num_mel_bins')} · {keys.said_by('num_stacked_frames')}"}  # fmt: skip
+    waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+    rows = keys.whole("max_position_embeddings")
+    kernel = keys.whole("fsmn_kernel_size", 11)
+    keys.find("note", "max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
+    keys.find("note", "fsmn_kernel_size", f"beside attention every layer adds a convolution of the values, {kernel} wide: "
+              "that tells order too")  # fmt: skip
+    return _frames(keys, waves, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads",
+                   length=rows - 1, where="0, 1, 2, … over stacked mel frames")  # fmt: skip
+
+
+def _with(spec: PositionSpec, **values: object) -> PositionSpec:
+    return replace(spec, **values)  # type: ignore[arg-type]
+
+
+def _exactly(keys: Keys) -> int:
+    rows = int(keys.whole("max_source_positions"))
+    keys.find("note", "max_source_positions", f"the whole table is added to exactly {rows} frames: any other length fails")
+    return rows
+
+
+def _frames(
+    keys: Keys, added: Use, *, layers: str, width: str, heads: str, length: int, where: str = FRAMES
+) -> PositionSpec:
+    stack = [Layer(causal=False)] * keys.whole(layers)
+    return stack_of(keys, stack, embedding=[added], width=width, heads=heads, length=length, coordinates=where)

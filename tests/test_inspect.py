@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from posenc import cli
 from posenc.commands import compare_configs_, inspect_
 
 LLAMA = {
@@ -186,16 +187,19 @@ def test_what_cannot_be_extended_is_said_in_one_line():
     (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper than 32 levels"),
     (b'{"a": "' + b"x" * (17 * 2**20) + b'"}', "larger than 16 MiB"),
 ], ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None)  # fmt: skip
-def test_what_is_no_configuration_gets_one_clear_line(text: bytes, told: str, tmp_path: Path):
+def test_what_is_no_configuration_gets_one_clear_line(text: bytes, told: str, tmp_path: Path, monkeypatch, capsys):
     file = tmp_path / "config.json"
     file.write_bytes(text)
-    refused = posenc("inspect", str(file))
-    lines = refused.stderr.decode().splitlines()
-    assert refused.returncode == 1
+    monkeypatch.setattr(sys, "argv", ["posenc", "inspect", str(file)])
+    with pytest.raises(SystemExit) as refused:
+        cli.run()
+    printed = capsys.readouterr()
+    lines = printed.err.splitlines()
+    assert refused.value.code == 1
     assert len(lines) == 1, lines
     assert lines[0].startswith("posenc: ")
     assert told in lines[0]
-    assert refused.stdout == b""
+    assert printed.out == ""
 
 
 def test_no_file_and_no_plain_file(tmp_path: Path):

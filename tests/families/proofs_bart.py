@@ -15,7 +15,8 @@ def _(model_type: str) -> Proof:
     offset = "" if model_type.startswith("blender") else ", two rows before position 0"
     result = Proof(model_type, f"encoder and decoder: learned tables added to the embeddings{offset}")
     config = config_of(model_type, d_model=64, max_position_embeddings=16, encoder_layers=2, decoder_layers=2,
-                       encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16)  # fmt: skip
+                       encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=16,
+                       decoder_ffn_dim=16)  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)
     text = tokens((2, 12))
     for side in ("encoder", "decoder"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-from families.adding import added
-from families.harness import Proof, build, config_of, proof, spec_of
 
 import posenc
+from families.adding import added
+from families.harness import Proof, build, config_of, proof, spec_of
 
 PADDING = 1
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 10], [PADDING, PADDING, 7, 8, 9, 10], [5, 6, 7, 8, PADDING, PADDING]])
@@ -27,5 +27,6 @@ def _(model_type: str) -> Proof:
     model, spec = build(config, attention=None), spec_of(config)
     after = AFTER.get(model_type, "embeddings.LayerNorm")
     added(result, spec, model, after, posenc.Positions.from_mask(text != PADDING), {"input_ids": text},
-          what="embeddings with positions, padded left and right", silent=("embeddings.token_type_embeddings.weight",))  # fmt: skip
+          what="embeddings with positions, padded left and right",
+          silent=("embeddings.token_type_embeddings.weight",))  # fmt: skip
     return result

@@ -72,8 +72,8 @@ def rope(
         rotary_dim = int(d_head * fraction)
     if rotary_dim < 1 or 2 * ((rotary_dim + 1) // 2) > d_head:
         names = ("head_dim",) if keys.has("head_dim") else ("hidden_size", "num_attention_heads")
-        said = ", ".join(keys.spelt(name) for name in names)
-        raise ConfigError(f"{said}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an even number, at "
+        sizes = ", ".join(keys.spelt(name) for name in names)
+        raise ConfigError(f"{sizes}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an even number, at "
                           "least 2")  # fmt: skip
     number = base if base is not None else _base(keys, settings, where, base_key, label)
     said["base"] = keys.origins["base"] if base is None else "constant of the code"

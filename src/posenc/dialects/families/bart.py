@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posenc.dialects.families.learned import table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
-def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: str | None) -> PositionSpec:
+def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: Any) -> PositionSpec:
     """Encoder and decoder of one configuration: encoder_layers, decoder_layers, d_model."""
     stacks = []
     for side, use, causal in (("encoder", encoder, False), ("decoder", decoder, True)):

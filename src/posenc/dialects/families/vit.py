@@ -15,16 +15,14 @@ SIZED = "; (row, column, height, width) for images of another size"
 ON_REQUEST = "images of another size only where a call says interpolate_pos_encoding=True"
 
 
-def patch_table(
-    keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: str = "hidden_size", **options: str | bool
-) -> Use:
+def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: str = "hidden_size", **options: Any) -> Use:
     """The grid of the image that the model was made for, `prefix` rows for other tokens before it."""
     height, width, said = side_of(keys)
     if height != width and options.get("mode") is not None:
         keys.find("warning", "image_size", f"{height} × {width} patches: the code reads the table as a square where an "
                   "image has another size, and fails or mixes rows up")  # fmt: skip
-    more = {"prefix": prefix} if prefix else {}
-    return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more, **options)
+    more = ({"prefix": prefix} if prefix else {}) | options
+    return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
 
 
 def images(keys: Keys, table: Use, before: str = "", **about: Any) -> PositionSpec:

@@ -27,6 +27,12 @@ OLD: list[dict[str, Any]] = [
     {"model_type": "exaone4_5", "text_config": {"model_type": "exaone4_5_text", **TEXT}},
     {"model_type": "idefics2", "text_config": {"model_type": "mistral", **TEXT}, "vision_config": {
         "model_type": "idefics2", "image_size": 980, "patch_size": 14}, "perceiver_config": {"model_type": "idefics2"}},
+    *({"model_type": name, "text_config": {"model_type": "llama", **TEXT}, "vision_config": {"model_type": "idefics3",
+       "image_size": 364}} for name in ("idefics3", "smolvlm")),
+    {"model_type": "clip", "text_config": {"model_type": "bert", **WORDS}, "vision_config": {"model_type": "clip"}},
+    {"model_type": "florence2", "vision_config": {"model_type": "davit", "max_position_embeddings": 40}},
+    {"model_type": "git", "vision_config": {"model_type": "clip_vision_model", **PICTURES}},
+    {"model_type": "pix2struct", "text_config": {"model_type": "t5"}, "vision_config": {"model_type": "vit"}},
     {"model_type": "llava", "text_config": TEXT, "vision_config": {"model_type": "clip_vision_model", "image_size": 336}},
     {"model_type": "llava", "text_config": {"model_type": "mistral", "sliding_window": 4, **TEXT}},
     {"model_type": "llava_next", "text_config": {"model_type": "llama", "rope_scaling": LINEAR, **TEXT}},

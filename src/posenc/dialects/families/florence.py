@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.vision_language import ONE
-from posenc.dialects.family import family, parts
+from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts, typed
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 WITHIN = "(row, column) of the patch in its stage, from 0, row by row"
@@ -54,7 +55,7 @@ def whole(keys: Keys, name: str) -> tuple[int, ...]:
 @family("florence2")
 def _(keys: Keys) -> PositionSpec:
     """What the projector adds are the uses of the only layer here; it is no attention."""
-    vision = keys.section("vision_config")
+    vision = typed(keys, "vision_config").section("vision_config")
     width, rows = whole(vision, "embed_dim")[-1], vision.whole("max_position_embeddings")
     half = width // 2
     table = (("d_model", width), ("max_positions", (rows, rows)), ("axes", 3), ("reads", (1, 0)), ("combine", "concat"),
@@ -71,5 +72,5 @@ def _(keys: Keys) -> PositionSpec:
     )
     keys.find("note", "vision_config", "the mean of all patches stands before them, made after positions were added")
     layer = Layer((place, time), "projector", causal=False)
-    return PositionSpec(keys.family, layers=(layer,), parts=parts(keys, "text_config", "vision_config"),
+    return PositionSpec(keys.family, layers=(layer,), parts=own_parts(keys, "text_config", "vision_config"),
                         coordinates=f"{ONE}; in the projector (row, column, frame), frame 0")  # fmt: skip

@@ -10,8 +10,9 @@ import re
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.llama import alike
 from posenc.dialects.families.vision_language import ONE
-from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
@@ -47,6 +48,6 @@ def _(keys: Keys) -> PositionSpec:
         layers.append(Layer((use,), "projector", side * side, causal=False))
     keys.find("note", "downsample_rate", f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
               "queries that ask them are told apart by what they hold")  # fmt: skip
-    inside = parts(keys, "text_config", "vision_config", "qformer_config")
+    inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
     return PositionSpec(keys.family, layers=tuple(layers), parts=inside,
                         coordinates=f"{ONE}; in projectors (row, column) of the patch in its window")  # fmt: skip

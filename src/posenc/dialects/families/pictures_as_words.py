@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 
 from posenc.dialects.families.vision_language import FRAMES, ONE
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys, facts
+from posenc.dialects.own_parts import own_parts
 from posenc.dialects.spec import PositionSpec
 
 
@@ -58,10 +58,8 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("idefics2")
 def _(keys: Keys) -> PositionSpec:
-    """Whatever model types the file gives the towers, they are Idefics 2's own; the resampler is as wide as the text."""
-    plain, inside = copy(keys), {"vision_config": "idefics2_vision", "perceiver_config": "idefics2_perceiver"}
-    plain.data = {name: _untyped(value) if name in inside else value for name, value in keys.data.items()}
-    return PositionSpec(keys.family, parts=parts(plain, "text_config") + parts(plain, **inside), coordinates=ONE)
+    """The resampler is as wide as the text."""
+    return together(keys, "text_config", "vision_config", "perceiver_config")
 
 
 @family("paligemma")
@@ -112,7 +110,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 def together(keys: Keys, *names: str) -> PositionSpec:
-    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=ONE)
+    return PositionSpec(keys.family, parts=own_parts(keys, *names), coordinates=ONE)
 
 
 def named(keys: Keys, section: str, **types: str) -> Keys:
@@ -123,7 +121,3 @@ def named(keys: Keys, section: str, **types: str) -> Keys:
     made = copy(keys)
     made.data = keys.data | {section: {**keys.table(section), "model_type": types[said]}}
     return made
-
-
-def _untyped(value: object) -> object:
-    return {key: inner for key, inner in value.items() if key != "model_type"} if isinstance(value, Mapping) else value

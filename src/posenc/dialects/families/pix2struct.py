@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from posenc.dialects.families.t5 import bucketed
-from posenc.dialects.family import family, parts
+from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts
 from posenc.dialects.patches import tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
@@ -42,5 +43,5 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("pix2struct")
 def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
+    return PositionSpec(keys.family, parts=own_parts(keys, "text_config", "vision_config"),
                         coordinates="each part counts its own tokens")  # fmt: skip

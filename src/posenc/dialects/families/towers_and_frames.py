@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc.dialects.families.two_towers import BETWEEN, renewed, towers
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -30,7 +31,9 @@ def _(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
     where = "each part counts its own tokens; layers across, of text and of images, have none"
-    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "text_config", "vision_config"), coordinates=where)
+    return PositionSpec(
+        keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
+    )
 
 
 @family("flava")
@@ -38,7 +41,7 @@ def _(keys: Keys) -> PositionSpec:
     """A third stack reads what the two towers give, image before text, and adds nothing."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
     where = "each part counts its own tokens; the stack upon both takes them as they come"
-    return PositionSpec(keys.family, parts=parts(renewed(keys, *names), *names), coordinates=where)
+    return PositionSpec(keys.family, parts=own_parts(renewed(keys, *names), *names), coordinates=where)
 
 
 @family("flava_multimodal_model")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys, facts
+from posenc.dialects.own_parts import own_parts
 from posenc.dialects.spec import PositionSpec, Use
 
 RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
@@ -31,7 +32,7 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
         weights = (replace(w, key=f"{place}.{w.key}") if w.key == ALIKE else w for w in use.weights)
         return replace(use, weights=tuple(weights))
 
-    found = parts(keys, *PLACES)
+    found = own_parts(keys, *PLACES)
     names = [weight.key for part in found for layer in part.layers for use in layer.uses for weight in use.weights]
     if names.count(ALIKE) < 2:
         return found

@@ -7,6 +7,7 @@ from posenc.dialects.families.learned import table
 from posenc.dialects.families.vit import CLASS
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts, typed
 from posenc.dialects.patches import RASTER, grid, side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
@@ -59,7 +60,7 @@ def _(keys: Keys) -> PositionSpec:
     inside: tuple[PositionSpec, ...] = (embedded(keys, "words", table(keys, "embeddings.position_embeddings.weight"), WORDS,
                                                  keys.whole("max_position_embeddings")),)  # fmt: skip
     if frames is not None:
-        width = keys.section("vision_config").whole("hidden_size")
+        width = typed(keys, "vision_config").section("vision_config").whole("hidden_size")
         use = Use("encodings.learned.Learned", (("d_model", width), ("max_positions", frames)),
                   (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
                   tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n))
@@ -67,7 +68,7 @@ def _(keys: Keys) -> PositionSpec:
         inside += (embedded(keys, "frames", use, "the number of the frame, the same for all its patches", frames),)
     else:
         keys.find("note", "num_image_with_embedding", "null: one image; videos fail")
-    return stack_of(keys, layers, length=None, parts=(*inside, *parts(keys, "vision_config")),
+    return stack_of(keys, layers, length=None, parts=(*inside, *own_parts(keys, "vision_config")),
                     coordinates="patches, without positions here, then words")  # fmt: skip
 
 

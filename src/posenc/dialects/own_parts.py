@@ -1,0 +1,29 @@
+"""Parts whose class is fixed: whatever model_type the file gives them, they are what the family's class makes of them."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from posenc.dialects.family import parts
+from posenc.dialects.keys import Keys, facts
+from posenc.dialects.spec import PositionSpec
+
+
+def own_parts(keys: Keys, *names: str) -> tuple[PositionSpec, ...]:
+    """As `parts`; sections that the family has a class of its own for are read as that (Idefics 3 files call its tower
+    "idefics3" as well)."""
+    return parts(typed(keys, *names), *names)
+
+
+def typed(keys: Keys, *names: str) -> Keys:
+    """The same keys, sections with a class of the family's own named as that class is."""
+    made = copy(keys)
+    for name in names:
+        assumed = keys.facts["parts"].get(name, {}).get("model_type")
+        own = assumed in facts() and facts()[assumed]["folder"] == keys.facts["folder"]
+        said = keys.table(name).get("model_type") if keys.has(name) else None
+        if not own or said in (None, assumed):
+            continue
+        keys.find("note", f"{name}.model_type", f"{said!r} is not read: this part is always {assumed}")
+        made.data = made.data | {name: {**keys.table(name), "model_type": assumed}}
+    return made

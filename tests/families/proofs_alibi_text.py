@@ -53,6 +53,7 @@ def _(model_type: str) -> Proof:
                     own, other = (from_first_key(bias[row][:, real][..., real]) for bias in (got, expected))
                     what = "bias of every layer, padded left and right, but for one number a row"
                     result.equal(what, own, other)
+        assert len(spec.encoding(0).slopes) == heads
         attention = model.h[0].self_attention
         assert (attention.beta, attention.inv_norm_factor) == (1, spec.encoding(0).softmax_scale(96 // heads))
     result.exact.append("softmax scale")
@@ -75,6 +76,7 @@ def _(model_type: str) -> Proof:
             if heads < 8:  # whose slopes are powers of 2
                 expected = from_first_key(theirs[:, :, -9:].expand(-1, 9, -1)[None])
                 result.equal("bias of every layer, but for one number a row", from_first_key(got), expected)
+        assert len(spec.encoding(0).slopes) == heads
         grades = [finding.key for finding in spec.findings if finding.grade == "error"]
         result.equal("what is not read is told", grades, [f"attn_config.{key}" for key in asked])
         scale = model.blocks[0].attn.softmax_scale

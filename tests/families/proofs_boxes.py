@@ -76,6 +76,7 @@ def _(model_type: str) -> Proof:
             got = with_weights(spec["boxes"], 0, state).embed(zero, posenc.Positions.at(with_sizes(bbox)))
             result.equal("boxes", got, embeddings._calc_spatial_position_embeddings(bbox))
         inputs = {"attention_mask": torch.zeros(2, 1, 1, 4), "bbox": bbox, "position_ids": places}
+        bbox[:, :2, 3] = torch.tensor([2, 16])  # 14 apart, where a bucket begins
         found = biases(encoder, ("rel_pos", "rel_2d_pos"), hidden_states=zero, **inputs)
         compare(result, spec, state, found, flags, places, bbox)
     return result
@@ -101,12 +102,14 @@ def _(model_type: str) -> Proof:
         model_type, "RoBERTa's places, boxes side by side, a table for patches; T5 bias of slot, x and y, divided"
     )
     sizes = {"max_position_embeddings": 40, "max_2d_position_embeddings": 1024, "coordinate_size": 12, "shape_size": 8,
-             "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 300,
+             "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 30,
              "num_hidden_layers": 2, "input_size": 8,
              "patch_size": 4, "pad_token_id": PADDING}  # fmt: skip
     config = config_of(model_type, **sizes)
     model, spec = build(config, attention=None), spec_of(config)
     bbox, text, image = boxes(TEXT.shape, 1000), TEXT, torch.randn(3, 3, 8, 8)
+    bbox[:, :2, 3] = bbox[:, :1, 1] + torch.tensor([2, 16])  # 14 apart, where a bucket begins
+    bbox[:, 1, 1] = bbox[:, 0, 1]
     text_alone = {"input_ids": text, "bbox": bbox, "attention_mask": (text != PADDING).long()}
     inputs = text_alone | {"pixel_values": image}
     state, sums = model.state_dict(), "embeddings.LayerNorm"

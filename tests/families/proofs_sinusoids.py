@@ -34,10 +34,10 @@ def _(model_type: str) -> Proof:
 @proof("m2m_100", "nllb-moe", "fsmt")
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "encoder and decoder: fairseq's sinusoids added to the embeddings; padding gets none")
+    odd = {"d_model": 63, "encoder_attention_heads": 3, "decoder_attention_heads": 3, "hidden_size": None,
+           "num_attention_heads": None}  # fmt: skip
     vocabularies = {"src_vocab_size": 32, "tgt_vocab_size": 32, "langs": ["en", "de"]} if model_type == "fsmt" else {}
-    width = {"d_model": 62} if model_type == "fsmt" else {}
-    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2} if model_type == "fsmt" else {}
-    config = config_of(model_type, **STACKS | width | heads | vocabularies, pad_token_id=PADDING)
+    config = config_of(model_type, **STACKS | odd | vocabularies, pad_token_id=PADDING)
     model, spec = build(config, attention=None), spec_of(config)
     at = posenc.Positions.from_mask(TEXT != PADDING)
     arrange = (lambda x: x.transpose(0, 1)) if model_type == "fsmt" else (lambda x: x)
@@ -51,7 +51,16 @@ def _(model_type: str) -> Proof:
 @proof("xglm")
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "fairseq's sinusoids from row 2 on, added to the embeddings")
-    config = config_of(model_type, d_model=64, num_layers=2, attention_heads=4, ffn_dim=16, max_position_embeddings=40)
+    config = config_of(
+        model_type,
+        d_model=63,
+        num_layers=2,
+        attention_heads=3,
+        ffn_dim=16,
+        hidden_size=None,
+        num_attention_heads=None,
+        max_position_embeddings=40,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     inputs = {"input_ids": tokens(IDS.shape), "position_ids": IDS}
     added_by(result, spec, model, "embed_positions", "layers.0", at_of(IDS), inputs, 42.0)
@@ -92,7 +101,14 @@ def _(model_type: str) -> Proof:
 @proof("trocr")
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "learned table with two rows before position 0, or fairseq's sinusoids")
-    sizes = {"d_model": 64, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 16}
+    sizes = {
+        "hidden_size": None,
+        "num_attention_heads": None,
+        "d_model": 63,
+        "decoder_layers": 2,
+        "decoder_attention_heads": 3,
+        "decoder_ffn_dim": 16,
+    }
     for learned in (True, False):
         config = config_of(model_type, max_position_embeddings=40, pad_token_id=PADDING, layernorm_embedding=True,
                            use_learned_position_embeddings=learned, **sizes)  # fmt: skip

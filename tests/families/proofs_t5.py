@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 import posenc
-from families.harness import Proof, build, calls, config_of, modeling, proof, spec_of, tokens
+from families.harness import Proof, build, calls, config_of, modeling, proof, source_of, spec_of, tokens
 from families.scores import bias_of, nothing
 from posenc.dialects.weights import with_weights
 
 SIZES: dict[str, Any] = {"d_model": 64, "d_kv": 16, "d_ff": 16, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 4,
                          "num_hidden_layers": None, "num_attention_heads": None, "hidden_size": None,
                          "relative_attention_num_buckets": 12, "relative_attention_max_distance": 40}  # fmt: skip
+FEW = {"relative_attention_num_buckets": 16, "relative_attention_max_distance": 47}
 FAR = 300  # distances compared: far beyond the last bucket
 
 
@@ -67,7 +68,9 @@ def _(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias in encoder, windowed, and decoder; toward summaries of blocks a table of its own")
     own, length, radius, size = modeling(model_type), 24, 3, 5
     for kind in ("local", "transient-global"):
-        config = config_of(model_type, **SIZES, local_radius=radius, encoder_attention_type=kind, global_block_size=size)
+        config = config_of(
+            model_type, **SIZES | FEW, local_radius=radius, encoder_attention_type=kind, global_block_size=size
+        )
         model, spec = build(config, attention=None), spec_of(config)
         state, block = model.state_dict(), radius + 1
         first = model.encoder.block[0].layer[0]
@@ -77,7 +80,10 @@ def _(model_type: str) -> Proof:
         with torch.no_grad():
             local = attention.compute_bias(block)[0]
         result.equal("bias within three blocks", bias_of(encoding, *nothing(4, block, 3 * block), at_q, at_k), local)
-        far(result, with_weights(spec["decoder"], 0, state), model.decoder.block[0].layer[0].SelfAttention)
+        decoder = model.decoder.block[0].layer[0].SelfAttention
+        far(result, with_weights(spec["decoder"], 0, state), decoder)
+        assert decoder.scaling == encoding.softmax_scale(16) == 1
+        assert not {"sqrt", "scaling"} & set(source_of(type(attention).forward).replace(".", " ").split())
         allowed = own._get_local_attention_mask(torch.ones(1, length), block, torch.device("cpu")).reshape(
             -1, block, 3 * block
         )

@@ -6,7 +6,7 @@ import torch
 
 import posenc
 from families.harness import Proof, build, calls, config_of, proof, spec_of, tokens
-from families.proofs_t5 import SIZES, far
+from families.proofs_t5 import FEW, SIZES, far
 from families.scores import bias_of
 from families.silenced import added_by
 from posenc.dialects.weights import with_weights
@@ -22,7 +22,7 @@ def _(model_type: str) -> Proof:
         {"type": "1d", "max_distance": 9},
     ]
     for asked in (None, other):
-        config = config_of(model_type, **SIZES, relative_bias_args=asked, max_2d_position_embeddings=40, image_size=8,
+        config = config_of(model_type, **SIZES | FEW, relative_bias_args=asked, max_2d_position_embeddings=40, image_size=8,
                            patch_size=4)  # fmt: skip
         model, spec = build(config), spec_of(config)
         with torch.no_grad():
@@ -51,6 +51,7 @@ def _(model_type: str) -> Proof:
         far(result, with_weights(spec["decoder"], 0, state), model.decoder.block[0].layer[0].SelfAttention)
         for layer, call in enumerate(decoder):
             encoding = with_weights(spec["decoder"], layer, state)
+            assert call.scaling == encoding.softmax_scale(16) == 1
             got = bias_of(encoding, call.q, call.k, posenc.Positions.arange(2, 9))
             result.equal("bias of every layer of the decoder", got, call.options["position_bias"].expand(got.shape))
     return result

@@ -11,6 +11,7 @@ Legend: h query heads, n distances, N buckets.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -94,7 +95,7 @@ class Buckets(NamedTuple):
 def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
     """The smallest distance of every logarithmic bucket after the first: exact, in whole numbers.
 
-    Bucket e + m begins where (n/e)^(N-e) >= (max_distance/e)^m, that is n^(N-e) · e^m >= max_distance^m · e^(N-e).
+    Bucket e + m begins where (n/e)^(N-e) >= (max_distance/e)^m, that is n^(N-e) >= max_distance^m · e^(N-e-m).
     """
     exact = n_buckets // 2
     if exact < 1 or max_distance <= exact:
@@ -103,7 +104,7 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
     logarithmic = n_buckets - exact
     starts, distance = [], exact
     for m in range(1, logarithmic):
-        while distance**logarithmic * exact**m < max_distance**m * exact**logarithmic:
-            distance += 1
+        least = max_distance**m * exact ** (logarithmic - m)
+        distance += bisect_left(range(distance, max_distance), least, key=lambda n: n**logarithmic)
         starts.append(distance)
     return tuple(starts)

@@ -83,7 +83,7 @@ def _(keys: Keys) -> PositionSpec:
             embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
         ]
     if keys.flag("visual_embed", True):
-        side = keys.whole("input_size") // keys.whole("patch_size")
+        side = keys.whole("input_size", 224) // keys.whole("patch_size")
         arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", 1 + side * side))
         said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
         use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
@@ -103,7 +103,7 @@ def _(keys: Keys) -> PositionSpec:
     layout = norm(W·boxes + places), W from hidden_size to hidden_size / channel_shrink_ratio
     """
     spec_of_text = padded_table(keys)
-    d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio")
+    d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio", 4)
     sixth = d_model // 6
     if d_model % 6:
         keys.find("warning", "hidden_size", f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
@@ -124,7 +124,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 def _widths(keys: Keys) -> tuple[int, ...]:
-    return (keys.whole("coordinate_size"),) * 4 + (keys.whole("shape_size"),) * 2
+    return (keys.whole("coordinate_size", 128),) * 4 + (keys.whole("shape_size", 128),) * 2
 
 
 def _inverted(keys: Keys) -> None:

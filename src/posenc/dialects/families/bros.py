@@ -19,6 +19,10 @@ def _(keys: Keys) -> PositionSpec:
     if differences != 8 or d_model % 64:
         raise ConfigError(f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; the code works "
                           "for 8, and a hidden_size that is a multiple of 64")  # fmt: skip
+    derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
+    for name, value in derived.items():
+        if keys.get(name, value) != value:
+            keys.find("warning", name, f"overwritten by what follows from hidden_size: {value}")
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (("d_head", "hidden_size / num_attention_heads"), ("width", "hidden_size / 4 / dim_bbox"),
             ("scale", keys.said_by("bbox_scale")))  # fmt: skip

@@ -16,7 +16,7 @@ def _(keys: Keys) -> PositionSpec:
     """
     rows, length = keys.whole("num_hash_buckets"), keys.whole("max_position_embeddings")
     keys.find("note", "num_hash_buckets", f"is how many rows the position table has: {rows}, of which {length} are read")
-    chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate")
+    chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate", 4)
     keys.find("note", "local_transformer_stride", f"the first layer sees characters of its own chunk of {chunk} only")
     deep = Layer((), "molecules", causal=False)
     keys.find("note", "downsampling_rate", f"a molecule is {rate} characters, by a convolution of that stride")

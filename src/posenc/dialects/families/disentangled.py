@@ -23,6 +23,7 @@ def _(keys: Keys) -> PositionSpec:
     second = keys.family == "deberta-v2"
     terms = _terms(keys)
     d_head = head_width(keys, key="attention_head_size") if second else head_width(keys, key="")
+    keys.get("max_relative_positions", -1)  # says something where attention is relative only
     uses: list[Use] = []
     if keys.flag("relative_attention", False):
         if terms:

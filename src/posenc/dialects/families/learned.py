@@ -11,10 +11,18 @@ def table(
     keys: Keys, weight: str, *, rows: str = "max_position_embeddings", width: str = "hidden_size", **options: int | bool
 ) -> Use:
     """One table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
+    absolute_only(keys)
     arguments = {"d_model": keys.whole(width), "max_positions": keys.whole(rows), **options}
     said = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
     said |= dict.fromkeys(options, "constant of the code")
     return Use("encodings.learned.Learned", tuple(arguments.items()), tuple(said.items()), (Weight("table", weight),))
+
+
+def absolute_only(keys: Keys) -> None:
+    """Older files may ask for relative positions, position_embedding_type, which no family's code has any more."""
+    if keys.text("position_embedding_type", "absolute") != "absolute":
+        keys.find("error", "position_embedding_type", f"{keys.get('position_embedding_type')!r} is not read any more: "
+                  "positions are absolute, and what such a checkpoint learnt besides is dropped")  # fmt: skip
 
 
 BERT = "embeddings.position_embeddings.weight"

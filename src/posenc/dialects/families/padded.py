@@ -6,6 +6,7 @@ row = cumsum(mask)·mask + pad_token_id        a table of 514 rows with pad_toke
 from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.learned import absolute_only
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -15,6 +16,7 @@ COUNTED = "0, 1, 2, … over the tokens that are not padding: Positions.from_mas
 
 def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weight", width: str = "hidden_size") -> Use:
     """One table whose first pad_token_id + 1 rows are nobody's position."""
+    absolute_only(keys)
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
     usable = rows - padding - 1
     if usable < 1:

@@ -5,10 +5,8 @@ Fourier bands, of coordinates spread from -1 to 1, stand beside the channels of 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from posenc.dialects.families.learned import table
-from posenc.dialects.family import family, stack_of
+from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
@@ -31,10 +29,10 @@ def _(keys: Keys) -> PositionSpec:
     kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
     inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
     layers = [Layer((), "latents", causal=False)] * keys.whole("num_self_attends_per_block", 26)
-    spec = stack_of(keys, layers, width="d_latents", heads="num_self_attention_heads", length=None,
-                    coordinates="none: latents are told apart by what they learn")  # fmt: skip
+    d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
     keys.find("note", "num_blocks", "the same layers run so many times over the latents")
-    return replace(spec, parts=inputs)
+    return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, parts=inputs,
+                        coordinates="none: latents are told apart by what they learn")  # fmt: skip
 
 
 def _inputs(keys: Keys) -> list[PositionSpec]:

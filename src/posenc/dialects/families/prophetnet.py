@@ -51,7 +51,7 @@ def _(keys: Keys) -> PositionSpec:
         layers[0] = Layer((table, *uses), causal=side == "decoder")
         where = "0, 1, 2, … along the sequence, padding included"
         if uses:
-            ahead = keys.whole("ngram")
+            ahead = keys.whole("ngram", 2)
             where += f"; {ahead} predicting streams: the token after position p sits at p + 1, "
             where += "sees the main stream to p and itself"
         width = keys.whole(f"num_{side}_attention_heads")

@@ -138,3 +138,19 @@ def _(model_type: str) -> Proof:
     assert len(moved) == len(spec.layers)
     same_rotation(result, spec, zero, moved, IDS)
     return result
+
+
+@proof("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pocket_tts_audio_tokenizer_decoder")
+def _(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, over frames, causal behind a window")
+    for parameters in (None, YARN, LINEAR):
+        config = config_of(model_type, rope_parameters=parameters, **SIZES)
+        spec = spec_of(config)
+        halves = list(spec.parts) if model_type == "pocket_tts_audio_tokenizer" else [spec]
+        for half in halves:
+            model = modeling(model_type).PocketTTSAudioTokenizerTransformerModel(_probed(config)).eval()
+            over_frames(result, model, half, "hidden_states")
+    if model_type == "pocket_tts_audio_tokenizer":
+        result.does += "; encoder and decoder alike"
+        assert [part.part for part in spec.parts] == ["encoder", "decoder"]
+    return result

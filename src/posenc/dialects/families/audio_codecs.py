@@ -13,7 +13,8 @@ from posenc.dialects.spec import PositionSpec
 FRAMES = "0, 1, 2, … over frames after the convolutions"
 
 
-@family("mimi_encoder", "mimi_decoder", "voxtral_realtime_encoder")
+@family("mimi_encoder", "mimi_decoder", "voxtral_realtime_encoder", "pocket_tts_audio_tokenizer_encoder",
+        "pocket_tts_audio_tokenizer_decoder")  # fmt: skip
 def _(keys: Keys) -> PositionSpec:
     """One window for all layers."""
     return _frames(keys)
@@ -35,7 +36,7 @@ def _(keys: Keys) -> PositionSpec:
     return PositionSpec(keys.family, parts=parts(keys, "audio_config", "text_config"))
 
 
-@family("mimi")
+@family("mimi", "pocket_tts_audio_tokenizer")
 def _(keys: Keys) -> PositionSpec:
     """Two transformers of the same settings; encoder_config or decoder_config null: that one is not there."""
     there = [half for half in ("encoder", "decoder") if keys.data.get(f"{half}_config", half) is not None]

@@ -36,9 +36,10 @@ def _(model_type: str) -> Proof:
         with torch.no_grad():
             patches = model.embeddings.patch_embedding(pixels).flatten(2).transpose(1, 2)
             theirs = model.embeddings(pixels, kept)
-        at = posenc.Positions.grid(4, 5, sized=True)
-        got = encoding.embed(patches[:, kept[0].flatten()], at).detach()
-        result.close("an image smaller than its batch", got, theirs[:, kept[0].flatten()])
+        at = torch.tensor([0, 0, 4, 5]).expand(1, 36, 4).clone()  # padding reads the first cell
+        at[:, kept.flatten()] = posenc.Positions.grid(4, 5, sized=True).coords
+        got = encoding.embed(patches, posenc.Positions.at(at)).detach()
+        result.close("an image smaller than its batch, and the padding beside it", got, theirs)
     found = calls(model, torch.randn(1, 3, 12, 10), torch.ones(1, 6, 5, dtype=torch.bool))
     assert len(found) == len(spec.layers) == 2
     assert not spec.layers[1].uses

@@ -29,7 +29,8 @@ def _(keys: Keys) -> PositionSpec:
 @family("video_llava")
 def _(keys: Keys) -> PositionSpec:
     """One section for two towers alike, one of which sees the frames of videos."""
-    keys.find("note", "vision_config", "two towers of this kind, for images and for frames of videos, each frame alone")
+    keys.find("note", "vision_config", "two towers of this kind, image_tower and video_tower, which sees each frame "
+              "alone; their tables have one name, so that weights are read from one of them at a time")  # fmt: skip
     return together(keys, "text_config", "vision_config")
 
 

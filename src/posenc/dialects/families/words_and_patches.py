@@ -40,6 +40,8 @@ def _(keys: Keys) -> PositionSpec:
                      Weight("axis_tables.1", "visual_embeddings.col_position_embeddings.weight")))  # fmt: skip
     keys.find("warning", "max_grid_col_position_embeddings", "the code makes one row of vectors into a batch of them, and "
               "fails for more than one video at a time")  # fmt: skip
+    keys.find("note", "max_grid_row_position_embeddings", f"images of more than {rows} × {columns} places fail, unless "
+              "a call asks for interpolate_pos_encoding: sums are then read bicubically, unlike here")  # fmt: skip
     keys.find("note", "max_position_embeddings", "the tower's table of that name, visual_embeddings.position_embeddings, "
               "is read by nothing")  # fmt: skip
     words = table(keys, "embeddings.position_embeddings.weight")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import torch
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
@@ -22,22 +23,22 @@ NOT_PROVEN = {
 }
 
 
-def inside(result: Proof, model_type: str) -> PositionSpec:
-    """The models that the parts of the spec name are inside, and outside of them no module attends, no weight is of
-    positions."""
-    config = CONFIG_MAPPING[model_type]()
+def inside(result: Proof, model_type: str, **sizes: Any) -> PositionSpec:
+    """The models that the parts of the spec name are inside, one for one, and no weight outside of them is of positions."""
+    config = CONFIG_MAPPING[model_type](**sizes)
     if model_type == "vitmatte":  # its own default is a tuple, which its code cannot add to a list
         config.fusion_hidden_sizes = list(config.fusion_hidden_sizes)
     with torch.device("meta"):
         model = getattr(modeling(model_type), WHOLE[model_type])(config)
     spec = spec_of(config, defaults=True)
-    families = {part.family for part in spec.parts if part.layers or part.part.endswith("config")}
+    families = sorted(part.family for part in spec.parts)
     found = {
-        name: module for name, module in model.named_modules()
+        name: module.config.model_type for name, module in model.named_modules()
         if getattr(getattr(module, "config", None), "model_type", model_type) != model_type
     }  # fmt: skip
-    result.equal(f"inside: {', '.join(sorted(families))}", {m.config.model_type for m in found.values()}, families)
-    outside = [name for name, _ in model.named_parameters() if not any(name.startswith(f"{inner}.") for inner in found)]
+    outermost = {name: own for name, own in found.items() if not any(name.startswith(f"{other}.") for other in found)}
+    result.equal(f"inside: {', '.join(families)}", sorted(outermost.values()), families)
+    outside = [name for name, _ in model.named_parameters() if not any(name.startswith(f"{inner}.") for inner in outermost)]
     assert not [name for name in outside if NAMES.search(name)]
     return spec
 
@@ -46,6 +47,8 @@ def inside(result: Proof, model_type: str) -> PositionSpec:
 def _(model_type: str) -> Proof:
     result = Proof(model_type, "as its backbone does")
     inside(result, model_type)
+    if model_type == "depth_pro":
+        inside(result, model_type, use_fov_model=True)
     return result
 
 

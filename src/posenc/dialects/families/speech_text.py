@@ -35,10 +35,9 @@ def _(keys: Keys) -> PositionSpec:
         keys.whole(name)
     keys.find("note", "max_text_positions", "the text encoder and the speech decoder end at these lengths; sinusoids of "
               "the others grow")  # fmt: skip
+    real = "0, 1, 2, … over what is not padding"
     made = [
-        _stack(
-            keys, "speech_encoder", [convolution(keys), *frames], vectors, "0, 1, 2, … over frames that are not padding"
-        ),
+        _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),
         _stack(keys, "text_decoder", [fairseq(keys, "hidden_size")], None, real),
         _stack(keys, "speech_decoder", [_scaled(keys, "decoder")], None, "0, 1, 2, … over groups of mel frames"),

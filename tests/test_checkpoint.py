@@ -65,6 +65,16 @@ def test_swin_windows(tmp_path):
         assert torch.equal(mine, theirs)
 
 
+def test_two_parts_with_tables_of_one_name(tmp_path):
+    parts = {part: {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16} | more
+             for part, more in (("text_config", {"max_position_embeddings": 9, "vocab_size": 32, "projection_size": 16}),
+                                ("vision_config", {"image_size": 8, "patch_size": 4}))}  # fmt: skip
+    model = saved("siglip", tmp_path, **parts)
+    found = posenc.load_encodings(tmp_path)
+    assert torch.equal(found["text_config"][0].table, model.text_model.embeddings.position_embedding.weight)
+    assert torch.equal(found["vision_config"][0].table, model.vision_model.embeddings.position_embedding.weight)
+
+
 def test_a_state_dict_and_buffers_that_old_programs_stored(tmp_path):
     config = config_of("llama")
     model = build(config, attention=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,16 +24,17 @@ def with_weights(spec: PositionSpec, layer: int, state: Mapping[str, Tensor]) ->
     from posenc.encodings.nope import NoPE
     from posenc.stack import Stack
 
-    made = [_filled(use, layer, state) for use in spec.layer(layer).uses]
+    part = spec.part.removesuffix("_config")
+    made = [_filled(use, layer, state, part) for use in spec.layer(layer).uses]
     return Stack(*made) if len(made) > 1 else made[0] if made else NoPE()
 
 
 @torch.no_grad()
-def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEncoding:
+def _filled(use: Use, layer: int, state: Mapping[str, Tensor], part: str) -> PositionalEncoding:
     encoding = use.build()
     parameters = dict(encoding.named_parameters()) | dict(encoding.named_buffers())
     for weight in use.weights:
-        found = find(state, weight.key.format(layer=layer))
+        found = find(state, weight.key.format(layer=layer), part)
         found = found if weight.part is None else found.select(*weight.part)
         target = parameters[weight.parameter]
         target = target if weight.into is None else target.select(*weight.into)
@@ -51,12 +53,37 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor]) -> PositionalEnco
     return encoding
 
 
-def find(state: Mapping[str, Tensor], ending: str) -> Tensor:
-    """The one tensor whose name is `ending` or ends in ".ending"."""
-    names = [name for name in state if name == ending or name.endswith("." + ending)]
+# Names that checkpoints keep though the code has others by now: transformers renames them while it loads.
+STORED_AS = tuple((re.compile(now), stored) for now, stored in (
+    (r"attention\.relative_position_bias\.relative_position_bias_table$", "attention.self.relative_position_bias_table"),
+    (r"self_attn\.(rel_l2_clip|rel_logits_proj)\.", r"attn.\1."),
+    (r"self_attn\.r_proj\.weight$", "attn.wr_du.weight"),
+    (r"self_attn\.(indexer\.)?softmax_scaling\.(s)cale$", r"attention.\1ssmax_scaling.\2"),
+    (r"self_attn\.(indexer\.)?softmax_scaling\.(b)ias$", r"attention.\1ssmax_scaling.\2"),
+    (r"^embeddings\.position_embedding$", "patch_generator.pos_embed"),
+))  # fmt: skip
+
+
+def find(state: Mapping[str, Tensor], ending: str, part: str = "") -> Tensor:
+    """The one tensor whose name is `ending` or ends in ".ending", or in the name that checkpoints have kept for it.
+
+    `part`: of several, the one whose name holds it ("text" of text_config).
+    """
+    names = _named(state, ending)
+    if not names:
+        stored = ending
+        for now, kept in STORED_AS:
+            stored = now.sub(kept, stored)
+        names = _named(state, stored)
+    if len(names) > 1 and part:
+        names = [name for name in names if part in name] or names
     if len(names) != 1:
         raise KeyError(f"{ending}: expected one tensor of that name in the checkpoint, found {len(names)} {names[:3]}")
     return state[names[0]]
+
+
+def _named(state: Mapping[str, Tensor], ending: str) -> list[str]:
+    return [name for name in state if name == ending or name.endswith("." + ending)]
 
 
 __all__ = ["Weight", "find", "with_weights"]

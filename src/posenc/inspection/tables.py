@@ -33,7 +33,7 @@ def measured(spec: PositionSpec, checkpoint: str | PathLike[str]) -> list[dict[s
                     if key in seen:
                         continue
                     seen.add(key)
-                    table = find(state, key)
+                    table = find(state, key, part.part.removesuffix("_config"))
                     table = table.T if weight.transpose else table
                     if table.ndim == 2 and min(table.shape) > 1:
                         offset = int(dict(use.arguments).get("row_offset", 0)) if use.name == "Learned" else 0

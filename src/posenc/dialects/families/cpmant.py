@@ -19,6 +19,8 @@ def _(keys: Keys) -> PositionSpec:
     prompt = keys.whole("prompt_length", 32)
     keys.find("note", "prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it "
               "stands")  # fmt: skip
-    layers = [Layer((use,))] * keys.whole("num_hidden_layers")
+    keys.find("warning", "num_hidden_layers", "all is context: tokens of one call see later ones; only "
+              "those that come after a cache are hidden from those before")  # fmt: skip
+    layers = [Layer((use,), causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, d_head=keys.whole("dim_head", 128), length=None,
                     coordinates="slot, the prompt's included, and segment: 0 prompt and padding, 2 text")  # fmt: skip

@@ -79,7 +79,7 @@ def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hid
         return int(said)
     d_model, n_heads = keys.whole(width), keys.whole(heads)
     if d_model % n_heads:
-        raise ConfigError(f"{keys.where(width)}: {d_model} is not a multiple of {heads}={n_heads}")
+        raise ConfigError(f"{keys.spelt(width)}: {d_model} is not a multiple of {keys.spelt(heads)}={n_heads}")
     return int(d_model // n_heads)
 
 

@@ -17,7 +17,10 @@ MISSING: Any = object()
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
 )
-MOST = {"layer|depth|heads|n_head": 2**14, "hidden|d_model|dim|embd|width|d_kv": 2**22, "": 2**36}  # sizes beyond are slips
+MOST = {  # sizes beyond are slips
+    "num_buckets|position_buckets|pos_bins": 2**9, "layer|depth|heads|n_head|blocks": 2**14,
+    "hidden|d_model|dim|embd|width|d_kv": 2**22, "": 2**36,
+}  # fmt: skip
 
 
 @functools.cache
@@ -72,7 +75,7 @@ class Keys:
             return value
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ConfigError(f"{self.spelt(name)}: expected a whole number from {least}, got {_shown(value)}")
-        most = next(limit for words, limit in MOST.items() if re.search(words, name))
+        most = _most(name)
         if value > most:
             raise ConfigError(f"{self.spelt(name)}: {value} is more than any model has; expected at most {most}")
         return value
@@ -114,6 +117,17 @@ class Keys:
             many = "numbers" if length is None else f"{length} numbers"
             raise ConfigError(f"{self.spelt(name)}: expected a list of {many}, got {_shown(value)}")
         return tuple(value)
+
+    def wholes(self, name: str, default: Any = MISSING, *, length: int | None = None, least: int = 1) -> Any:
+        """A list of whole numbers from `least`, as a tuple."""
+        value = self.numbers(name, default, length=length)
+        if value is default:
+            return value
+        most = _most(name)
+        for one in value:
+            if not isinstance(one, int) or not least <= one <= most:
+                raise ConfigError(f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(one)}")
+        return value
 
     def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
         """A list of strings, as a tuple."""
@@ -178,6 +192,10 @@ class Keys:
     def unread(self) -> list[str]:
         """Keys of the file that look as if they had to do with position, and that nobody read."""
         return [key for key in self.data if POSITIONAL.search(key) and key not in self.read and self.data[key] is not None]
+
+
+def _most(name: str) -> int:
+    return next(limit for words, limit in MOST.items() if re.search(words, name))
 
 
 def _shown(value: Any) -> str:

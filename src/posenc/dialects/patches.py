@@ -27,7 +27,8 @@ def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attentio
     """Channels of a head, which two axes share evenly in halves. Raises ConfigError where they do not."""
     d_model, n_heads = keys.whole(width), keys.whole(heads)
     if d_model % n_heads or (d_model // n_heads) % multiple:
-        raise ConfigError(f"{keys.where(width)}: {d_model} for {n_heads} heads; expected heads of a multiple of {multiple}")
+        raise ConfigError(f"{keys.spelt(width)}: {d_model} for {keys.spelt(heads)}={n_heads}; expected heads of a multiple "
+                          f"of {multiple} channels")  # fmt: skip
     return int(d_model // n_heads)
 
 

@@ -16,6 +16,7 @@ Legend: b batch, h query heads, i query, j key, d d_head, e d_model, r = 2s rows
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 Term = Literal["c2p", "p2c"]
+MOST = 2**48  # no bucket starts further behind the one before
 
 
 class DeBERTa(PositionalEncoding):
@@ -140,7 +142,7 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
                          f"got {max_distance}")  # fmt: skip
     starts, distance = [], exact + 1
     for n in range(1, n_buckets - exact + 1):
-        while distance ** (exact - 1) * exact ** (n - 1) <= (max_distance - 1) ** (n - 1) * exact ** (exact - 1):
-            distance += 1
+        passed = (max_distance - 1) ** (n - 1) * exact ** (exact - 1) // exact ** (n - 1)
+        distance += bisect_right(range(distance, distance + MOST), passed, key=lambda d: d ** (exact - 1))
         starts.append(distance)
     return tuple(starts)

@@ -19,9 +19,7 @@ def _(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('attn_layers')}: expected 'local' and 'lsh', one for each layer, got {kinds!r}")
     embeddings, constant = "embeddings.position_embeddings.", "constant of the code"
     if keys.flag("axial_pos_embds", True):
-        shape, widths = (
-            tuple(int(n) for n in keys.numbers(name, length=2)) for name in ("axial_pos_shape", "axial_pos_embds_dim")
-        )
+        shape, widths = (keys.wholes(name, length=2) for name in ("axial_pos_shape", "axial_pos_embds_dim"))
         if sum(widths) != d_model:
             raise ConfigError(f"{keys.where('axial_pos_embds_dim')}: {widths} do not sum to hidden_size={d_model}")
         arguments = (("d_model", d_model), ("max_positions", shape), ("combine", "concat"), ("widths", widths),

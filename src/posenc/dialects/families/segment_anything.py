@@ -25,8 +25,8 @@ PROMPTS = "(x, y) of a point, half a pixel added, over the size of the image: fr
 def _(keys: Keys) -> PositionSpec:
     """A bicubic grid, and a smaller one laid side by side like tiles; windows in all blocks but a few."""
     d_model = keys.whole("hidden_size")
-    high, wide = keys.numbers("window_positional_embedding_background_size", (7, 7), length=2)
-    counts, windows = keys.numbers("blocks_per_stage", (1, 2, 7, 2)), keys.numbers("window_size_per_stage", (8, 4, 14, 7))
+    high, wide = keys.wholes("window_positional_embedding_background_size", (7, 7), length=2)
+    counts, windows = keys.wholes("blocks_per_stage", (1, 2, 7, 2)), keys.wholes("window_size_per_stage", (8, 4, 14, 7))
     whole = keys.numbers("global_attention_blocks", (5, 7, 9))
     said = keys.said_by("window_positional_embedding_background_size")
     large = grid(keys, "pos_embed", high, wide, said, reshape=True, transpose=True, mode="bicubic")

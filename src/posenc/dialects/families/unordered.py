@@ -17,8 +17,8 @@ def unordered(keys: Keys, kinds: list[str], **about: object) -> PositionSpec:
 @family("cvt", "glpn", "segformer", "pvt_v2")
 def _(keys: Keys) -> PositionSpec:
     """Stages: convolutions make the patches, and stand in the projections (CvT) or between the layers."""
-    depths = keys.numbers("depth" if keys.family == "cvt" else "depths")
-    return unordered(keys, [f"stage {n}" for n, depth in enumerate(depths) for _ in range(int(depth))])
+    depths = keys.wholes("depth" if keys.family == "cvt" else "depths")
+    return unordered(keys, [f"stage {n}" for n, depth in enumerate(depths) for _ in range(depth)])
 
 
 @family("mobilevit")
@@ -30,14 +30,14 @@ def _(keys: Keys) -> PositionSpec:
 @family("mobilevitv2")
 def _(keys: Keys) -> PositionSpec:
     """Attention by one context vector for all pixels of the same place in a patch."""
-    depths = keys.numbers("n_attn_blocks", (2, 4, 3), length=3)
-    return unordered(keys, [f"stage {n + 2}" for n, depth in enumerate(depths) for _ in range(int(depth))])
+    depths = keys.wholes("n_attn_blocks", (2, 4, 3), length=3, least=0)
+    return unordered(keys, [f"stage {n + 2}" for n, depth in enumerate(depths) for _ in range(depth)])
 
 
 @family("swiftformer")
 def _(keys: Keys) -> PositionSpec:
     """One additive attention at the end of each stage."""
-    return unordered(keys, [f"stage {n}" for n, _ in enumerate(keys.numbers("depths"))])
+    return unordered(keys, [f"stage {n}" for n, _ in enumerate(keys.wholes("depths"))])
 
 
 @family("pp_ocrv5_server_rec", "pp_ocrv5_mobile_rec", "pp_ocrv6_small_rec")

@@ -30,6 +30,7 @@ def _(model_type: str) -> Proof:
             sums(result, what, image, seen, f"encoder.layers.{n}.self_attn", ("q_proj", "k_proj"), "v_proj", at)
         assert len(spec["encoder"].layers) == 2
         assert len(spec["decoder"].layers) == 4
+        result.equal("its backbone", spec["backbone_config"].family, made.backbone_config.model_type)
         query, number = with_weights(spec["decoder"], 0, model.state_dict()), posenc.Positions.arange(1, 7)
         for n in range(2):
             own, cross = f"decoder.layers.{n}.self_attn", f"decoder.layers.{n}.encoder_attn"

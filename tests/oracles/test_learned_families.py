@@ -307,3 +307,12 @@ def test_wrong_arguments():
         Learned(4, 3, row_offset=2, padding_row=5)
     with pytest.raises(ValueError, match="mode: expected one of ends, centres, nearest"):
         Learned(4, 3).resize(4, "cubic")
+
+
+def test_negative_silences_by_the_coordinates_that_are_read():
+    """TimeSformer's class token stands at frame -1 and at a column of its own."""
+    axes = LearnedAxes(4, (3,), axes=2, reads=(0,), silent="negative")
+    x = torch.randn(1, 2, 4)
+    added = axes.embed(x, Positions.at(torch.tensor([[[-1, 5], [2, -7]]]))) - x
+    assert torch.equal(added[0, 0], torch.zeros(4))
+    torch.testing.assert_close(added[0, 1], axes.axis_tables[0][2])

@@ -20,7 +20,8 @@ SOUND = torch.randn(2, 8, 40, generator=torch.Generator().manual_seed(0))
 
 
 def sized(model_type: str, **more: Any) -> Any:
-    known = config_of(model_type, **NONE).__dataclass_fields__
+    loaded = config_of(model_type, **NONE)
+    known = {*loaded.__dataclass_fields__, *(loaded.attribute_map or {})}
     return config_of(model_type, **NONE | {name: value for name, value in (SIZES | more).items() if name in known})
 
 

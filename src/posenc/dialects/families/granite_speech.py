@@ -24,7 +24,7 @@ def _(keys: Keys) -> PositionSpec:
     width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     d_head = keys.whole("head_dim", width // heads)
     use = _vectors(keys, d_head, "max_position_embeddings", "head_dim", "layers.{layer}.self_attn.rel_pos_emb.weight")
-    halved = keys.get("subsample_layers", None)
+    halved = keys.wholes("subsample_layers", None, least=0)
     if halved:
         keys.find("note", "subsample_layers", f"layers {', '.join(map(str, halved))} leave every second frame: after each "
                   "a distance is twice as long")  # fmt: skip

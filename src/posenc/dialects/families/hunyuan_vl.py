@@ -16,7 +16,7 @@ def _(keys: Keys) -> PositionSpec:
     name = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     settings = keys.table(name)
     sections = settings.get("mrope_section", settings.get("xdrope_section"))
-    if not isinstance(sections, (list, tuple)) or any(int(size) != size or size < 1 for size in sections):
+    if not isinstance(sections, (list, tuple)) or not all(type(size) is int and size > 0 for size in sections):
         raise ConfigError(f"{keys.where(name)}.mrope_section: expected the number of pairs of each axis, got {sections}; "
                           "the code fails without")  # fmt: skip
     if sum(sections) != d_head // 2:

@@ -68,7 +68,7 @@ def _(keys: Keys) -> PositionSpec:
     maps = len(keys.numbers("encode_proj_layers", (2,))) if hybrid else 0
     added = () if keys.get("eval_size", None) is not None else (use,)
     layers = [Layer(added, "map", causal=False)] * (maps * keys.whole("encoder_layers", 1))
-    count, last = keys.whole("decoder_layers", 6), keys.get("eval_idx", -1)
+    count, last = keys.whole("decoder_layers", 6), keys.whole("eval_idx", -1, least=-(2**14))
     deep = count + (count - (last if last >= 0 else count + last) - 1)
     layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
     keys.find("note", "decoder_layers", "a network of each query's box is added to queries: no sinusoids there")

@@ -36,7 +36,9 @@ def _(keys: Keys) -> PositionSpec:
     """Neighbours paired over all heads at once, pairs by row and column in turn, from 1."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
-    factor = settings.get("partial_rotary_factor", keys.number("partial_rotary_factor", 4.0))
+    factor = Keys(settings, "", keys.where("rope_parameters")).number(
+        "partial_rotary_factor", keys.number("partial_rotary_factor", 4.0)
+    )
     width = int(d_model // n_heads * factor)
     if (width + 1) // 2 * 2 != d_model // 2 or d_model % n_heads:
         raise ConfigError(f"{keys.where('rope_parameters')}.partial_rotary_factor: {factor} makes {(width + 1) // 2} "

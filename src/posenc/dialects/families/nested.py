@@ -78,7 +78,7 @@ def _(keys: Keys) -> PositionSpec:
     before = keys.whole("sliding_window_size", None)
     uses: dict[str, Use | None] = {}
     for kind in sorted(set(kinds)):  # a third of the head where the file is silent, but all of it where that kind is scaled
-        said = keys.table("rope_parameters").get(kind) or {}
+        said = Keys(keys.table("rope_parameters"), "", keys.where("rope_parameters")).table(kind)
         plain = said.get("rope_type", said.get("type", "default")) == "default"
         uses |= per_kind(keys, [kind], partial=True, partial_default=0.334 if plain else 1.0)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
@@ -133,7 +133,8 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
         raise ConfigError(f"{keys.where('rope_scaling')}: objects for kinds of layers belong into rope_parameters")
     full, sliding = copy(keys), copy(keys)  # reads and findings are those of the caller
     without = {key: value for key, value in keys.data.items() if key not in ("rope_scaling", "rope_parameters")}
-    here = {kind: dict(parameters.get(kind) or {"rope_type": "default"}) for kind in KINDS} if nested else {}
+    inside = Keys(parameters, "", keys.where("rope_parameters"))
+    here = {kind: inside.table(kind) or {"rope_type": "default"} for kind in KINDS} if nested else {}
     if nested and scaling:
         keys.find("warning", "rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
     if nested:

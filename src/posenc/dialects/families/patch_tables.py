@@ -152,6 +152,8 @@ def _(keys: Keys) -> PositionSpec:
     """Vectors of the tile before the class token comes in, of patch and tile after it, of the tile again before the global
     layers; each let in by a gate."""
     ratios = keys.get("supported_aspect_ratios", [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]])
+    if not isinstance(ratios, (list, tuple)):
+        raise ConfigError(f"{keys.where('supported_aspect_ratios')}: expected a list of rows and columns, got {ratios!r}")
     n_ratios, n_tiles, d_model = len(ratios) + 1, keys.whole("max_num_tiles", 4), keys.whole("hidden_size")
     height, width, _ = _square(keys)
 

@@ -35,8 +35,8 @@ def _(keys: Keys) -> PositionSpec:
 @family("dinat")
 def _(keys: Keys) -> PositionSpec:
     """Each place attends to kernel_size × kernel_size around it, every dilations-th, and adds a number by difference."""
-    size, heads = keys.whole("kernel_size"), keys.wholes("num_heads")
-    layers, depths = [], keys.wholes("depths", length=len(heads))
+    size, depths = keys.whole("kernel_size"), keys.wholes("depths")
+    layers, heads = [], keys.wholes("num_heads", length=len(depths))
     for stage, depth in enumerate(depths):
         arguments = (("n_heads", heads[stage]), ("window", (size, size)))
         said = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("kernel_size")))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.vit import CLASS, ON_REQUEST, SIZED, patch_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
@@ -20,10 +19,15 @@ BIAS = "relative_position_bias_table"
 @family("swin", "maskformer-swin", "donut-swin")
 def _(keys: Keys) -> PositionSpec:
     """One table for each layer. Swin drops the shift where a window is the whole stage; MaskFormer's pads instead."""
-    size, heads, padded = keys.whole("window_size"), _whole(keys, "num_heads"), keys.family == "maskformer-swin"
+    depths = _whole(keys, "depths")
+    size, heads, padded = (
+        keys.whole("window_size"),
+        _whole(keys, "num_heads", length=len(depths)),
+        keys.family == "maskformer-swin",
+    )
     height, width, _ = side_of(keys)
     layers = []
-    for stage, depth in enumerate(_whole(keys, "depths")):
+    for stage, depth in enumerate(depths):
         sides = [-(-side // 2**stage) for side in (height, width)]
         if min(sides) < size and not padded:
             keys.find("error", "window_size", f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
@@ -45,11 +49,12 @@ def _(keys: Keys) -> PositionSpec:
 @family("swinv2", "swin2sr")
 def _(keys: Keys) -> PositionSpec:
     """A network of the logarithm of the difference, attention by angle. Windows are no larger than the stage."""
-    size, heads, deep = keys.whole("window_size"), _whole(keys, "num_heads"), keys.family == "swinv2"
+    depths = _whole(keys, "depths")
+    size, heads, deep = keys.whole("window_size"), _whole(keys, "num_heads", length=len(depths)), keys.family == "swinv2"
     height, width, _ = side_of(keys)
     trained = _whole(keys, "pretrained_window_sizes", least=0) if deep else ()
     layers = []
-    for stage, depth in enumerate(_whole(keys, "depths")):
+    for stage, depth in enumerate(depths):
         sides = [side // 2**stage for side in (height, width)] if deep else [height, width]
         window = min(sides[0], size)
         shifts = sides[0] > window
@@ -95,8 +100,10 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """A number for the distance in rows and columns. Between stages every second place asks all places before."""
     side, depths = keys.whole("image_size") // keys.whole("patch_size"), _whole(keys, "depths")
-    heads, widths, keyed = (_whole(keys, name) for name in ("num_attention_heads", "hidden_sizes", "key_dim"))
-    ratio = keys.numbers("mlp_ratio", (2, 2, 2))
+    heads, widths, keyed = (
+        _whole(keys, name, length=len(depths)) for name in ("num_attention_heads", "hidden_sizes", "key_dim")
+    )
+    ratio = keys.numbers("mlp_ratio", (2,) * len(depths), length=len(depths))
     layers = []
 
     def layer(n_heads: int, weight: str, kind: str) -> Layer:
@@ -138,8 +145,5 @@ def _kind(block: int, shifts: bool) -> str:
     return "shifted_window" if block % 2 and shifts else "window"
 
 
-def _whole(keys: Keys, name: str, least: int = 1) -> list[int]:
-    values = keys.numbers(name)
-    if not all(isinstance(value, int) and value >= least for value in values):
-        raise ConfigError(f"{keys.where(name)}: expected whole numbers from {least}, got {list(values)}")
-    return [int(value) for value in values]
+def _whole(keys: Keys, name: str, least: int = 1, length: int | None = None) -> list[int]:
+    return list(keys.wholes(name, least=least, length=length))

@@ -19,6 +19,9 @@ def _(keys: Keys) -> PositionSpec:
     if keys.text("feat_extract_activation", "gelu") != "gelu":
         raise ConfigError(f"{keys.where('feat_extract_activation')}: {keys.get('feat_extract_activation')!r} follows the "
                           "convolutions; only 'gelu' is known")  # fmt: skip
+    if keys.whole("num_conv_pos_embeddings") > 2**10:
+        raise ConfigError(f"{keys.where('num_conv_pos_embeddings')}: expected how many convolutions, 5 as a rule, got "
+                          f"{keys.get('num_conv_pos_embeddings')}")  # fmt: skip
     sizes = {"d_model": "hidden_size", "kernel_size": "conv_pos_kernel_size", "groups": "num_conv_pos_embedding_groups",
              "layers": "num_conv_pos_embeddings"}  # fmt: skip
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()} | {"normed": True, "weight_norm": False}

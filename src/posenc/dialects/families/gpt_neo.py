@@ -29,7 +29,7 @@ def _spread(keys: Keys, pattern: object) -> tuple[str, ...]:
     for one in pattern if isinstance(pattern, Sequence) else [()]:
         item = one if isinstance(one, (list, tuple)) else ()
         fits = len(item) == 2 and isinstance(item[0], (list, tuple)) and isinstance(item[1], int)
-        if not fits or not set(item[0]) <= {"global", "local"}:
+        if not fits or not set(item[0]) <= {"global", "local"} or not 0 < item[1] <= 2**14:
             raise ConfigError(
                 f"{keys.where('attention_types')}: expected [[['global', 'local'], times], …], got {pattern!r}"
             )

@@ -5,6 +5,7 @@ Fourier bands, of coordinates spread from -1 to 1, stand beside the channels of 
 
 from __future__ import annotations
 
+from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.learned import table
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -28,7 +29,10 @@ def _(keys: Keys) -> PositionSpec:
     asked = keys.names("architectures", ())
     kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
     inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
-    layers = [Layer((), "latents", causal=False)] * keys.whole("num_self_attends_per_block", 26)
+    count = keys.whole("num_self_attends_per_block", 26)
+    if count > 2**14:
+        raise ConfigError(f"{keys.where('num_self_attends_per_block')}: {count} is more than any model has")
+    layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
     keys.find("note", "num_blocks", "the same layers run so many times over the latents")
     return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, parts=inputs,

@@ -90,6 +90,6 @@ def _(keys: Keys) -> PositionSpec:
 
 def _counts(keys: Keys, name: str, assumed: tuple[int, ...]) -> tuple[int, ...]:
     found = keys.numbers(name, assumed)
-    if not found or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in found):
-        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1, got {found!r}")
+    if not found or any(not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 2**10 for n in found):
+        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1 to 1024, got {found!r}")
     return tuple(found)

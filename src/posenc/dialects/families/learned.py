@@ -36,6 +36,9 @@ def _(keys: Keys) -> PositionSpec:
     width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
     if keys.family == "rembert":
         width = "input_embedding_size"
+    if keys.family == "visual_bert":
+        keys.find("note", "max_position_embeddings", "regions of an image read row 0 of a table of their own, and the "
+                  "mean of the rows of the words that a call aligns them with")  # fmt: skip
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[table(keys, BERT, width=width)])

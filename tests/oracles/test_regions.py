@@ -71,3 +71,10 @@ def test_boxes():
 def test_an_odd_width_is_refused(width):
     with pytest.raises(ValueError, match="width"):
         SinusoidalBoxes(6, width)
+
+
+@pytest.mark.parametrize("encoding", [MeanOfRows(5, 7, places=4), LinearBoxes(5)])
+def test_they_are_added_once(encoding):
+    x, at = torch.randn(1, 2, 5), Positions.at(torch.ones(1, 2, 4, dtype=torch.int64))
+    assert encoding.at_layer(0) is encoding
+    assert torch.equal(encoding.at_layer(1).embed(x, at), x)

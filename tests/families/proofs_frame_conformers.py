@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 

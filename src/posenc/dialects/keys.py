@@ -137,7 +137,9 @@ class Keys:
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
             raise ConfigError(f"{self.spelt(name)}: expected a list of names, got {_shown(value)}")
         if length is not None and len(value) != length:
-            raise ConfigError(f"{self.spelt(name)}: expected {length} names, one for each layer, got {len(value)}")
+            count = [key for key, said in self.read.items() if "layer" in key and said == length]
+            raise ConfigError(f"{self.spelt(name)}: expected {length} names, one for each of "
+                              f"{', '.join(count) or 'the layers'}, got {len(value)}")  # fmt: skip
         return tuple(value)
 
     def table(self, name: str) -> dict[str, Any]:

@@ -43,8 +43,8 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     """What position_embeddings_type asks for; nothing for null and for what the code does not know."""
     kind, d_model, n_heads = keys.text("position_embeddings_type", None), keys.whole("hidden_size"), keys.whole(heads)
     if d_model % (2 * n_heads):
-        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for {n_heads} heads; expected an even number "
-                          "of channels for each")  # fmt: skip
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for {keys.spelt(heads)}={n_heads}; expected an even "
+                          "number of channels for each")  # fmt: skip
     d_head = d_model // n_heads
     stem = "layers.{layer}.self_attn"
     for name in ("rotary_embedding_base", "max_source_positions"):  # read for some kinds only

@@ -19,7 +19,8 @@ def _(keys: Keys) -> PositionSpec:
     """A learned matrix makes the angles of all pairs from (x, y); it is the same for all layers and heads."""
     d_model, n_heads = keys.whole("descriptor_dim"), keys.whole("num_attention_heads")
     if d_model % n_heads or (d_model // n_heads) % 2:
-        raise ConfigError(f"{keys.where('descriptor_dim')}: {d_model} for {n_heads} heads; expected heads of an even width")
+        raise ConfigError(f"{keys.where('descriptor_dim')}: {d_model} for num_attention_heads={n_heads}; expected heads "
+                          "of an even width")  # fmt: skip
     d_head = d_model // n_heads
     use = Use("encodings.projected_rope.ProjectedRoPE", (("d_head", d_head), ("axes", 2), ("layout", "interleaved")),
               (("d_head", "descriptor_dim / num_attention_heads"), ("axes", "constant of the code"),

@@ -25,7 +25,8 @@ def _(keys: Keys) -> PositionSpec:
     """Neighbours paired, base 10 000, from a table that is exact to one rounding; values too where rotary_value says so."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if d_model % n_heads or (d_model // n_heads) % 2:
-        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for {n_heads} heads; expected heads of an even width")
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for num_attention_heads={n_heads}; expected heads "
+                          "of an even width")  # fmt: skip
     values = keys.flag("rotary_value", False)
     if values:
         keys.find("note", "rotary_value", SHOWS)

@@ -17,10 +17,10 @@ def _(keys: Keys) -> PositionSpec:
 @family("fun_asr_nano")
 def _(keys: Keys) -> PositionSpec:
     """Between encoder and language model two layers more, which attend without positions."""
-    adaptor = keys.table("adaptor_config")
-    count = adaptor.get("num_hidden_layers", 2)
-    between = PositionSpec(keys.family, part="adaptor_config", layers=(Layer((), "adaptor", causal=False),) * int(count),
-                           d_model=adaptor.get("hidden_size"), coordinates="none of its own: the encoder's")  # fmt: skip
+    adaptor = Keys(keys.table("adaptor_config"), "", keys.where("adaptor_config"))
+    count = adaptor.whole("num_hidden_layers", 2)
+    between = PositionSpec(keys.family, part="adaptor_config", layers=(Layer((), "adaptor", causal=False),) * count,
+                           d_model=adaptor.whole("hidden_size", None), coordinates="none of its own: the encoder's")  # fmt: skip
     audio, text = parts(keys, "audio_config", "text_config")
     return PositionSpec(keys.family, parts=(audio, between, text), coordinates=SOUND)
 

@@ -20,7 +20,8 @@ def _(keys: Keys) -> PositionSpec:
     adaptor = Keys(keys.table("adaptor_config"), "", keys.where("adaptor_config"))
     count = adaptor.whole("num_hidden_layers", 2)
     between = PositionSpec(keys.family, part="adaptor_config", layers=(Layer((), "adaptor", causal=False),) * count,
-                           d_model=adaptor.whole("hidden_size", None), coordinates="none of its own: the encoder's")  # fmt: skip
+                           d_model=adaptor.whole("hidden_size", None),
+                           coordinates="none of its own: the encoder's")  # fmt: skip
     audio, text = parts(keys, "audio_config", "text_config")
     return PositionSpec(keys.family, parts=(audio, between, text), coordinates=SOUND)
 

@@ -60,6 +60,8 @@ STORED_AS = tuple((re.compile(now), stored) for now, stored in (
     (r"self_attn\.r_proj\.weight$", "attn.wr_du.weight"),
     (r"self_attn\.(indexer\.)?softmax_scaling\.(s)cale$", r"attention.\1ssmax_scaling.\2"),
     (r"self_attn\.(indexer\.)?softmax_scaling\.(b)ias$", r"attention.\1ssmax_scaling.\2"),
+    (r"parametrizations\.weight\.original0$", "weight_g"),
+    (r"parametrizations\.weight\.original1$", "weight_v"),
     (r"^embeddings\.position_embedding$", "patch_generator.pos_embed"),
 ))  # fmt: skip
 

@@ -623,7 +623,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("(distance >= start)", "(distance > start)", "bucket boundaries one too late"),
         ("distance.clamp(max=self.exact)", "distance.clamp(max=self.exact - 1)", "one exact bucket too few"),
         ("range(1, logarithmic)", "range(1, logarithmic - 1)", "one logarithmic bucket too few"),
-        ("max_distance), least, key", "max_distance), least + 1, key", "boundaries at exact powers (16, 32, 64) one too late"),
+        ("max_distance), least, key", "max_distance), least + 1, key", "boundaries at exact powers (16, 32, 64) late"),
         ("self.after * (delta < 0)", "self.after * (delta > 0)", "halves swapped"),
         ("self.after * (delta < 0)", "self.after * (delta <= 0)", "the token itself counts as after"),
         ("delta.clamp(min=0)", "delta.abs()", "causal: keys after the query get buckets"),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from families.harness import Proof, tokens
 from torch import Tensor
 
 import posenc
+from families.harness import Proof, tokens
 from posenc.dialects import PositionSpec
 from posenc.dialects.weights import find, with_weights
 

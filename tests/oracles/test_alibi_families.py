@@ -5,6 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import BloomConfig, FalconConfig, MptConfig
+from transformers.models.bloom.modeling_bloom import BloomModel
+from transformers.models.falcon.modeling_falcon import FalconModel, build_alibi_tensor
+from transformers.models.mpt.modeling_mpt import MptModel, build_mpt_alibi_tensor
 
 from posenc import Positions, attend
 from posenc.encodings.alibi import ALiBi, alibi_slopes
@@ -12,13 +16,6 @@ from posenc.encodings.falcon_alibi import FalconALiBi
 from posenc.positions import may_attend
 
 from .by_hand import add, attention, close, draw, products, sees
-
-pytest.importorskip("transformers")
-
-from transformers import BloomConfig, FalconConfig, MptConfig
-from transformers.models.bloom.modeling_bloom import BloomModel
-from transformers.models.falcon.modeling_falcon import FalconModel, build_alibi_tensor
-from transformers.models.mpt.modeling_mpt import MptModel, build_mpt_alibi_tensor
 
 PADDED = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0]])
 

@@ -1,5 +1,6 @@
 """Conditional positions against loops over neighbours and Florence-2's own convolutions. Chu et al. 2021, section 3.2."""
 
+import importlib
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -57,7 +58,7 @@ def test_packed_images_padding_and_cls():
 
 
 def test_florence2():
-    florence = pytest.importorskip("transformers.models.florence2.modeling_florence2")
+    florence = importlib.import_module("transformers.models.florence2.modeling_florence2")
     config = SimpleNamespace(embed_dim=[4], num_heads=[1], num_groups=[1], window_size=2, mlp_ratio=1.0, qkv_bias=True,
                              drop_path_rate=0.0, activation_function="gelu")  # fmt: skip
     block = florence.Florence2VisionSpatialBlock(config, 0, 0.0).double()

@@ -1,5 +1,6 @@
 """Layout conversion and re-rotation against explicit loops in fp64; the two layouts against transformers' own functions."""
 
+import importlib
 import math
 
 import numpy as np
@@ -162,10 +163,10 @@ def theirs(name, q, k, at):
     d = q.shape[-1]
     angle = at[:, :, None].double() * torch.tensor([10000.0 ** (-2 * n / d) for n in range(d // 2)], dtype=torch.float64)
     if name == "interleaved":
-        gptj = pytest.importorskip("transformers.models.gptj.modeling_gptj")
+        gptj = importlib.import_module("transformers.models.gptj.modeling_gptj")
         turn = [gptj.apply_rotary_pos_emb(x.transpose(1, 2), angle.sin(), angle.cos()).transpose(1, 2) for x in (q, k)]
         return turn[0], turn[1]
-    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    llama = importlib.import_module("transformers.models.llama.modeling_llama")
     both = torch.cat([angle, angle], dim=-1)
     return llama.apply_rotary_pos_emb(q, k, both.cos(), both.sin())
 

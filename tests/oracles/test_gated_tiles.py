@@ -1,5 +1,6 @@
 """Gated tile vectors against loops and Mllama's own modules."""
 
+import importlib
 import math
 from types import SimpleNamespace
 
@@ -35,7 +36,7 @@ def test_every_patch_by_loops():
 
 
 def test_mllama_patches_and_tiles():
-    mllama = pytest.importorskip("transformers.models.mllama.modeling_mllama")
+    mllama = importlib.import_module("transformers.models.mllama.modeling_mllama")
     module = mllama.MllamaPrecomputedPositionEmbedding(CONFIG).double()
     encoding = filled(GatedTiles(6, 3, 4, 5))
     state = {"gate": encoding.gate, "embedding": encoding.patches, "tile_embedding.weight": encoding.tiles.flatten(1)}
@@ -47,7 +48,7 @@ def test_mllama_patches_and_tiles():
 
 @pytest.mark.parametrize("start", [0.0, -0.8])
 def test_mllama_tiles_alone(start):
-    mllama = pytest.importorskip("transformers.models.mllama.modeling_mllama")
+    mllama = importlib.import_module("transformers.models.mllama.modeling_mllama")
     module = mllama.MllamaPrecomputedAspectRatioEmbedding(CONFIG).double()
     encoding = filled(GatedTiles(6, 3, 4))
     torch.nn.init.constant_(encoding.gate, start)

@@ -19,7 +19,7 @@ from posenc.conversion.families import (
     known_layout,
 )
 
-transformers = pytest.importorskip("transformers")
+transformers = importlib.import_module("transformers")
 MODELS = Path(transformers.__file__).parent / "models"
 TURNS = ("rotate_half", "rotate_half_llm", "rotate_every_two", "_apply_rotary_emb", "apply_rotary_pos_emb_interleave")
 ELSEWHERE = {"qwen", "internlm2", "chatglm", "baichuan"}  # not in transformers; their code came with their weights

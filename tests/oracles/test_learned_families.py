@@ -12,8 +12,6 @@ from posenc.encodings.learned_axes import LearnedAxes, with_sizes
 
 from .by_hand import close, draw
 
-pytest.importorskip("transformers")
-
 
 def theirs(family: str, name: str):
     module = __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"])

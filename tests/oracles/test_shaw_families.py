@@ -14,8 +14,6 @@ from posenc.encodings.shaw import Shaw
 from .by_hand import add, attention, close, draw, products, sees
 from .test_t5_families import drawn, matrix, theirs
 
-pytest.importorskip("transformers")
-
 H, D = 4, 6
 LENGTHS = [1, 3, 9, 40]
 

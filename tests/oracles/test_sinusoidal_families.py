@@ -12,7 +12,6 @@ from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal, centred_ta
 
 from .by_hand import close, draw
 
-pytest.importorskip("transformers")
 FP32 = 1e-5  # theirs multiplies position and frequency in fp32: positions to 40 lose 40·2^-24 and a few roundings
 
 

@@ -16,8 +16,6 @@ from posenc.encodings.t5_segments import SegmentedT5
 from .by_hand import add, attention, close, draw, products, sees
 from .test_t5 import bucket
 
-pytest.importorskip("transformers")
-
 H, D = 4, 6
 EVERY = torch.arange(-100_000, 100_001)
 

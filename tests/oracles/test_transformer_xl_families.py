@@ -1,5 +1,6 @@
 """Transformer-XL's terms in XLNet and in Conformers, against their own modules and by loops."""
 
+import importlib
 import math
 
 import pytest
@@ -30,7 +31,7 @@ def split(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("memory", [0, 4])
 def test_whole_attention_of_xlnet(memory, attention_type, segments):
     """Positions klen … -qlen; memory stands before the tokens."""
-    module = pytest.importorskip("transformers.models.xlnet.modeling_xlnet")
+    module = importlib.import_module("transformers.models.xlnet.modeling_xlnet")
     config = module.XLNetConfig(vocab_size=8, d_model=M, n_head=H, d_inner=8, n_layer=1, attn_type=attention_type)
     their = drawn(module.XLNetModel(config).double(), 1).eval()
     layer, length = their.layer[0].rel_attn, 7
@@ -88,7 +89,7 @@ def test_segments_by_loops():
 @pytest.mark.parametrize("block", [0, 1])
 def test_whole_attention_of_funnel(block, kind, separate):
     """Block 1 reads pooled queries: positions -1, 1, 3, … where the class token stands apart, 0, 2, 4, … elsewhere."""
-    module = pytest.importorskip("transformers.models.funnel.modeling_funnel")
+    module = importlib.import_module("transformers.models.funnel.modeling_funnel")
     config = module.FunnelConfig(
         d_model=M, n_head=H, d_head=D, block_sizes=[1, 1], attention_type=kind, separate_cls=separate, hidden_dropout=0.0,
         attention_dropout=0.0, activation_dropout=0.0, truncate_seq=True, pool_q_only=True,
@@ -136,7 +137,7 @@ def conformer(w_r, u, v) -> TransformerXL:
     ],
 )
 def test_relative_positions_of_wav2vec2_conformers(family, name, sizes, length):
-    module = pytest.importorskip(f"transformers.models.{family}.modeling_{family}")
+    module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     config = getattr(module, f"{name}Config")(
         hidden_size=M, position_embeddings_type="relative", max_source_positions=32, **sizes
     )
@@ -154,7 +155,7 @@ def test_relative_positions_of_wav2vec2_conformers(family, name, sizes, length):
 
 @pytest.mark.parametrize("length", [1, 2, 9])
 def test_fastspeech2_conformer(length):
-    module = pytest.importorskip("transformers.models.fastspeech2_conformer.modeling_fastspeech2_conformer")
+    module = importlib.import_module("transformers.models.fastspeech2_conformer.modeling_fastspeech2_conformer")
     config = module.FastSpeech2ConformerConfig(hidden_size=M)
     options = {"num_attention_heads": H, "attention_dropout_rate": 0.0, "positional_dropout_rate": 0.0}
     their = drawn(module.FastSpeech2ConformerAttention(config, options).double()).eval()
@@ -170,7 +171,7 @@ def test_fastspeech2_conformer(length):
 @pytest.mark.parametrize("length", [1, 2, 9])
 @pytest.mark.parametrize(("family", "name"), [("parakeet", "Parakeet"), ("nemotron_asr_streaming", "NemotronAsrStreaming")])
 def test_parakeet_and_nemotron(family, name, length):
-    module = pytest.importorskip(f"transformers.models.{family}.modeling_{family}")
+    module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     config = getattr(module, f"{name}EncoderConfig")(hidden_size=M, num_attention_heads=H, num_key_value_heads=H)
     config._attn_implementation = "eager"
     their = drawn(getattr(module, f"{name}EncoderAttention")(config, 0).double()).eval()

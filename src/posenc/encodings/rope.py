@@ -10,7 +10,7 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -57,9 +57,11 @@ class RoPE(PositionalEncoding):
             rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
         elif (base, rotary_dim, axes) != (None, None, None):
             raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
-        super().__init__(d_head=d_head, base=base, layout=layout, rotary_dim=rotary_dim, trailing=trailing, reverse=reverse,
-                         axes=axes, frequencies=frequencies, length=length, returns=returns,
-                         sides=tuple(sides))  # fmt: skip
+        plain = {"base": base, "layout": layout, "rotary_dim": rotary_dim, "reverse": reverse, "axes": axes}
+        rare = {"trailing": (trailing, False), "frequencies": (frequencies, None), "length": (length, 1),
+                "returns": (returns, None), "sides": (tuple(sides), ("query", "key"))}  # fmt: skip
+        super().__init__(d_head=d_head, **{name: value for name, value in plain.items() if value is not None},
+                         **{name: value for name, (value, usual) in rare.items() if value != usual})  # fmt: skip
         for given in (layout, returns or layout):
             layouts.check(given)
         for side in sides:
@@ -101,13 +103,9 @@ class RoPE(PositionalEncoding):
 
     def at_length(self, n: int) -> RoPE:
         """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
-        if not isinstance(self.configuration["frequencies"], ByLength):
+        if not isinstance(self.configuration.get("frequencies"), ByLength):
             return self
-        return type(self)(**_given({**self.configuration, "length": n}))
-
-
-def _given(configuration: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in configuration.items() if value is not None}
+        return type(self)(**{**self.configuration, "length": n})
 
 
 def _shared_evenly(d_head: int, rotary_dim: int, axes: int, base: float) -> Frequencies:

@@ -29,7 +29,7 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
     if isinstance(encoding, DistanceBias):
         return _bias_by_distance(encoding, length)
     if isinstance(encoding, RoPE):
-        return rope_decay(length=length, d_head=width, base=encoding.configuration["base"])
+        return rope_decay(length=length, d_head=width, base=encoding.frequencies.base or 10000.0)
     lags = torch.arange(length)
     if encoding.sites & Site.ROTATE:
         line = Line("q = k = ones", lags, measures.score_of_ones(encoding, lags, width))

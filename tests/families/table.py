@@ -99,7 +99,7 @@ def not_proven() -> dict[str, str]:
 
 
 def row(model_type: str, found: Proof) -> str:
-    what = "; ".join([*found.compared, *found.exact])
+    what = "; ".join([*sorted(found.compared), *sorted(found.exact)])  # sets of layers have no order
     parity = (
         "bit for bit"
         if found.roundings == 0

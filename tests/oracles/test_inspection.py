@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig
+from transformers import Gemma3TextConfig, LlamaConfig
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc.dialects import read_config
@@ -144,3 +145,25 @@ def test_a_sinusoid_is_a_perfectly_relative_table_and_noise_is_not():
     assert found["by_distance"] < 0.1
     assert found["offset_symmetry"] > 0.05
     assert found["dead_rows"] == [3, 77]
+
+
+def test_nested_settings_change_for_the_layers_that_see_everything():
+    config = json.loads(json.dumps(Gemma3TextConfig().to_dict(), default=str))
+    for made in extend(config, read_config(config), 10**6, ("yarn", "ntk", "linear", "llama3")):
+        turning = Gemma3RotaryEmbedding(Gemma3TextConfig(**{**config, **made.fragment}))
+        wide = turning.full_attention_inv_freq.double()
+        assert torch.allclose(wide, torch.tensor(made.after.values, dtype=torch.float64), rtol=3e-6, atol=0)
+        assert float(turning.full_attention_attention_scaling) == pytest.approx(made.after.cos_sin_scale, rel=1e-6)
+        assert float(turning.sliding_attention_inv_freq[1]) == pytest.approx(1e4 ** (-2 / 256), rel=1e-6)
+
+
+def test_a_method_that_the_family_cannot_be_told_is_said_so():
+    long = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
+    config = {"model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "rope_parameters": long,
+              "max_position_embeddings": 131072, "original_max_position_embeddings": 4096}  # fmt: skip
+    found = {one.method: one for one in extend(config, read_config(config), 262144)}
+    assert found["yarn"].fragment == {}
+    assert "short_factor: missing" in found["yarn"].note
+    assert found["longrope"].fragment["original_max_position_embeddings"] == 4096
+    with pytest.raises(ValueError, match="--method yarn: phi3's code cannot be told so"):
+        extend(config, read_config(config), 262144, ("yarn",))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc.dialects import PositionSpec, Rotation, read_config
+from posenc.dialects import ConfigError, PositionSpec, Rotation, read_config
 from posenc.frequencies import ByLength, Frequencies
 
 METHODS = ("yarn", "ntk", "linear", "llama3", "longrope")
@@ -23,7 +23,7 @@ SCALED = ("factor", "short_factor", "long_factor", "low_freq_factor", "high_freq
 class Extension:
     """One way to a longer context.
 
-    fragment   keys that replace those of the file, in the file's own spelling
+    fragment   keys that replace those of the file, in the file's own spelling; empty where the family's code has no way
     before, after  the frequencies of the layers that it changes
     note       what a person should know of this method here
     """
@@ -66,8 +66,16 @@ def extend(
     inside = [key for key in path.split(".") if key]
     for key in inside:
         section = section.get(key) or {}
-    made = [_extension(method, section, spec, rotation, trained, length / trained, length) for method in methods]
-    return [replace(extension, fragment=_nested(inside, extension.fragment)) for extension in made]
+    made = []
+    for method in methods:
+        try:
+            made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
+        except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
+            if len(methods) == 1:
+                raise ValueError(f"--method {method}: {spec.family}'s code cannot be told so: {error}") from None
+            now = _fixed(rotation.frequencies(), trained)
+            made.append(Extension(method, length, length / trained, {}, now, now, f"not for this family: {error}"))
+    return [replace(one, fragment=_nested(inside, one.fragment) if one.fragment else {}) for one in made]
 
 
 def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:

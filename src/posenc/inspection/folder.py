@@ -26,7 +26,7 @@ def write(out: Path, data: dict[str, Any], extensions: list[Extension]) -> None:
     try:
         (made / "report.json").write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
         (made / "report.txt").write_text(page(data, extensions), encoding="utf-8")
-        for extension in extensions:
+        for extension in [one for one in extensions if one.fragment]:
             text = json.dumps(extension.fragment, indent=2)
             (made / f"config-{extension.method}.json").write_text(text + "\n", encoding="utf-8")
         drawn = picture(data, extensions)

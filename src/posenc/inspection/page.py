@@ -231,7 +231,7 @@ def _extensions(console: Console, extensions: list[Extension]) -> None:
         table.add_row(name, f"{found[0]:.4g}", f"{found[len(found) // 2]:.4g}", f"{found[-1]:.4g}",
                       f"{found.cos_sin_scale:.5g}", Wrapped(note))  # fmt: skip
     console.print(table)
-    for extension in extensions:
+    for extension in [one for one in extensions if one.fragment]:
         console.print()
         console.print(f"[bold]{extension.method}[/bold]")
         console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)

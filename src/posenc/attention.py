@@ -55,7 +55,7 @@ def attend_rotated(
     at_q = at_q.expand(q.shape[0])
     at_k = at_q if same else at_k.expand(q.shape[0])
     with full_precision(q):
-        out = choose(impl, encoding).attend(q, k, v, encoding, at_q, at_k, causal)
+        out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
         return encoding.rotate(out, at_q, "output")
 
 

@@ -10,6 +10,7 @@ Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -42,6 +43,18 @@ class Site(Flag):
     VALUE = auto()
 
 
+class Identity:
+    """Tells the tables of one set of parameters from those of a copy; shared by the layers that share the parameters."""
+
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self.number = next(self.numbers)
+
+    def __reduce__(self) -> tuple[type[Identity], tuple[()]]:
+        return Identity, ()  # copies and pickles get a number of their own, once per copied model
+
+
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
@@ -63,11 +76,12 @@ class PositionalEncoding(nn.Module):
         check_configuration(type(self).__name__, **configuration)
         self.configuration = configuration
         self._described = f"{type(self).__name__}({self.extra_repr()})"
+        self._parameters_of: Identity | None = None  # set by encodings whose tables hold their parameters
 
     @property
     def owner(self) -> str:
-        """Who computed a table: the class and its configuration. Encodings with tables of parameters add who they are."""
-        return self._described
+        """Who computed a table: the class and its configuration, and which parameters where tables hold them."""
+        return self._described if self._parameters_of is None else f"{self._described} number {self._parameters_of.number}"
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.configuration.items())

@@ -9,14 +9,13 @@ Legend: b batch, t tokens, h query heads, m d_model, s what is read for every he
 
 from __future__ import annotations
 
-import itertools
 from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, check_tokens, full_precision, working_dtype
+from posenc.encoding import Identity, PositionalEncoding, check_tokens, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -37,11 +36,7 @@ class FromHidden(PositionalEncoding):
         if reads not in get_args(Reads):
             raise ValueError(f"reads: expected one of {', '.join(map(repr, get_args(Reads)))}, got {reads!r}")
         self.reads = reads
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}" if self.reads == "hidden" else self._described
+        self._parameters_of = Identity() if reads == "hidden" else None
 
     @abstractmethod
     def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:
@@ -69,15 +64,3 @@ class FromHidden(PositionalEncoding):
             raise ValueError(f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
                              "with its hidden states")  # fmt: skip
         return self.tables_at(at_q, q.dtype)[0].transpose(1, 2)
-
-
-class _Identity:
-    """Tells what one set of parameters read from what a copy would."""
-
-    numbers = itertools.count()
-
-    def __init__(self) -> None:
-        self.number = next(self.numbers)
-
-    def __reduce__(self) -> tuple[type[_Identity], tuple[()]]:
-        return _Identity, ()

@@ -24,7 +24,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from posenc.attention import attend, attend_rotated
+from posenc import attention
 from posenc.backends import BACKENDS
 from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.positions import Positions, shard_index
@@ -466,6 +466,25 @@ class World:
             whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
             found.append((f"rotate {side}", whole[:, :, some], alone))
         return found
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions | None = None, *,
+    causal: bool, impl: str,
+) -> Tensor:  # fmt: skip
+    """Attention by `impl`; where it serves the encoding but not positions such as these, by whatever serves them."""
+    return attention.attend(q, k, v, encoding, at_q, at_k, causal=causal,
+                            impl=_able(impl, q, encoding, at_q, at_q if at_k is None else at_k, causal))  # fmt: skip
+
+
+def attend_rotated(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, *, impl: str
+) -> Tensor:
+    return attention.attend_rotated(q, k, v, encoding, at_q, at_k, impl=_able(impl, q, encoding, at_q, at_k, True))
+
+
+def _able(impl: str, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str:
+    return "auto" if impl in BACKENDS and BACKENDS[impl].refuses_call(q, encoding, at_q, at_k, causal) else impl
 
 
 def expressible(encoding: PositionalEncoding) -> list[str]:

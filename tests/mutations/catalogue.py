@@ -297,7 +297,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("layouts.turn(x, cos, sin, self.layout)", "layouts.turn(x, cos, -sin, self.layout)", "direction"),
         ("layouts.turn(x, cos, sin, self.layout)", 'layouts.turn(x, cos, sin, "half")', "layout ignored"),
         ("        if not turns(side):\n            return x\n", "        turns(side)\n", "values turn"),
-        (" number {self._parameters_of.number}", "", "another module's tables taken"),
+        ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
         ("if d_head % 2:", "if False:", "odd width taken"),
     ],
     "encodings/sinusoidal_keys.py": [
@@ -325,7 +325,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("(number < self.prefix))", "(number <= self.prefix))", "a prefix token too many"),
         ("torch.where(before[..., None], learned_sin, sin)", "sin", "only cosines learned"),
         ("        if self.coordinate_axes < 2:", "        if False:", "one axis taken"),
-        (" number {self._parameters_of.number}", "", "another module's tables taken"),
+        ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
         ('traits - {"shift_invariant"}', 'traits', "said to be of differences alone"),
     ],
     "encodings/linear_boxes.py": [
@@ -972,9 +972,10 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         (" or at.batch not in (1, q.shape[0])", "", "wrong number of rows"),
     ],
     "backends/__init__.py": [
-        ("reference if sdpa.refuses(encoding) else sdpa", "sdpa", "auto drops what the fused kernel cannot express"),
-        ("reference if sdpa.refuses(encoding) else sdpa", "reference", "auto never takes the fused kernel"),
-        ("if reason := BACKENDS[impl].refuses(encoding):", "if (reason := BACKENDS[impl].refuses(encoding)) and False:",
+        (" if not reason(one, q, encoding, at_q, at_k, causal))", ")", "auto drops what the first backend cannot express"),
+        ("next(one for one in BACKENDS.values()", "next(one for one in reversed(BACKENDS.values())",
+         "auto never takes a fused kernel"),
+        ("if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal):", 'if why := "":',
          "a backend asked by name drops what it cannot express"),
         ("if impl not in BACKENDS", "if False", "unknown backends"),
     ],

@@ -1,6 +1,9 @@
-"""The ways to compute attention. Each has `attend(q, k, v, encoding, at_q, at_k, causal)` and `refuses(encoding)`.
+"""The ways to compute attention. Each has
 
-They take rotated queries and keys with their shapes checked, and k and v with their own, maybe fewer, heads.
+    attend(q, k, v, encoding, at_q, at_k, causal)       rotated q and k, shapes checked; k and v may have fewer heads
+    refuses(encoding)                                   why it can never serve this encoding, or None
+    refuses_call(q, encoding, at_q, at_k, causal)       why it cannot serve this call: positions, device, dtype; or None
+
 None imports another. `reference` is the definition; the others must agree with it.
 """
 
@@ -8,21 +11,34 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from torch import Tensor
+
 from posenc.backends import reference, sdpa
 from posenc.encoding import PositionalEncoding
+from posenc.positions import Positions
 
-BACKENDS: dict[str, ModuleType] = {"reference": reference, "sdpa": sdpa}
+BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "reference": reference}  # "auto" takes the first that can
 
 
-def choose(impl: str, encoding: PositionalEncoding) -> ModuleType:
-    """The backend for `impl`. "auto" is sdpa where it can express the encoding, else reference; same result either way.
+def choose(
+    impl: str, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> ModuleType:
+    """The backend for `impl`. "auto" is the first of BACKENDS that can serve the call; the result is the same either way.
 
-    Raises ValueError for an unknown name, and for a backend asked for by name that cannot express the encoding.
+    Raises ValueError for an unknown name, and for a backend asked for by name that cannot serve the call.
     """
     if impl == "auto":
-        return reference if sdpa.refuses(encoding) else sdpa
+        return next(one for one in BACKENDS.values() if not reason(one, q, encoding, at_q, at_k, causal))
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
-    if reason := BACKENDS[impl].refuses(encoding):
-        raise ValueError(f"impl={impl!r} cannot express {encoding.owner}: {reason}; use impl='reference' or 'auto'")
+    if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal):
+        raise ValueError(f"impl={impl!r} cannot express {encoding.owner}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
+
+
+def reason(
+    backend: ModuleType, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> str | None:
+    """Why the backend cannot serve the call, or None."""
+    why: str | None = backend.refuses(encoding) or backend.refuses_call(q, encoding, at_q, at_k, causal)
+    return why

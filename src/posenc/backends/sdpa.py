@@ -21,6 +21,10 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return None
 
 
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    return None
+
+
 def attend(
     q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> Tensor:

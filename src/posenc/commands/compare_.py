@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from posenc.commands.interruption import interruptible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +44,7 @@ def command(
     """
     seconds = parse_budget(budget)
     resumable = f"--out {out}"
-    with interruptible(resumable):
+    with interruptible(f"what was finished is kept ({resumable}): the same command goes on from there"):
         from posenc.lab.compare import Request, compare
 
         arms = chosen(encodings)
@@ -77,24 +78,6 @@ def chosen(encodings: str | None) -> tuple[Any, ...]:
         return tuple(Arm.parse(word) for word in words)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--encodings") from error
-
-
-@contextmanager
-def interruptible(where: str) -> Iterator[None]:
-    """Ctrl-C and kill end with exit code 130 and one line; a second Ctrl-C cannot cut the ending short."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        typer.echo(
-            f"posenc: interrupted; what was finished is kept ({where}): the same command goes on from there", err=True
-        )
-        raise typer.Exit(130) from None
 
 
 @contextmanager

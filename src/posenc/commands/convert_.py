@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from posenc.commands.interruption import interruptible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +57,7 @@ def command(
         if value not in known:
             raise typer.BadParameter(f"expected one of {', '.join(filter(None, known))}, got {value!r}", param_hint=option)
     patterns = _patterns(leave or [])
-    with interruptible():
+    with interruptible("nothing was written"):
         from rich.console import Console
 
         from posenc.conversion.checkpoint import convert
@@ -84,22 +85,6 @@ def _patterns(leave: list[str]) -> tuple[str, ...]:
         except re.error as error:
             raise typer.BadParameter(f"{one!r}: no regular expression ({error})", param_hint="--leave") from error
     return tuple(leave)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C and kill end with exit code 130 and one line, and leave nothing."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        typer.echo("posenc: interrupted; nothing was written", err=True)
-        raise typer.Exit(130) from None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ A reader turns the keys of one section into a PositionSpec. It is registered for
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
-from posenc.dialects.spec import Layer, PositionSpec, Use
+from posenc.dialects.spec import GRADES, Layer, PositionSpec, Use
 
 Reader = Callable[[Keys], PositionSpec]
 READERS: dict[str, Reader] = {}
@@ -36,8 +37,9 @@ def family(*model_types: str) -> Callable[[Reader], Reader]:
     return register
 
 
+@functools.cache
 def load_readers() -> None:
-    """Imports every file of posenc.dialects.families, which registers them."""
+    """Once: imports every file of posenc.dialects.families, which registers them."""
     from posenc.dialects import families
 
     for module in pkgutil.iter_modules(families.__path__):
@@ -59,9 +61,7 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     for key in keys.unread():
         keys.find("warning", key, f"{keys.facts['class'] or keys.family}'s code does not read it")
-    findings = tuple(
-        sorted({*spec.findings, *keys.findings}, key=lambda f: (["error", "warning", "note"].index(f.grade), f.key))
-    )
+    findings = tuple(sorted({*spec.findings, *keys.findings}, key=lambda f: (GRADES.index(f.grade), f.key)))
     return replace(spec, part=part, findings=findings, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from posenc.dialects.errors import ConfigError
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
-    from posenc.frequencies import Arithmetic, ByLength, Frequencies
+    from posenc.frequencies import Arithmetic, ByLength
     from posenc.per_layer import PerLayer
 
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Grade = Literal["error", "warning", "note"]
+GRADES = get_args(Grade)  # gravest first
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,11 @@ class Rotation:
     parameters: tuple[tuple[str, Any], ...] = ()
     maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
 
-    def frequencies(self, arithmetic: Arithmetic = "float64") -> Frequencies | ByLength:
+    def frequencies(self, arithmetic: Arithmetic = "float64") -> ByLength:
         """The frequencies; "float32" computes them as transformers does, bit for bit."""
         from posenc import frequencies
 
-        made: Frequencies | ByLength
+        made: ByLength
         if "." in self.kind:
             module, _, name = self.kind.rpartition(".")
             function = getattr(importlib.import_module(f"posenc.{module}"), name)
@@ -195,11 +196,9 @@ class PositionSpec:
         "float32" takes transformers' own fp32 frequencies and angles, bit for bit.
         Raises IndexError for a layer that there is not, ValueError where only the parts have layers.
         """
-        from posenc.encodings.nope import NoPE
-        from posenc.stack import Stack
+        from posenc.stack import stacked
 
-        made = [use.build(arithmetic) for use in self.layer(layer).uses]
-        return Stack(*made) if len(made) > 1 else made[0] if made else NoPE()
+        return stacked([use.build(arithmetic) for use in self.layer(layer).uses])
 
     def encodings(self, *, arithmetic: Arithmetic = "float64") -> PerLayer:
         """The encodings of all layers; layers that do the same share one."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc.dialects.spec import PositionSpec, Use, Weight
+from posenc.stack import stacked
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -21,12 +22,8 @@ def with_weights(spec: PositionSpec, layer: int, state: Mapping[str, Tensor]) ->
     Names are found by their end, so that any prefix ("model.", "bert.") will do. Raises KeyError for a weight that is not
     there, or there twice; ValueError for one of another shape.
     """
-    from posenc.encodings.nope import NoPE
-    from posenc.stack import Stack
-
     part = spec.part.removesuffix("_config")
-    made = [_filled(use, layer, state, part) for use in spec.layer(layer).uses]
-    return Stack(*made) if len(made) > 1 else made[0] if made else NoPE()
+    return stacked([_filled(use, layer, state, part) for use in spec.layer(layer).uses])
 
 
 @torch.no_grad()

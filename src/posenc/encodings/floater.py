@@ -11,7 +11,6 @@ Legend: b batch, t tokens, l layers, d d_model.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -19,23 +18,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
+from posenc.encoding import Identity, PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-
-class _Identity:
-    """Tells the tables of one set of parameters from those of a copy; shared by the layers that share the parameters."""
-
-    numbers = itertools.count()
-
-    def __init__(self) -> None:
-        self.number = next(self.numbers)
-
-    def __reduce__(self) -> tuple[type[_Identity], tuple[()]]:
-        return _Identity, ()  # copies and pickles get a number of their own, once per copied model
 
 
 class FLOATER(PositionalEncoding):
@@ -67,11 +54,7 @@ class FLOATER(PositionalEncoding):
         for linear in (self.inner, self.outer):
             nn.init.xavier_normal_(linear.weight)
             nn.init.zeros_(linear.bias)
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}"
+        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""

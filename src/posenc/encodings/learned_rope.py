@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import angles, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
-from posenc.encodings.floater import _Identity
+from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
@@ -44,11 +43,7 @@ class LeRoPE(RoPE):
             raise ValueError("LeRoPE: frequencies: learned for one set, got a family by length; give its at_length(n)")
         super().__init__(d_head, **options)
         self.alpha = nn.Parameter(torch.zeros(len(self.frequencies)))
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}"
+        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
@@ -93,11 +88,7 @@ class MixedRoPE(PositionalEncoding):
         if axes > 1:
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}"
+        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

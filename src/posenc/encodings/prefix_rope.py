@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import full_precision
-from posenc.encodings.floater import _Identity
+from posenc.encoding import Identity, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions, readable
 
@@ -39,11 +38,7 @@ class PrefixRoPE(RoPE):
         self.traits = self.traits - {"shift_invariant"}
         self.prefix = prefix
         self.angles = nn.Parameter(torch.randn(prefix, len(self.frequencies)))
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}"
+        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""

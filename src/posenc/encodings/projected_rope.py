@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
-from posenc.encodings.floater import _Identity
+from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
@@ -44,11 +43,7 @@ class ProjectedRoPE(PositionalEncoding):
             raise ValueError(f"ProjectedRoPE: d_head: expected an even number, got {d_head}")
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
-        self._parameters_of = _Identity()
-
-    @property
-    def owner(self) -> str:
-        return f"{self._described} number {self._parameters_of.number}"
+        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""

@@ -49,7 +49,7 @@ class RoPE(PositionalEncoding):
     def __init__(
         self, d_head: int, *, base: float | None = None, layout: Layout = "interleaved", rotary_dim: int | None = None,
         trailing: bool = False, reverse: bool = False, axes: int | None = None,
-        frequencies: Frequencies | ByLength | None = None, length: int = 1, returns: Layout | None = None,
+        frequencies: ByLength | None = None, length: int = 1, returns: Layout | None = None,
         sides: tuple[Side, ...] = ("query", "key"),
     ) -> None:  # fmt: skip
         if frequencies is None:
@@ -68,7 +68,7 @@ class RoPE(PositionalEncoding):
             turns(side)
         if frequencies is None:
             frequencies = _shared_evenly(d_head, rotary_dim, axes, base)  # type: ignore[arg-type]
-        self.frequencies = frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length)
+        self.frequencies = frequencies.at_length(length)
         self.rotary_dim, self.coordinate_axes = 2 * len(self.frequencies), self.frequencies.n_axes  # type: ignore[misc]
         if self.rotary_dim > d_head:
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
@@ -103,7 +103,7 @@ class RoPE(PositionalEncoding):
 
     def at_length(self, n: int) -> RoPE:
         """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
-        if not isinstance(self.configuration.get("frequencies"), ByLength):
+        if isinstance(self.configuration.get("frequencies", self.frequencies), Frequencies):
             return self
         return type(self)(**{**self.configuration, "length": n})
 

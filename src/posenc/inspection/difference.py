@@ -15,7 +15,6 @@ import torch
 
 from posenc.dialects import Layer, PositionSpec, Rotation, Use
 from posenc.frequencies import Frequencies
-from posenc.inspection.remarks import fixed
 
 APART = 1e-3
 
@@ -111,7 +110,7 @@ def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
 def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
     assert a.rotation is not None
     assert b.rotation is not None
-    one, two = fixed(a.rotation.frequencies(), limit), fixed(b.rotation.frequencies(), limit)
+    one, two = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
     for name, default in (
         ("layout", "interleaved"),
         ("returns", None),

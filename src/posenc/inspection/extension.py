@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.dialects import ConfigError, PositionSpec, Rotation, read_config
-from posenc.frequencies import ByLength, Frequencies
+from posenc.frequencies import Frequencies
 
 METHODS = ("yarn", "ntk", "linear", "llama3", "longrope")
 SCALED = ("factor", "short_factor", "long_factor", "low_freq_factor", "high_freq_factor", "attention_factor", "beta_fast",
@@ -73,7 +73,7 @@ def extend(
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code cannot be told so: {error}") from None
-            now = _fixed(rotation.frequencies(), trained)
+            now = rotation.frequencies().at_length(trained)
             made.append(Extension(method, length, length / trained, {}, now, now, f"not for this family: {error}"))
     return [replace(one, fragment=_nested(inside, one.fragment) if one.fragment else {}) for one in made]
 
@@ -109,11 +109,7 @@ def _extension(
     fragment = _fragment(config, settings, length, trained, rotation.base)
     changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
     before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
-    return Extension(method, length, factor, fragment, _fixed(before, trained), _fixed(after, length), note)
-
-
-def _fixed(frequencies: Frequencies | ByLength, length: int) -> Frequencies:
-    return frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length)
+    return Extension(method, length, factor, fragment, before.at_length(trained), after.at_length(length), note)
 
 
 def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from posenc.dialects import Finding, PositionSpec, Rotation, Use
-from posenc.frequencies import ByLength, Frequencies
+from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import meaning
 
 FLOAT32_TRAP = 1e-3  # |cos error| from which fp32 angles are worth a warning: a quarter of what bf16 rounds away
@@ -60,14 +60,9 @@ def _ordinal(n: int) -> str:
     return f"{n}{'th' if 10 <= n % 100 < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
-def fixed(frequencies: Frequencies | ByLength, length: int | None) -> Frequencies:
-    """The frequencies of a request of that length."""
-    return frequencies if isinstance(frequencies, Frequencies) else frequencies.at_length(length or 1)
-
-
 def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Finding]:
     options = dict(use.arguments)
-    made = fixed(rotation.frequencies(), 1)
+    made = rotation.frequencies().at_length(1)
     yield from _precision(made, spec.trained_length)
     yield from _layout(options, rotation, made)
     if rotation.kind in SCALINGS:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
+from posenc.dialects.spec import GRADES
 from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import leaving, meaning
-from posenc.inspection.remarks import fixed, remarks
-
-if TYPE_CHECKING:
-    from posenc.encoding import PositionalEncoding
-
-GRADES = ("error", "warning", "note")
+from posenc.inspection.remarks import remarks
 
 
 def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
@@ -64,7 +61,7 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
 
 def at_input(spec: PositionSpec) -> list[Use]:
     """What is added to the embeddings, before the first layer."""
-    return [use for use in spec.layers[0].uses if seams(use) == ["embed"]]
+    return [use for use in spec.layers[0].uses if acts(use)[0] == ("embed",)]
 
 
 def inside(spec: PositionSpec) -> tuple[Layer, ...]:
@@ -74,20 +71,13 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
     return (first, *spec.layers[1:])
 
 
-def seams(use: Use) -> list[str]:
-    """Where it acts: "embed", "rotate", "bias", "context", "value"."""
-    return [site.name.lower() for site in _built(use).sites if site.name]
-
-
-def idea(use: Use) -> str:
-    """The first sentence of the encoding's own description."""
-    text = type(_built(use)).__doc__ or ""
-    return " ".join(text.split("\n\n")[0].split())
-
-
-def _built(use: Use) -> PositionalEncoding:
+@functools.lru_cache(maxsize=1024)
+def acts(use: Use) -> tuple[tuple[str, ...], str]:
+    """Where it acts ("embed", "rotate", "bias", "context", "value"), and the first sentence of its own description."""
     with torch.device("meta"):  # sizes of a file cost nothing here
-        return use.build()
+        made = use.build()
+    idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
+    return tuple(site.name.lower() for site in made.sites if site.name), idea
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
@@ -99,21 +89,22 @@ def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
 
 
 def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict[str, Any]:
+    seams, idea = acts(use)
     about: dict[str, Any] = {
         "encoding": use.name,
-        "idea": idea(use),
-        "seams": seams(use),
+        "idea": idea,
+        "seams": list(seams),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
         "said_by": dict(use.said_by),
         "note": use.note,
     }
     if use.rotation is not None and "d_head" in dict(use.arguments):
-        made = fixed(use.rotation.frequencies(), spec.trained_length)
+        made = use.rotation.frequencies().at_length(spec.trained_length or 1)
         about["rotation"] = _rotation(use.rotation, made)
         if spec.trained_length:
             about["meaning"] = _finite(asdict(meaning(made, spec.trained_length)))
             if length is not None:
-                there = fixed(use.rotation.frequencies(), length)
+                there = use.rotation.frequencies().at_length(length)
                 pairs = leaving(there, spec.trained_length, length, layer.reach)
                 about["beyond"] = {"length": length, "pairs": list(pairs), "of": len(there),
                                    "meaning": _finite(asdict(meaning(there, length)))}  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import replace
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
+from posenc.dialects.patches import even_head
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
@@ -17,11 +18,7 @@ CELLS = ("(row, column) of the cell, from 1, row by row; cells are of the aggreg
 @family("lightglue")
 def _(keys: Keys) -> PositionSpec:
     """A learned matrix makes the angles of all pairs from (x, y); it is the same for all layers and heads."""
-    d_model, n_heads = keys.whole("descriptor_dim"), keys.whole("num_attention_heads")
-    if d_model % n_heads or (d_model // n_heads) % 2:
-        raise ConfigError(f"{keys.where('descriptor_dim')}: {d_model} for num_attention_heads={n_heads}; expected heads "
-                          "of an even width")  # fmt: skip
-    d_head = d_model // n_heads
+    d_head = even_head(keys, "descriptor_dim", multiple=2)
     use = Use("encodings.projected_rope.ProjectedRoPE", (("d_head", d_head), ("axes", 2), ("layout", "interleaved")),
               (("d_head", "descriptor_dim / num_attention_heads"), ("axes", "constant of the code"),
                ("layout", "constant of the code")),

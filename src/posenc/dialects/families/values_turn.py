@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import tower
+from posenc.dialects.patches import even_head, tower
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use, Weight
 
 SHOWS = "values turn as well, and outputs are not turned back: absolute positions reach the output"
@@ -23,17 +23,12 @@ def _turning(
 @family("roformer")
 def _(keys: Keys) -> PositionSpec:
     """Neighbours paired, base 10 000, from a table that is exact to one rounding; values too where rotary_value says so."""
-    d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
-    if d_model % n_heads or (d_model // n_heads) % 2:
-        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for num_attention_heads={n_heads}; expected heads "
-                          "of an even width")  # fmt: skip
+    d_head = even_head(keys, multiple=2)
     values = keys.flag("rotary_value", False)
     if values:
         keys.find("note", "rotary_value", SHOWS)
     keys.find("note", "max_position_embeddings", "a table of this many rows is read; positions beyond it fail")
-    use = _turning(
-        d_model // n_heads, d_model // n_heads, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")}
-    )
+    use = _turning(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, coordinates="0, 1, 2, … along the sequence, padding counted; no position_ids are taken")

@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+BUILT  := hatch_build.py $(wildcard src/posenc/kernels/*.cpp src/posenc/kernels/*.h)
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .PHONY: run test acceptance bench docs clean
@@ -34,11 +35,11 @@ $(VENV)/.torch: constraints.txt
 	$(PIP) torch==2.13.0
 	touch $@
 
-$(VENV)/.run: $(VENV)/.torch pyproject.toml
+$(VENV)/.run: $(VENV)/.torch pyproject.toml $(BUILT)
 	$(PIP) -e '.[all]'
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml $(BUILT)
 	$(PIP) -e '.[dev]'
 	touch $@ $(VENV)/.run
 

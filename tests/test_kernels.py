@@ -1,0 +1,127 @@
+"""The C++ kernels: built where there is a compiler, refused where their sources have changed, never missed silently."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from posenc import kernels
+
+ROOT = Path(__file__).parents[1]
+HAS_COMPILER = any(map(shutil.which, ("g++", "clang++", "c++")))
+
+
+@pytest.fixture
+def hatch_build(monkeypatch):
+    """hatch_build.py with a stand-in for hatchling, which lives in the build environment only."""
+    hook = types.ModuleType("interface")
+    hook.BuildHookInterface = object
+    for name in ("hatchling", "hatchling.builders", "hatchling.builders.hooks", "hatchling.builders.hooks.plugin"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", hook)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(hatch_build, copy, monkeypatch):
+    """Runs the hook on a copy of the sources: what it tells hatchling, and its warnings."""
+    monkeypatch.setattr(hatch_build, "KERNELS", copy)
+    hook, said, data = hatch_build.KernelBuildHook(), [], {"artifacts": []}
+    hook.app = types.SimpleNamespace(display_warning=said.append)
+    hook.initialize("standard", data)
+    return data, "".join(said)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(kernels.HERE, tmp_path / "kernels", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    return tmp_path / "kernels"
+
+
+def reason(folder):
+    """What the loader of that folder says."""
+    spec = importlib.util.spec_from_file_location("copied_kernels", folder / "__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.why_not()
+
+
+@pytest.mark.skipif(not HAS_COMPILER and not os.environ.get("CI"), reason="no C++ compiler on this machine")
+def test_where_there_is_a_compiler_the_kernels_run():
+    assert kernels.why_not() is None
+    assert kernels.library() is not None
+
+
+def test_build_hook_and_loader_name_the_sources_alike(hatch_build, copy, monkeypatch):
+    if not HAS_COMPILER:
+        pytest.skip("no C++ compiler on this machine")
+    data, said = build(hatch_build, copy, monkeypatch)
+    assert said == ""
+    assert data["artifacts"] == ["src/posenc/kernels/kernels.so"]
+    assert data["pure_python"] is False
+    assert data["tag"].startswith("py3-none-")
+    assert reason(copy) is None
+
+
+def test_kernels_of_other_sources_are_refused(hatch_build, copy, monkeypatch):
+    if not HAS_COMPILER:
+        pytest.skip("no C++ compiler on this machine")
+    build(hatch_build, copy, monkeypatch)
+    with (copy / "about.cpp").open("a") as source:
+        source.write("// changed\n")
+    assert "built from other sources than these: install posenc again" in reason(copy)
+
+
+def test_a_library_that_does_not_load_is_named(copy):
+    (copy / "kernels.so").write_bytes(b"not a library")
+    assert "does not load" in reason(copy)
+
+
+def test_without_a_compiler_posenc_is_installed_without_kernels(hatch_build, copy, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.delenv("CXX", raising=False)
+    data, said = build(hatch_build, copy, monkeypatch)
+    assert data == {"artifacts": []}
+    assert "computing in plain torch" in said
+    assert "not built: there was no C++ compiler" in reason(copy)
+
+
+def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkeypatch):
+    if not HAS_COMPILER:
+        pytest.skip("no C++ compiler on this machine")
+    (copy / "broken.cpp").write_text("int broken( {\n")
+    data, said = build(hatch_build, copy, monkeypatch)
+    assert data == {"artifacts": []}
+    assert "did not compile" in said
+    assert "broken.cpp" in said
+    assert not (copy / "kernels.so").exists()
+
+
+PROGRAM = """
+import torch, posenc
+from posenc import kernels
+torch.manual_seed(0)
+encoding = posenc.create("rope", d_model=256, n_heads=2)
+at = encoding.prepare(posenc.Positions.arange(2, 300, 1000))
+print(kernels.why_not())
+print(encoding.rotate(torch.randn(2, 2, 300, 128), at, "query").numpy().tobytes().hex())
+"""
+
+
+def test_without_kernels_the_rotation_has_the_same_bits():
+    def run(**more):
+        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
+                              env={**os.environ, **more})  # fmt: skip
+        return done.stdout.splitlines()
+
+    native, plain = run(), run(POSENC_WITHOUT_KERNELS="1")
+    assert plain[0] == "POSENC_WITHOUT_KERNELS is set"
+    assert native[0] == str(kernels.why_not())
+    assert native[1] == plain[1]

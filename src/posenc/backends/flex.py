@@ -1,0 +1,175 @@
+"""FlexAttention: one compiled kernel that asks the encoding's bias at every pair, so that no matrix is stored.
+
+    score_mod    score + bias(b, h, i, j)
+    mask_mod     same document, no padding, and a key not after the query: which blocks of keys a block of queries needs
+
+A kernel cannot be asked twice: what it would compute wrongly is refused. Tried with torch 2.13 on the CPU; the code for
+CUDA is the same but has not been run. There FlexAttention is differentiable, and compiles once for all lengths. On the CPU
+it is neither: it compiles for seconds at every new shape, so "auto" never takes it there.
+
+Legend: b batch, h query heads, g key heads, i query, j key, d channel.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
+NARROWEST = 16  # channels of a head: Triton multiplies no smaller matrices
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if encoding.sites & Site.CONTEXT:
+        return "it reads the logits, which the fused kernel never shows"
+    if encoding.sites & Site.VALUE:
+        return "it adds to the output by the attention probabilities, which the fused kernel never shows"
+    return None
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    """On the CPU also what torch 2.13 lacks there: gradients, float64, and graphs in which sizes are left open."""
+    if q.device.type not in ("cpu", "cuda"):
+        return f"it runs on the CPU and on CUDA, not on {q.device.type}"
+    if q.dtype == torch.float64:
+        return "FlexAttention does not compute in float64"
+    if q.device.type == "cuda" and q.shape[-1] < NARROWEST:
+        return f"on CUDA its heads have at least {NARROWEST} channels, got {q.shape[-1]}"
+    if q.device.type == "cpu" and (why := _refuses_on_cpu(q, encoding)):
+        return why
+    if encoding.sites & Site.BIAS and not _is_elementwise(q, encoding, at_q, at_k):
+        return "at these positions its bias is more than arithmetic and look-ups of single pairs, which the kernel needs"
+    return None
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> Tensor:
+    """Raises RuntimeError where the kernel cannot be compiled; the unfused fallback of FlexAttention is never taken."""
+    groups = q.shape[1] // k.shape[1]
+    if q.device.type == "cpu" and _recorded(q, k, v):
+        raise ValueError("impl='flex': has no gradient on the CPU, and k or v requires one; use impl='reference' or 'auto'")
+    score_mod = None
+    if encoding.sites & Site.BIAS:
+        dtype = working_dtype(q.dtype)
+        bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
+        if bias is not None:
+
+            def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+                return score + bias(b, h, i, j)
+
+    if groups & (groups - 1):  # the kernel for few queries shares keys between 2, 4, 8 … heads only
+        k, v, groups = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1), 1
+    out: Tensor = _kernel(q.device.type)(
+        q, k, v, score_mod=score_mod, block_mask=_blocks(at_q, at_k, causal), scale=encoding.softmax_scale(q.shape[-1]),
+        enable_gqa=groups > 1,
+    )  # fmt: skip
+    return out
+
+
+def _blocks(at_q: Positions, at_k: Positions, causal: bool) -> BlockMask | None:
+    """Blocks of keys that some query of a block may see; within them `sees` decides. None where all see all."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    if at_q.consecutive and at_k.consecutive and not causal:
+        return None
+    of_q, of_k, order_q, order_k = at_q.document, at_k.document, at_q.order, at_k.order
+
+    def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        document = of_q[b, i]
+        allowed = (document == of_k[b, j]) & (document >= 0)
+        return allowed & (order_q[b, i] >= order_k[b, j]) if causal else allowed
+
+    return create_block_mask(sees, at_q.batch, None, at_q.length, at_k.length, device=str(at_q.document.device))
+
+
+def _kernel(device: str) -> Callable[..., Any]:
+    """flex_attention: as it is inside somebody's graph, compiled otherwise."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    if torch.compiler.is_compiling():
+        return flex_attention
+    return _compiled(device)
+
+
+@functools.cache
+def _compiled(device: str) -> Callable[..., Any]:
+    """Compiled whole or not at all. On the CPU for one shape at a time: with open sizes torch 2.13 fails, or is wrong."""
+    from torch._dynamo.exc import FailOnRecompileLimitHit
+    from torch._inductor.exc import InvalidCxxCompiler
+    from torch.nn.attention.flex_attention import flex_attention
+
+    compiled: Callable[..., Any] = torch.compile(flex_attention, fullgraph=True, dynamic=False if device == "cpu" else None)
+
+    def run(*inputs: Tensor, **options: Any) -> Any:
+        try:
+            return compiled(*inputs, **options)
+        except FailOnRecompileLimitHit as error:
+            raise RuntimeError("impl='flex': compiled for as many shapes as torch._dynamo.config.recompile_limit allows; "
+                               "raise it, or use impl='auto'") from error  # fmt: skip
+        except InvalidCxxCompiler as error:
+            raise RuntimeError("impl='flex': on the CPU it needs a C++ compiler such as g++, and none was found; "
+                               "install one, or use impl='auto'") from error  # fmt: skip
+
+    return run
+
+
+def _refuses_on_cpu(q: Tensor, encoding: PositionalEncoding) -> str | None:
+    if torch.compiler.is_compiling():
+        return "on the CPU FlexAttention is right for fixed sizes only, and a graph may leave them open"
+    if _recorded(q, *encoding.parameters()):
+        return "FlexAttention has no gradient on the CPU; call it under torch.no_grad()"
+    if torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
+        return "on the CPU FlexAttention needs AVX2"
+    return None
+
+
+def _recorded(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> bool:
+    """Whether the bias of one pair is made of single numbers only: tried with one query and one key.
+
+    Inside a graph nothing can be tried; there only a bias that is a vector of distances is known to be such.
+    """
+    if torch.compiler.is_compiling():
+        return isinstance(encoding, DistanceBias) and at_q.consecutive and at_k.consecutive
+    with torch.no_grad():
+        token = q[:1, :, :1].to(working_dtype(q.dtype))
+        bias = encoding.bias(token, token, *(_first(at) for at in (at_q, at_k)))
+        if bias is None:
+            return True
+        pair = [torch.zeros(1, 1, 1, 1, dtype=torch.int64, device=q.device)] * 4
+        seen = SingleNumbers()
+        with seen:
+            bias(*pair)
+    return seen.only
+
+
+def _first(at: Positions) -> Positions:
+    return replace(at, coords=at.coords[:1, :1], order=at.order[:1, :1], document=at.document[:1, :1], tables={})
+
+
+class SingleNumbers(TorchDispatchMode):
+    """Notices whether all that is computed inside keeps the shape [1, 1, 1, 1] of a pair; constants have no axes."""
+
+    only = True
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        shapes = [leaf.shape for leaf in _pytree.tree_leaves(result) if isinstance(leaf, Tensor)]
+        self.only = self.only and all(shape == (1, 1, 1, 1) or not shape for shape in shapes)
+        return result

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from posenc import attention
-from posenc.backends import BACKENDS
+from posenc.backends import BACKENDS, candidates
 from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.positions import Positions, shard_index
 
@@ -378,7 +378,7 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
         raise LawBroken(f"gradients: {encoding.owner}: analytic and numerical gradients differ")
     wide = World(replace(setting, dtype=torch.float64))
     expected = small_gradients(exact, wide, "reference")
-    for impl in expressible(exact):
+    for impl in expressible(exact, setting.device):
         for mine, theirs in zip(small_gradients(exact, wide, impl), expected, strict=True):
             close(gradients, encoding, mine, theirs, torch.float64, f"backend {impl}")
 
@@ -399,8 +399,8 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
     if setting.dtype == torch.float64:
         allowed = tolerance(setting.dtype, exact)
-    able = expressible(encoding)
-    for impl in (*BACKENDS, "auto"):
+    able = expressible(encoding, setting.device)
+    for impl in (*candidates(setting.device, encoding), "auto"):
         if impl in able or impl == "auto":
             out = attend(q, k, v, encoding, at, causal=setting.causal, impl=impl)
             if (error := difference(out.double(), exact)) > allowed:
@@ -487,8 +487,9 @@ def _able(impl: str, q: Tensor, encoding: PositionalEncoding, at_q: Positions, a
     return "auto" if impl in BACKENDS and BACKENDS[impl].refuses_call(q, encoding, at_q, at_k, causal) else impl
 
 
-def expressible(encoding: PositionalEncoding) -> list[str]:
-    return [name for name, backend in BACKENDS.items() if not backend.refuses(encoding)]
+def expressible(encoding: PositionalEncoding, device: str = "cpu") -> list[str]:
+    """The backends that "auto" may take there; one that compiles for seconds is tried by name: Setting(impl="flex")."""
+    return [name for name in candidates(device, encoding) if not BACKENDS[name].refuses(encoding)]
 
 
 def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:

@@ -973,7 +973,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "backends/__init__.py": [
         (" if not reason(one, q, encoding, at_q, at_k, causal))", ")", "auto drops what the first backend cannot express"),
-        ("next(one for one in BACKENDS.values()", "next(one for one in reversed(BACKENDS.values())",
+        ("in candidates(q.device.type, encoding))", "in reversed(candidates(q.device.type, encoding)))",
          "auto never takes a fused kernel"),
         ("if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal):", 'if why := "":',
          "a backend asked by name drops what it cannot express"),

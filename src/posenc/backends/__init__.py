@@ -13,22 +13,33 @@ from types import ModuleType
 
 from torch import Tensor
 
-from posenc.backends import reference, sdpa
-from posenc.encoding import PositionalEncoding
+from posenc.backends import flex, reference, sdpa
+from posenc.encoding import PositionalEncoding, Site
 from posenc.positions import Positions
 
-BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "reference": reference}  # "auto" takes the first that can
+BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "reference": reference, "flex": flex}
+
+
+def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
+    """What "auto" tries on that kind of device, in this order: the first that can serve the call is taken.
+
+    `flex` is left out on the CPU, where it compiles for seconds at every new shape. On CUDA it is the first for an encoding
+    with a bias; without one torch's own kernel is the fastest there is.
+    """
+    others = [name for name in BACKENDS if name != "flex"]
+    return ["flex", *others] if device == "cuda" and encoding.sites & Site.BIAS else others
 
 
 def choose(
     impl: str, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> ModuleType:
-    """The backend for `impl`. "auto" is the first of BACKENDS that can serve the call; the result is the same either way.
+    """The backend for `impl`. "auto" is the first of `candidates` that can serve the call; the result is the same.
 
     Raises ValueError for an unknown name, and for a backend asked for by name that cannot serve the call.
     """
     if impl == "auto":
-        return next(one for one in BACKENDS.values() if not reason(one, q, encoding, at_q, at_k, causal))
+        able = (BACKENDS[name] for name in candidates(q.device.type, encoding))
+        return next(one for one in able if not reason(one, q, encoding, at_q, at_k, causal))
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal):

@@ -117,9 +117,14 @@ class PositionalEncoding(nn.Module):
         """x plus the encoding."""
         return x
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
-        """Turns queries and keys; identity on values and outputs unless the method says so."""
-        return x
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+        """Turns queries and keys; identity on values and outputs unless the method says so.
+
+        The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns.
+        """
+        return into(x, out)
 
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
@@ -222,6 +227,15 @@ def turns(side: Side) -> bool:
     if side not in get_args(Side):
         raise ValueError(f"side: expected one of {', '.join(map(repr, get_args(Side)))}, got {side!r}")
     return side in ("query", "key")
+
+
+def into(x: Tensor, out: Tensor | None) -> Tensor:
+    """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
+    if out is None or out is x:
+        return x
+    if out.shape != x.shape or out.dtype != x.dtype:
+        raise ValueError(f"out: expected {x.dtype} {list(x.shape)} as x is, got {out.dtype} {list(out.shape)}")
+    return out.copy_(x)
 
 
 def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int) -> None:

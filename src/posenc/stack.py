@@ -57,9 +57,9 @@ class Stack(PositionalEncoding):
             x = part.embed(x, at)
         return x
 
-    def rotate(self, x: Tensor, at: Positions, side: Side) -> Tensor:
+    def rotate(self, x: Tensor, at: Positions, side: Side, out: Tensor | None = None) -> Tensor:
         for part in self:
-            x = part.rotate(x, at, side)
+            x = part.rotate(x, at, side, out)
         return x
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:

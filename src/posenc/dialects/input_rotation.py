@@ -55,6 +55,6 @@ class InputRotation(PositionalEncoding):
         parts = x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
         return self.turning.rotate(parts, at, "query").transpose(1, 2).flatten(2)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> NoReturn:
+    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None) -> NoReturn:
         raise ValueError("InputRotation: turns hidden states before they are projected: call inputs(x, at) there, and "
                          "attend with NoPE")  # fmt: skip

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import angles, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.frequencies import Frequencies
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -66,9 +66,11 @@ class ChannelRotation(PositionalEncoding):
         scale = self.frequencies.cos_sin_scale
         return cos * scale, sin * scale
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side):
-            return x
+            return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
         cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
@@ -76,7 +78,7 @@ class ChannelRotation(PositionalEncoding):
         first, second = layouts.split(turning.unflatten(-1, (self.parts, -1)), self.layout)
         quarter = layouts.join(-second, first, self.layout).flatten(-2)
         turned = (turning * cos + quarter * sin).to(x.dtype)
-        return torch.cat([turned, x[..., cos.shape[-1] :]], dim=-1)
+        return into(torch.cat([turned, x[..., cos.shape[-1] :]], dim=-1), out)
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale

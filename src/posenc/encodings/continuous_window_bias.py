@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, turns, working_dtype
+from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.encodings.window_bias import InWindow, check_window
 from posenc.positions import Positions
 
@@ -72,15 +72,17 @@ class ContinuousWindowBias(InWindow):
         network = F.linear(F.linear(self.differences(dtype, inner.device), inner, offset).relu(), outer)
         return 16 * network.sigmoid()
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side):
-            return x
+            return into(x, out)
         with full_precision(x):
             unit = F.normalize(x.to(working_dtype(x.dtype)), dim=-1)
             if side == "query":
                 check_width(self, "n_heads", x.shape[1], len(self.log_scale))
                 unit = unit * self.log_scale.to(unit.dtype).clamp(max=LARGEST).exp()[:, None, None]
-            return unit.to(x.dtype)
+            return into(unit.to(x.dtype), out)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_window(at_q, at_k)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, turns, working_dtype
+from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.hidden import FromHidden, Reads
 from posenc.positions import Positions
 
@@ -91,12 +91,14 @@ class DistanceBank(FromHidden):
         grown = ((at.coords + 1).double() / (self.floor or math.inf)).clamp(min=1).log()
         return (1 + self.alpha * grown).to(dtype)[:, None, :, None]
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side) or side == "key" or self.floor is None:
-            return x
+            return into(x, out)
         self.check_coords(at)
         with full_precision(x):
-            return (x * self.temperature(at, working_dtype(x.dtype))).to(x.dtype)
+            return into((x * self.temperature(at, working_dtype(x.dtype))).to(x.dtype), out)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_q, integers=True)

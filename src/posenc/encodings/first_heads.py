@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, into
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
@@ -34,9 +34,15 @@ class FirstHeadsRoPE(RoPE):
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         self.turning_heads = turning_heads
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
-        turned = super().rotate(x[:, : self.turning_heads], at, side)
-        return torch.cat([turned, x[:, self.turning_heads :]], dim=1)
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+        first, others = x[:, : self.turning_heads], x[:, self.turning_heads :]
+        if out is None:
+            return torch.cat([super().rotate(first, at, side), others], dim=1)
+        super().rotate(first, at, side, out[:, : self.turning_heads])
+        into(others, out[:, self.turning_heads :])
+        return out
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         """The encoding of heads start … stop-1 alone."""

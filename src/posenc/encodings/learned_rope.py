@@ -17,12 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc import angles, layouts
-from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
+from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
 from posenc.layouts import Layout
 from posenc.positions import Positions
+from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -98,14 +99,16 @@ class MixedRoPE(PositionalEncoding):
             angle = sum(coords[..., a, None, None].double() * omega.double() for a, omega in enumerate(self.frequencies))
             return _tables(angle, 1.0, False, dtype)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side):
-            return x
+            return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_width(self, "n_heads", x.shape[1], self.frequencies.shape[1])
         check_tokens(self, x, at, axis=2)
         cos, sin = (table.transpose(1, 2) for table in self.tables_at(at, x.dtype))
-        return layouts.turn(x, cos, sin, self.layout)
+        return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> MixedRoPE:

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc import layouts
-from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, turns
+from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.layouts import Layout
 from posenc.positions import Positions
+from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -53,10 +54,12 @@ class ProjectedRoPE(PositionalEncoding):
             angle = coords.double() @ self.projection.double().T
             return angle.cos().to(dtype), angle.sin().to(dtype)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side):
-            return x
+            return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
-        cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
-        return layouts.turn(x, cos, sin, self.layout)
+        cos, sin = self.tables_at(at, x.dtype)
+        return rotate(x, cos, sin, self.layout, out=out)

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from posenc import angles, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.layouts import Layout
 from posenc.positions import Positions
+from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -86,17 +87,17 @@ class RoPE(PositionalEncoding):
         scale = self.frequencies.cos_sin_scale
         return cos * scale if scale != 1 else cos.contiguous(), sin * (-scale if self.reverse else scale)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         turns(side)
         if side not in self.turning:
-            return x
+            return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
-        cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
-        sin = -sin if side == "output" else sin
-        still = self.d_head - self.rotary_dim if self.trailing else 0
-        turned = layouts.turn(x[..., still:], cos, sin, self.layout, self.returns)
-        return torch.cat([x[..., :still], turned], dim=-1) if still else turned
+        cos, sin = self.tables_at(at, x.dtype)
+        start = self.d_head - self.rotary_dim if self.trailing else 0
+        return rotate(x, cos, sin, self.layout, self.returns, start=start, back=side == "output", out=out)
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens, full_precision, turns
+from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens, full_precision, into, turns
 from posenc.frequencies.base import check_positive
 from posenc.positions import Positions
 
@@ -49,14 +49,16 @@ class Temperature(PositionalEncoding):
         self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
         return (self.of(at.coords.double()).to(dtype),)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         turns(side)
         if side != "query":
-            return x
+            return into(x, out)
         check_tokens(self, x, at, axis=2)
         with full_precision(x):
             (table,) = self.tables_at(at, x.dtype)
-            return (x.to(table.dtype) * table[:, None, :, None]).to(x.dtype)
+            return into((x.to(table.dtype) * table[:, None, :, None]).to(x.dtype), out)
 
 
 class FloorLogTemperature(Temperature):
@@ -147,10 +149,12 @@ class LearnedTemperature(PositionalEncoding):
         self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
         return (torch.log(at.coords.double() + 1).to(dtype),)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         turns(side)
         if side != "query":
-            return x
+            return into(x, out)
         check_tokens(self, x, at, axis=2)
         if x.shape[1] != len(self.scale):
             raise ValueError(f"LearnedTemperature: built for n_heads={len(self.scale)}, got queries of {x.shape[1]} heads")
@@ -159,7 +163,7 @@ class LearnedTemperature(PositionalEncoding):
             table = self.scale.to(logarithm.dtype)[:, None] * logarithm[:, None]  # [b, h, t]
             if self.intercept is not None:
                 table = table + self.intercept.to(logarithm.dtype)[:, None]
-            return (x.to(table.dtype) * table[..., None]).to(x.dtype)
+            return into((x.to(table.dtype) * table[..., None]).to(x.dtype), out)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> LearnedTemperature:

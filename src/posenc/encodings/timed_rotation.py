@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import layouts
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
 from posenc.positions import Positions
+from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -66,4 +66,4 @@ class TimedRotation(PositionalEncoding):
         check_width(self, "d_model", x.shape[-1], self.d_model)
         check_tokens(self, x, at, axis=1)
         cos, sin = (table.double() for table in self.tables_at(at, x.dtype))
-        return layouts.turn(x.double()[:, None], cos[:, None], sin[:, None], "interleaved")[:, 0].to(x.dtype)
+        return rotate(x.double()[:, None], cos, sin, "interleaved")[:, 0].to(x.dtype)

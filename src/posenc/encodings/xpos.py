@@ -18,10 +18,11 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.layouts import Layout
 from posenc.phasors import phasors
 from posenc.positions import Positions
+from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -65,13 +66,15 @@ class XPos(PositionalEncoding):
         rate = torch.tensor(self.log_decay, dtype=torch.float64, device=at.coords.device)
         return cos.contiguous(), sin.contiguous(), (at.coords.double()[..., None] * rate).to(dtype)
 
-    def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side) -> Float[Tensor, "b h t d"]:
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
         if not turns(side):
-            return x
+            return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
         limit = self.largest_position(x.dtype)
         self.check_range(at, -limit, limit, f"the scale of a key overflows {x.dtype} there")
         cos, sin, log_decay = self.tables_at(at, x.dtype)
         decay = (log_decay if side == "query" else -log_decay).exp()
-        return layouts.turn(x, (cos * decay)[:, None], (sin * decay)[:, None], self.layout)
+        return rotate(x, cos * decay, sin * decay, self.layout, out=out)

@@ -42,7 +42,10 @@ class Positions:
     order        causal order, global over shards: a query sees keys of the same or a smaller order
     document     tokens see their own document only; -1 is padding, seen by nobody
     consecutive  every row counts up by one, is one document and has no padding. Set by the builders that know it,
-                 kept by `shift`, dropped by `take`; never inferred from values
+                 kept by `shift`, dropped by `take`; never inferred from values, but `cat` of two such looks whether the
+                 second begins where the first ends
+    counted      within a document coordinates and order count up by one from token to token, and padding is nowhere
+                 else than in document -1. Set, kept and dropped alike
     tables       what `encoding.prepare(at)` computed, by the configuration that computed it
 
     Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.
@@ -52,6 +55,7 @@ class Positions:
     order: Int[Tensor, "b t"]
     document: Int[Tensor, "b t"]
     consecutive: bool = False
+    counted: bool = False
     tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,7 +111,7 @@ class Positions:
         _check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
-        return cls(count, count, real.long() - 1)
+        return cls(count, count, real.long() - 1, counted=True)
 
     @classmethod
     def packed(
@@ -121,7 +125,7 @@ class Positions:
         order = torch.arange(ends[-1], device=device)
         document = torch.repeat_interleave(torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device))
         coords = order - torch.tensor(ends[:-1], device=device)[document]
-        return cls(coords[None], order[None], document[None])
+        return cls(coords[None], order[None], document[None], counted=True)
 
     @classmethod
     def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
@@ -132,7 +136,7 @@ class Positions:
         if readable(lengths) and bool((lengths < 0).any()):
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
         count = lengths.long()[:, None]
-        return cls(count, count, torch.zeros_like(count))
+        return cls(count, count, torch.zeros_like(count), consecutive=True)
 
     @classmethod
     def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
@@ -241,7 +245,8 @@ class Positions:
     def cat(parts: Sequence[Positions]) -> Positions:
         """Tokens one after the other along t, as a growing key-value cache holds them.
 
-        Tables are kept where all parts have them in one dtype, and otherwise left to be computed again.
+        Tables are kept where all parts have them in one dtype, and otherwise left to be computed again. Parts that are
+        consecutive stay so where each is seen to begin where the one before ends: in eager code on the CPU.
         """
         if not parts:
             raise ValueError("parts: expected at least one Positions, got none")
@@ -253,6 +258,8 @@ class Positions:
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
             torch.cat([part.document for part in parts], dim=1),
+            consecutive=all(part.consecutive for part in parts)
+            and all(itertools.starmap(_goes_on, itertools.pairwise(parts))),
             tables={
                 owner: tuple(torch.cat(table, dim=1) for table in zip(*(p.tables[owner] for p in parts), strict=True))
                 for owner in owners
@@ -312,6 +319,14 @@ def readable(tensor: Tensor) -> bool:
     return plain and tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
+def _goes_on(before: Positions, after: Positions) -> bool:
+    """Whether one run of consecutive positions begins where the other ends, in every row."""
+    if not readable(before.coords) or not readable(after.coords):
+        return False
+    steps = ((before.coords, after.coords, 1), (before.order, after.order, 1), (before.document, after.document, 0))
+    return all(bool((first[:, 0] - last[:, -1] == step).all()) for last, first, step in steps)
+
+
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if isinstance(count, (float, str, bool, Tensor)) or count < 1:
@@ -333,21 +348,21 @@ def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
 
 
-def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, tuple[tuple[str, int], ...]]]:
+def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, bool, tuple[tuple[str, int], ...]]]:
     shape = tuple((owner, len(tables)) for owner, tables in at.tables.items())
     leaves = [at.coords, at.order, at.document, *(table for tables in at.tables.values() for table in tables)]
-    return leaves, (at.consecutive, shape)
+    return leaves, (at.consecutive, at.counted, shape)
 
 
 def _unflatten(leaves: Any, context: Any) -> Positions:
-    consecutive, shape = context
+    consecutive, counted, shape = context
     coords, order, document, *rest = leaves
     tables = {}
     for owner, count in shape:
         tables[owner], rest = tuple(rest[:count]), rest[count:]
     at = object.__new__(Positions)
     for name, value in {"coords": coords, "order": order, "document": document,
-                        "consecutive": consecutive, "tables": tables}.items():  # fmt: skip
+                        "consecutive": consecutive, "counted": counted, "tables": tables}.items():  # fmt: skip
         object.__setattr__(at, name, value)
     return at
 
@@ -360,6 +375,6 @@ def _flatten_with_keys(at: Positions) -> Any:
 _pytree.register_pytree_node(
     Positions, _flatten, _unflatten,
     serialized_type_name="posenc.Positions", flatten_with_keys_fn=_flatten_with_keys,
-    to_dumpable_context=lambda context: [context[0], [list(pair) for pair in context[1]]],
-    from_dumpable_context=lambda dumped: (dumped[0], tuple((owner, count) for owner, count in dumped[1])),
+    to_dumpable_context=lambda context: [*context[:2], [list(pair) for pair in context[2]]],
+    from_dumpable_context=lambda dumped: (*dumped[:2], tuple((owner, count) for owner, count in dumped[2])),
 )  # fmt: skip

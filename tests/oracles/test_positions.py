@@ -142,7 +142,8 @@ def test_cat_keeps_tables_that_all_have():
     assert rows(both) == ([[0, 1, 2]], [[0, 1, 2]], [[0, 0, 0]])
     assert set(both.tables) == {rope.owner}
     assert torch.equal(both.tables[rope.owner][0], rope.tables(Positions.arange(1, 3), torch.float32)[0])
-    assert not both.consecutive
+    assert both.consecutive
+    assert not Positions.cat([second, first]).consecutive
     assert Positions.cat([second, Positions.arange(1, 1)]).tables == {}
 
 

@@ -54,8 +54,8 @@ class ALiBi(DistanceBias):
         self.slopes = slopes
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        distance = delta.abs().double()
-        return torch.stack([distance * -slope for slope in self.slopes])
+        slopes = torch.tensor(self.slopes, dtype=torch.float64, device=delta.device)
+        return delta.abs().double() * -slopes[:, None]
 
     def heads(self, start: int, stop: int) -> ALiBi:
         return ALiBi(stop - start, slopes=self.slopes[start:stop])

@@ -56,7 +56,7 @@ class T5(DistanceBias):
         return self.buckets(delta)
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        return self.table.T[:, self.bucket(delta)]
+        return self.table.T.index_select(1, self.bucket(delta))
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) if self.scale is None else self.scale
@@ -85,10 +85,9 @@ class Buckets(NamedTuple):
         """The bucket of i - j = `delta`; one way only, keys after the query share bucket 0."""
         if delta.dtype not in INTEGERS:
             raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
-        distance = delta.abs() if self.after else delta.clamp(min=0)
-        bucket = distance.clamp(max=self.exact)
-        for start in self.starts:
-            bucket = bucket + (distance >= start)
+        distance = (delta.abs() if self.after else delta.clamp(min=0)).long()
+        starts = torch.tensor([*range(1, self.exact + 1), *self.starts], device=delta.device)
+        bucket = torch.bucketize(distance, starts, right=True)  # how many buckets have begun
         return bucket + self.after * (delta < 0) if self.after else bucket
 
 

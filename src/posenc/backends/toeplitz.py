@@ -1,0 +1,79 @@
+"""A bias of the distance alone costs next to nothing where positions count up: see posenc/distance_attention.py.
+
+Legend: b batch, h query heads, n = queries + keys - 1 distances.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import torch
+from torch import Tensor
+
+import posenc.distance_attention  # noqa: F401 - registers the operator
+from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.positions import Positions, readable
+from posenc.stack import Stack
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if encoding.sites & (Site.CONTEXT | Site.VALUE):
+        return "it reads logits or probabilities, which the fused kernel never shows"
+    if not encoding.sites & Site.BIAS:
+        return "it has no bias"
+    if distance_biases(encoding) is None:
+        return "its bias is not one of the distance alone"
+    return None
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if q.device.type != "cpu":
+        return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
+    if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
+        return "tokens have several coordinates"
+    if (at_q.consecutive and at_k.consecutive) or (at_q is at_k and at_q.counted):
+        return None
+    return "positions are not known to count up by one from token to token"
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> Tensor:
+    vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
+    document = None if at_q.consecutive else at_q.document
+    scale = encoding.softmax_scale(q.shape[-1])
+    out: Tensor
+    out, _ = torch.ops.posenc.distance_attention(q, k, v, vector, ahead, document, scale, causal)
+    return out
+
+
+def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:
+    """The bias of -(keys - 1) … queries - 1 positions, [h, b or 1, n]; rows at other offsets have their own."""
+    start = at_q.coords.new_zeros(1) if at_q is at_k else first(at_q.coords) - first(at_k.coords)
+    delta = start[:, None] + torch.arange(1 - at_k.length, at_q.length, device=q.device)
+    terms = [part.at_distance(delta.reshape(-1)) for part in distance_biases(encoding) or ()]
+    vector: Tensor = functools.reduce(operator.add, terms)
+    return vector.to(working_dtype(q.dtype)).unflatten(1, delta.shape)
+
+
+def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:
+    """By how much the first query comes after the first key in causal order, [b or 1]."""
+    if at_q is at_k:
+        return at_q.order.new_zeros(1)
+    return first(at_q.order) - first(at_k.order)
+
+
+def first(x: Tensor) -> Tensor:
+    """Of every row; of one where the rows are one row repeated without copying, as Positions.arange does."""
+    return x[:1, 0] if readable(x) and x.stride(0) == 0 else x[:, 0]
+
+
+def distance_biases(encoding: PositionalEncoding) -> list[DistanceBias] | None:
+    """The parts that add a bias; None where one of them is more than a function of the distance."""
+    if isinstance(encoding, Stack):
+        of_parts = [distance_biases(part) for part in encoding]
+        return None if None in of_parts else [bias for biases in of_parts if biases for bias in biases]
+    if not encoding.sites & Site.BIAS:
+        return []
+    return [encoding] if isinstance(encoding, DistanceBias) and type(encoding).bias is DistanceBias.bias else None

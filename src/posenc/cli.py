@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 COMMANDS = {
     "compare": "Which encoding, and why: train, measure and compare on real text.",
+    "bench": "Right, and how fast: ours beside the floor and every installed peer.",
     "list": "Every encoding: where it acts, what holds for it, who uses it.",
     "show": "A picture of one encoding, in the terminal or as a file.",
     "convert": "A checkpoint in the other rotary layout, bit for bit.",

@@ -1,0 +1,105 @@
+"""What was promised, as data: a ratio to the floor, a speedup over a peer, or memory. And whether it was met.
+
+Bars hold for two-core x86 machines and, on the CPU, with the "large" allocator setting: elsewhere they are a guide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+LARGE = "large"
+MiB = 2**20
+
+
+@dataclass(frozen=True)
+class Bar:
+    """ratio: time over the floor's, at most. speedup: the other's time over ours, at least. memory: bytes, at most."""
+
+    benchmark: str
+    case: str
+    contender: str
+    measure: Literal["ratio", "speedup", "memory"]
+    limit: float
+    dtype: str = "float32"
+    against: str = ""  # of a speedup; "fastest peer": whoever of the others is fastest
+    device: str = "cpu"
+    per_key: float = 0.0  # of memory: so many bytes more for each head and key
+
+    def text(self) -> str:
+        what = {
+            "ratio": f"at most {self.limit:.3g}× the floor",
+            "speedup": f"at least {self.limit:g}× as fast as {self.against}",
+            "memory": f"at most {self.limit / MiB:g} MiB and {self.per_key:g} B per head and key more than the floor",
+        }
+        return f"{self.benchmark}: {self.case}, {self.dtype}: {self.contender} {what[self.measure]}"
+
+
+def _both(
+    benchmark: str, case: str, contender: str, measure: Any, float32: float, bfloat16: float, **more: Any
+) -> list[Bar]:
+    return [Bar(benchmark, case, contender, measure, float32, "float32", **more),
+            Bar(benchmark, case, contender, measure, bfloat16, "bfloat16", **more)]  # fmt: skip
+
+
+BARS: list[Bar] = [
+    *_both("rope", "forward", "posenc, out=", "ratio", 1.3, 1.5),
+    *_both("rope", "forward", "posenc, in place", "ratio", 0.95, 1.1),
+    *_both("rope", "forward", "posenc", "ratio", 1.35, 1.6),
+    *_both("rope", "forward + backward", "posenc", "speedup", 2, 2, against="transformers, compiled"),
+    *_both("rope", "forward + backward", "posenc", "speedup", 4, 4, against="transformers"),
+    *_both("rope", "decode", "posenc", "speedup", 5, 5, against="transformers"),
+    Bar("table", "sinusoidal table", "posenc", "speedup", 5, against="fastest peer"),
+    *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.15, 1.15)),
+    *(bar for method in ("ALiBi", "T5") for how in ("packed", "padded")
+      for bar in _both("bias", f"{method}, {how}", "posenc", "ratio", 1.8, 1.8)),
+    *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.3),
+    *_both("bias", "T5, forward + backward", "posenc", "speedup", 3, 3, against="unfused: a mask that wants gradients"),
+    *(Bar("bias", method, "posenc", "memory", 16 * MiB, per_key=64) for method in ("ALiBi", "T5")),
+    Bar("step", "training step", "rope", "ratio", 1.05),
+    Bar("step", "training step", "alibi", "ratio", 1.08),
+    Bar("step", "training step", "t5", "ratio", 1.08),
+    Bar("step", "import", "import posenc", "ratio", 1.1),
+    *_both("rope", "forward", "posenc, out=", "ratio", 1 / 0.9, 1 / 0.9, device="cuda"),
+    *(bar for peer in ("flash-attn", "Liger", "Transformer Engine")
+      for bar in _both("rope", "forward", "posenc", "speedup", 1, 1, device="cuda", against=peer)),
+    *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.1, 1.1, device="cuda")),
+]  # fmt: skip
+
+
+def verdicts(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One for each bar and each setting in which it was measured; nothing for what was not."""
+    return [verdict for bar in BARS for result in results for verdict in _verdict(bar, result)]
+
+
+def _verdict(bar: Bar, result: dict[str, Any]) -> list[dict[str, Any]]:
+    case = result["case"]
+    if (case["benchmark"], case["name"], case["dtype"], case["swept"]) != (bar.benchmark, bar.case, bar.dtype, ""):
+        return []
+    if result["device"] != bar.device or (bar.measure == "memory") != (result["kind"] == "memory"):
+        return []
+    if bar.device == "cpu" and result["allocator"] != LARGE and bar.measure != "memory":
+        return []
+    got = _measured(bar, result)
+    if got is None:
+        return []
+    limit = bar.limit + bar.per_key * case["heads"] * case["length"]
+    met = got >= limit if bar.measure == "speedup" else got <= limit
+    return [{"bar": bar.text(), "benchmark": bar.benchmark, "measure": bar.measure, "threads": result["threads"],
+             "allocator": result["allocator"], "length": case["length"], "measured": got, "limit": limit,
+             "met": met}]  # fmt: skip
+
+
+def _measured(bar: Bar, result: dict[str, Any]) -> float | None:
+    rows = {row["name"]: row for row in result["rows"]}
+    ours = rows.get(bar.contender)
+    if ours is None or ours["status"] != "measured":
+        return None
+    if bar.measure == "memory":
+        floor = result["floor"].get("peak_bytes")
+        return None if floor is None else ours["peak_bytes"] - floor
+    if bar.measure == "ratio":
+        found: float = ours["ratio"]["median"]
+        return found
+    faster = {name: spread["median"] for name, spread in ours["speedup"].items()}
+    return min(faster.values(), default=None) if bar.against == "fastest peer" else faster.get(bar.against)

@@ -1,0 +1,58 @@
+"""One comparison: a floor, contenders on the same inputs, and what the result should be.
+
+A contender is made only when its turn comes, so that a peer that is missing or fails costs the others nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+Results = Callable[[], Sequence[Tensor]]
+
+
+class Unavailable(Exception):
+    """Why a contender does not take part: said in the report, never left out."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """`call` is timed; `results` are compared with the truth, and default to what the call returns."""
+
+    call: Callable[[], object]
+    results: Results
+
+
+def made(call: Callable[[], Sequence[Tensor]]) -> Made:
+    return Made(call, call)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contender. `package` is the distribution it needs; "posenc" marks ours, which the gate judges."""
+
+    name: str
+    package: str
+    make: Callable[[], Made]
+    truth: str = ""  # which of the contest's truths it should give
+    squares: float = 0.0  # how many arrays [b, h, i, j] of float32 it holds at once, at least
+
+    @property
+    def ours(self) -> bool:
+        return self.package == "posenc"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """`floor` is timed with every contender and has no result to check. Truths are fp64, made only when asked for."""
+
+    floor: Entry
+    entries: list[Entry]
+    truths: dict[str, Results]
+    allowed: Callable[[str, Sequence[Tensor]], list[float]]  # the largest error of ours, for each result of that truth
+    results: tuple[str, ...] = ("",)  # names of the results
+    moved: int | None = None  # bytes that a call must read and write
+    repeat: int = 1  # calls in a turn, where one is too short to time
+    notes: list[str] = field(default_factory=list)

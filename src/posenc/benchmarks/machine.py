@@ -1,0 +1,67 @@
+"""Where and with what something was measured. Needs no torch."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from posenc import __version__
+from posenc.benchmarks.peers import version
+
+
+def facts() -> dict[str, Any]:
+    why_not = kernels()
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "cpu": cpu(), "cores": os.cpu_count(), "memory_gib": memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}", "libc": " ".join(platform.libc_ver()).strip(),
+        "python": platform.python_version(), "posenc": __version__,
+        "torch": version("torch"), "numpy": version("numpy"), "triton": version("triton"),
+        "kernels": "C++" if why_not is None else "plain torch", "why_no_kernels": why_not,
+    }  # fmt: skip
+
+
+def kernels() -> str | None:
+    """Why the C++ kernels do not run; None where they do."""
+    from posenc.kernels import why_not
+
+    return why_not()
+
+
+def running() -> str:
+    """One line: which path posenc's operators take on this machine."""
+    why = kernels()
+    path = "kernels: C++" if why is None else f"kernels: plain torch ({why})"
+    return f"{path}; on a GPU: {'Triton ' + str(version('triton')) if version('triton') else 'plain torch (no Triton)'}"
+
+
+def cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
+    model = named.get("model name") or platform.processor() or platform.machine()
+    widest = next(
+        (name for name in ("avx512f", "avx2", "asimd") if name in named.get("flags", named.get("Features", ""))), ""
+    )
+    return f"{model} ({widest})" if widest else model
+
+
+def memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def free_bytes() -> float:
+    """Memory that a process may still take; no limit where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024.0 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return float("inf")

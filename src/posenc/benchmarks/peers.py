@@ -1,0 +1,53 @@
+"""Other libraries by the name of their distribution: which are installed, at which version. Needs no torch.
+
+What each of them does is called in rope.py, bias.py and table.py, through its public names.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+PEERS = {
+    "transformers": "cpu",
+    "torchtune": "cpu",
+    "rotary-embedding-torch": "cpu",
+    "x-transformers": "cpu",
+    "positional-encodings": "cpu",
+    "flash-attn": "cuda",
+    "liger-kernel": "cuda",
+    "transformer-engine": "cuda",
+}
+"""The first device they run on; those for cuda have no CPU code."""
+
+
+def version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def chosen(words: str, device: str) -> dict[str, str]:
+    """Distribution to version, or to why it takes no part. "auto": every installed one; "none"; or names with commas.
+
+    Raises ValueError for an unknown name, and for one asked for by name that cannot take part.
+    """
+    asked = list(PEERS) if words in ("auto", "none") else [word.strip() for word in words.split(",")]
+    if unknown := [name for name in asked if name not in PEERS]:
+        raise ValueError(f"unknown peer {unknown[0]!r}; known: {', '.join(PEERS)}; or auto, or none")
+    found = {name: _standing(name, device) if name in asked else "not asked for" for name in PEERS}
+    if words == "none":
+        return dict.fromkeys(PEERS, "not asked for")
+    if words != "auto" and (missing := [name for name in asked if not takes_part(found[name])]):
+        raise ValueError(f"{missing[0]}: {found[missing[0]]}; pip install 'posenc[peers]' installs the peers for the CPU")
+    return found
+
+
+def _standing(name: str, device: str) -> str:
+    if PEERS[name] == "cuda" and device == "cpu":
+        return "needs a GPU"
+    return version(name) or "not installed"
+
+
+def takes_part(standing: str) -> bool:
+    return standing[:1].isdigit()

@@ -1,0 +1,85 @@
+"""The whole training step of the model that `posenc compare` trains, with each encoding; and what importing costs.
+
+floor   the same step with no encoding; for the import, importing torch alone, each in a fresh process
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from collections.abc import Sequence
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.benchmarks.contest import Contest, Entry, Made
+from posenc.benchmarks.gate import largest_error, rounding
+from posenc.benchmarks.plan import Case
+
+IMPORTS = {
+    "import torch": "import torch",
+    "import posenc": "from posenc import Positions, attend, create; create('rope', d_head=64)",
+}
+
+
+def build(case: Case, device: str = "cpu") -> Contest:
+    return imports() if case.name == "import" else steps(case, device)
+
+
+def imports() -> Contest:
+    """posenc is lazy: what is timed imports attention, positions and an encoding."""
+
+    def fresh(code: str) -> Made:
+        call = functools.partial(subprocess.run, [sys.executable, "-c", code], check=True)
+        return Made(call, list)
+
+    floor, ours = (Entry(name, "torch", lambda code=code: fresh(code)) for name, code in IMPORTS.items())  # type: ignore[misc]
+    return Contest(floor, [Entry(ours.name, "posenc", ours.make)], {"": list}, lambda _, exact: [], ())
+
+
+def steps(case: Case, device: str) -> Contest:
+    from posenc import catalogue
+    from posenc.attention import attend
+    from posenc.lab.arm import Arm
+    from posenc.lab.corpus import Windows
+    from posenc.lab.train import Recipe, new_model, training
+    from posenc.positions import Positions
+
+    recipe = Recipe(length=case.length, batch=case.batch)
+    text = bytes(torch.randint(256, (64 * case.length,), generator=torch.Generator().manual_seed(0)).tolist())
+    windows = Windows([text], recipe.length + 1)
+
+    def step(name: str) -> Made:
+        arm = Arm(name)
+        if device != "cpu":
+            raise NotImplementedError("the model of posenc compare trains on the CPU")
+        taken = training(new_model(arm, recipe, 0), arm, 0, 10**6, recipe, windows)
+        return Made(lambda: next(taken), lambda: gradients(name, torch.float32, "auto"))
+
+    def gradients(name: str, dtype: torch.dtype, impl: str) -> list[Tensor]:
+        """Logits and the gradient of the embedding, at the first step."""
+        model = new_model(Arm(name), recipe, 0).to(dtype)
+        bytes_in = windows.take(torch.arange(recipe.batch) * 3)
+        at = model.encodings[0].prepare(Positions.arange(1, recipe.length), dtype)  # type: ignore[operator]
+        with mock.patch("posenc.lab.model.attend", functools.partial(attend, impl=impl)):
+            logits = model(bytes_in[:, :-1], at)
+        F.cross_entropy(logits.flatten(0, 1), bytes_in[:, 1:].flatten()).backward()
+        assert model.embedding.weight.grad is not None
+        return [logits.detach(), model.embedding.weight.grad]
+
+    def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
+        """Twice what the reference way makes of it in float32, and a few roundings for sums in another order."""
+        usual = gradients(name, torch.float32, "reference")
+        return [2 * largest_error(one, true) + 4 * rounding(torch.float32) * true.abs().max().item()
+                for one, true in zip(usual, exact, strict=True)]  # fmt: skip
+
+    names = [name for name in catalogue.names() if name != "nope"]
+    return Contest(
+        Entry("nope", "torch", lambda: step("nope")),
+        [Entry(name, "posenc", lambda name=name: step(name), truth=name) for name in names],  # type: ignore[misc]
+        {name: lambda name=name: gradients(name, torch.float64, "reference") for name in names},  # type: ignore[misc]
+        allowed, ("logits", "d embedding"),
+    )  # fmt: skip

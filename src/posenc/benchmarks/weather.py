@@ -1,0 +1,46 @@
+"""What other processes take from the CPU while something is timed, from /proc/stat; nothing where there is no such file.
+
+share = (busy time of all cores - our own) / (elapsed · cores)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+LIMIT = 0.05  # of all cores; above it a round is disturbed
+TICK = 0.4  # seconds at least that a reading covers: the kernel counts in hundredths
+
+Reading = tuple[float, float, float]  # seconds: wall clock, busy over all cores, our own
+
+
+def read() -> Reading | None:
+    """None where the system does not say."""
+    try:
+        first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+        user, nice, system, _idle, _wait, irq, soft = (int(word) for word in first[1:8])
+    except (OSError, ValueError):
+        return None
+    return time.perf_counter(), (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK"), time.process_time()
+
+
+class Weather:
+    """Calm or not since the last reading."""
+
+    def __init__(self, reader: Callable[[], Reading | None] = read, cores: int | None = None) -> None:
+        self.reader, self.cores = reader, cores or os.cpu_count() or 1
+        self.last = reader()
+
+    @property
+    def known(self) -> bool:
+        return self.last is not None
+
+    def calm(self) -> bool:
+        """Whether others stayed under the limit since it was last asked."""
+        before, self.last = self.last, self.reader()
+        if before is None or self.last is None:
+            return True
+        wall, busy, own = (now - then for now, then in zip(self.last, before, strict=True))
+        return wall <= 0 or (busy - own) / (wall * self.cores) <= LIMIT

@@ -1,0 +1,164 @@
+"""One process of `posenc bench`: reads a request as JSON, writes one line of JSON for every case that is finished.
+
+    {"benchmark", "cases", "device", "threads", "allocator", "peers", "seconds", "most"}
+    {"kind": "memory", "case", "contender"}     peak memory of one contender, alone in its process
+
+A process of its own, because glibc reads its settings when a process starts, and because a peer may take it down.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TextIO
+
+import torch
+
+from posenc.benchmarks import gate, machine
+from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable
+from posenc.benchmarks.peers import PEERS, takes_part
+from posenc.benchmarks.plan import Case
+from posenc.benchmarks.timing import FEWEST, MOST, take_turns
+
+FLOAT = 4  # bytes
+SHARE = 0.6  # of the free memory that a contender may need
+
+
+def main() -> None:
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what packages print goes to the error stream
+    request = json.loads(sys.stdin.read())
+    torch.set_num_threads(request["threads"])
+    serve(request, lines)
+
+
+def serve(request: dict[str, Any], lines: TextIO) -> None:
+    def say(**event: Any) -> None:
+        print(json.dumps(event), file=lines, flush=True)
+
+    last = 0.0
+
+    def report(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.3:
+            last = time.monotonic()
+            say(event="progress", share=share)
+
+    for described in request["cases"]:
+        case = Case(**described)
+        say(event="begun", title=case.title)
+        if request.get("kind") == "memory":
+            from posenc.benchmarks.memory import peaks
+
+            say(event="result", result=peaks(case, request, report))
+        else:
+            say(event="result", result=compare(case, request, report))
+        gc.collect()
+
+
+def build(case: Case, device: str) -> Contest:
+    contest: Contest = importlib.import_module(f"posenc.benchmarks.{case.benchmark}").build(case, device)
+    return contest
+
+
+def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
+    """The gate, then the rounds. No contender of ours is timed in a case where one of ours is wrong."""
+    device = request["device"]
+    contest = build(case, device)
+    floor = contest.floor.make()
+    floor.call()
+    rows, ready = list[dict[str, Any]](), dict[str, Made]()
+    truths, limits = dict[str, Any](), dict[str, list[float]]()
+    for number, entry in enumerate(contest.entries):
+        row: dict[str, Any] = {"name": entry.name, "package": entry.package, "ours": entry.ours}
+        rows.append(row)
+        try:
+            take_part(entry, case, request["peers"])
+            if entry.truth not in truths and entry.truth in contest.truths:
+                truths[entry.truth] = contest.truths[entry.truth]()
+                limits[entry.truth] = contest.allowed(entry.truth, truths[entry.truth])
+            one, peak = entry.make(), _peak_on(device)
+            got = one.results()
+            one.call()  # both have warmed up
+            row |= {"peak_bytes": peak()} if device == "cuda" else {}
+            if entry.truth in truths and (got or entry.ours):
+                judged = gate.judge(got, truths[entry.truth], limits[entry.truth])
+                row |= {"errors": dict(zip(contest.results, judged.errors, strict=False)),
+                        "allowed": dict(zip(contest.results, judged.allowed, strict=True))}  # fmt: skip
+                if entry.ours and not judged.passed:
+                    row["status"] = "wrong"
+                    continue
+            row["status"], ready[entry.name] = "measured", one
+        except Unavailable as reason:
+            row["status"] = str(reason)
+        except ModuleNotFoundError as error:
+            row["status"] = f"not installed: {error.name}"
+        except Exception as error:
+            row["status"] = (
+                f"failed: {type(error).__name__}: {str(error).strip().splitlines()[0][:200] if str(error) else ''}"
+            )
+        report(0.3 * (number + 1) / len(contest.entries))
+    truths.clear()
+    ours = [row["name"] for row in rows if row["ours"]]
+    red = [row["name"] for row in rows if row["status"] == "wrong"]
+    for row in rows:
+        if red and row["ours"] and row["status"] == "measured":
+            row["status"] = f"not shown: {red[0]} is wrong"
+            del ready[row["name"]]
+    settle = torch.cuda.synchronize if device == "cuda" else lambda: None
+    measured = take_turns(
+        {contest.floor.name: floor.call, **{name: one.call for name, one in ready.items()}},
+        frozenset({contest.floor.name, *(name for name in ours if name in ready)}), request["seconds"],
+        repeat=contest.repeat, fewest=min(FEWEST, request["most"] or FEWEST), most=request["most"] or MOST, settle=settle,
+        report=lambda share: report(0.3 + 0.7 * share),
+    )  # fmt: skip
+
+    def timed(name: str) -> dict[str, Any]:
+        seconds, ratio = measured.times(name), measured.ratio(name, contest.floor.name)
+        assert seconds is not None
+        assert ratio is not None
+        return {"seconds": asdict(seconds), "ratio": asdict(ratio),
+                "gb_per_s": contest.moved / seconds.median / 1e9 if contest.moved else None}  # fmt: skip
+
+    for row in rows:
+        if row["name"] in ready:
+            row |= timed(row["name"])
+            if row["ours"]:
+                others = [
+                    other["name"] for other in rows if not other["ours"] and other["name"] in ready and "errors" in other
+                ]
+                pairs = {other: measured.ratio(other, row["name"]) for other in others}
+                row["speedup"] = {other: asdict(pair) for other, pair in pairs.items() if pair}
+    return {
+        "kind": "time", "case": case.as_json(), "title": case.title, "device": device, "threads": request["threads"],
+        "allocator": request["allocator"], "rounds": len(measured.rounds), "disturbed": measured.disturbed,
+        "disturbed_kept": measured.kept, "gate": "red" if red else "green",
+        "floor": {"name": contest.floor.name, **timed(contest.floor.name)}, "rows": rows,
+    }  # fmt: skip
+
+
+def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:
+    """Raises Unavailable for peers that are not there, and for what would not fit into memory."""
+    if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, "not asked for")):
+        raise Unavailable(standing)
+    needs = entry.squares * case.batch * case.heads * case.length**2 * FLOAT
+    if needs > SHARE * machine.free_bytes():
+        raise Unavailable(f"needs about {needs / 2**30:.0f} GiB")
+
+
+def _peak_on(device: str) -> Callable[[], int]:
+    if device != "cuda":
+        return lambda: 0
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return lambda: torch.cuda.max_memory_allocated() - before
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""`posenc bench`: correctness, then speed beside the floor and every installed peer."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.interruption import interruptible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from posenc.benchmarks.runner import Progress
+
+
+def command(
+    benchmarks: Annotated[list[str] | None, typer.Argument(
+        help="rope, bias, table, step; all four if left out.", show_default=False)] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    peers: Annotated[str, typer.Option(help="auto: every installed one; none; or names with commas between.")] = "auto",
+    threads: Annotated[str, typer.Option(
+        help="Thread counts with commas between; 1,2 if left out.", show_default=False)] = "",
+    seconds: Annotated[float, typer.Option(help="Time for each contender in each comparison.")] = 1.0,
+    rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.", show_default=False)] = None,
+    sweep: Annotated[bool, typer.Option("--sweep", help="Also how cost grows with tokens, heads, batch.")] = False,
+    memory: Annotated[bool, typer.Option(
+        "--memory/--no-memory", help="Peak memory, a process for each contender.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option(
+        help="A new or empty folder for results.json, results.md and pictures.", show_default=False)] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 also where a bar is not met.")] = False,
+    scale: Annotated[str, typer.Option(hidden=True, help="full, or tiny for a trial of the machinery.")] = "full",
+) -> None:  # fmt: skip
+    """Is it right, and what does it cost? Our paths beside the floor and every installed peer, on the same inputs.
+
+    First each contender is compared with fp64: where ours is wrong, no speed of ours is shown and the exit code is 1. Then
+    they take turns: medians with quartiles, as ratios to the floor (copying the same bytes, attention without a bias,
+    filling the table, a training step without an encoding), and peak memory. All four take half an hour and more;
+    --seconds 0.2, --threads 1 and --peers none shorten it.
+
+    Also says whether posenc's C++ kernels run. Interrupted, it shows and writes what is finished.
+
+    Examples:  posenc bench rope   ·   posenc bench bias --peers none --threads 1   ·   posenc bench --out results --strict
+    """
+    from posenc.benchmarks import machine
+    from posenc.benchmarks.runner import run
+
+    request = asked(benchmarks or [], device, peers, threads, seconds, rounds, sweep, scale, memory)
+    folder = None if out is None else fresh(out)
+    from rich.console import Console
+
+    quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
+    quiet.print(f"posenc bench: {machine.running()}", soft_wrap=True, markup=False)
+    done: dict[str, Any] = {}
+    with interruptible("what was finished is shown" + (f" and in {folder}" if folder else "")):
+        try:
+            with shown(quiet) as progress:
+                run(request, progress, done)
+        finally:
+            finish(done, folder, as_json, loud)
+    raise typer.Exit(verdict(done, strict, quiet))
+
+
+def asked(
+    benchmarks: list[str], device: str, peers: str, threads: str, seconds: float, rounds: int | None, sweep: bool,
+    scale: str, memory: bool,
+) -> Any:  # fmt: skip
+    """The request. Raises BadParameter for what there is not."""
+    from posenc.benchmarks.peers import chosen
+    from posenc.benchmarks.plan import BENCHMARKS
+    from posenc.benchmarks.runner import Request
+
+    for name in benchmarks:
+        if name not in BENCHMARKS:
+            raise typer.BadParameter(f"expected some of {', '.join(BENCHMARKS)}, got {name!r}", param_hint="BENCHMARKS")
+    if device not in ("cpu", "cuda"):
+        raise typer.BadParameter(f"expected cpu or cuda, got {device!r}", param_hint="--device")
+    if scale not in ("full", "tiny"):
+        raise typer.BadParameter(f"expected full or tiny, got {scale!r}", param_hint="--scale")
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise typer.BadParameter(f"expected a positive number, got {seconds}", param_hint="--seconds")
+    cores = os.cpu_count() or 1
+    words = threads.split(",") if threads else [str(count) for count in (1, 2) if count <= cores]
+    if not all(word.strip().isdecimal() and 1 <= int(word) <= cores for word in words):
+        raise typer.BadParameter(
+            f"expected numbers from 1 to {cores} with commas between, got {threads!r}", param_hint="--threads"
+        )
+    try:
+        standing = chosen(peers, device)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--peers") from error
+    return Request(
+        tuple(dict.fromkeys(benchmarks)) or BENCHMARKS, device, standing, tuple(dict.fromkeys(int(word) for word in words)),
+        seconds, rounds, sweep, scale == "tiny", memory,
+    )  # fmt: skip
+
+
+def fresh(out: Path) -> Path:
+    """The folder, made. Raises FileExistsError where it would write over anything."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise FileExistsError(f"--out {out}: {'is not empty' if out.is_dir() else 'is a file'}; name a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def finish(done: dict[str, Any], folder: Path | None, as_json: bool, loud: Console) -> None:
+    """Prints and writes what there is."""
+    from posenc.benchmarks.report import show, write
+
+    if not done.get("results"):
+        return
+    if as_json:
+        typer.echo(json.dumps(done, indent=1, ensure_ascii=False))
+    else:
+        show(done, loud)
+    if folder is not None:
+        written = write(done, folder)
+        if not as_json:
+            loud.print(f"{folder}: {'  '.join(written)}", style="bold", soft_wrap=True)
+
+
+def verdict(done: dict[str, Any], strict: bool, quiet: Console) -> int:
+    """1 where a gate is red or a worker broke, and with --strict where a bar is missed."""
+    red = [result["title"] for result in done["results"] if result["gate"] == "red"]
+    missed = [bar for bar in done["bars"] if not bar["met"]]
+    for line in (*(f"wrong: {title}; no speed of ours is shown" for title in dict.fromkeys(red)),
+                 *(f"broken off: {failure}" for failure in done["failures"])):  # fmt: skip
+        quiet.print(f"posenc: {line}", soft_wrap=True, markup=False)
+    return 1 if red or done["failures"] or (strict and missed) else 0
+
+
+@contextmanager
+def shown(console: Console) -> Iterator[Progress]:
+    """A bar with the time left; a line for every comparison where nobody watches."""
+    if not console.is_terminal:
+        last = ""
+
+        def line(what: str, so_far: float, left: float) -> None:
+            nonlocal last
+            if what != last:
+                console.print(f"posenc bench: {what}", soft_wrap=True, markup=False)
+            last = what
+
+        yield line
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    words = "[progress.percentage]{task.percentage:>3.0f} %[/]  {task.fields[left]}  {task.description}"
+    with Progress(BarColumn(), TextColumn(words), console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0, left="")
+
+        def update(what: str, so_far: float, left: float) -> None:
+            said = f"about {int(left) // 60}:{int(left) % 60:02} left" if left >= 1 else ""
+            bar.update(task, description=what, completed=so_far, left=said)
+
+        yield update

@@ -64,7 +64,8 @@ def attend(
     score_mod = None
     if encoding.sites & Site.BIAS:
         dtype = working_dtype(q.dtype)
-        bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
+        wide_k = k.to(dtype).repeat_interleave(groups, dim=1)
+        bias = encoding.bias(q.to(dtype), wide_k, *_as_runs(encoding, at_q, at_k))
         if bias is not None:
 
             def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -77,6 +78,13 @@ def attend(
         enable_gqa=groups > 1,
     )  # fmt: skip
     return out
+
+
+def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:
+    """Where only differences matter, documents that count up are pieces of one run: pairs across are seen by nobody."""
+    if at_q is at_k and at_q.counted and at_q.coords.ndim == 2 and "shift_invariant" in encoding.traits:
+        at_q = at_k = Positions.arange(1, at_q.length, device=at_q.coords.device).expand(at_q.batch)
+    return at_q, at_k
 
 
 def _blocks(at_q: Positions, at_k: Positions, causal: bool) -> BlockMask | None:
@@ -108,9 +116,15 @@ def _kernel(device: str) -> Callable[..., Any]:
 def _compiled(device: str) -> Callable[..., Any]:
     """Compiled whole or not at all. On the CPU for one shape at a time: with open sizes torch 2.13 fails, or is wrong."""
     from torch._dynamo.exc import FailOnRecompileLimitHit
-    from torch._inductor.exc import InvalidCxxCompiler
+    from torch._inductor import cpp_builder, exc
     from torch.nn.attention.flex_attention import flex_attention
 
+    if device == "cpu":
+        try:
+            cpp_builder.get_cpp_compiler()
+        except exc.InvalidCxxCompiler as error:
+            raise RuntimeError("impl='flex': on the CPU it needs a C++ compiler such as g++, and none was found; "
+                               "install one, or use impl='auto'") from error  # fmt: skip
     compiled: Callable[..., Any] = torch.compile(flex_attention, fullgraph=True, dynamic=False if device == "cpu" else None)
 
     def run(*inputs: Tensor, **options: Any) -> Any:
@@ -119,9 +133,6 @@ def _compiled(device: str) -> Callable[..., Any]:
         except FailOnRecompileLimitHit as error:
             raise RuntimeError("impl='flex': compiled for as many shapes as torch._dynamo.config.recompile_limit allows; "
                                "raise it, or use impl='auto'") from error  # fmt: skip
-        except InvalidCxxCompiler as error:
-            raise RuntimeError("impl='flex': on the CPU it needs a C++ compiler such as g++, and none was found; "
-                               "install one, or use impl='auto'") from error  # fmt: skip
 
     return run
 
@@ -145,6 +156,7 @@ def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at
 
     Inside a graph nothing can be tried; there only a bias that is a vector of distances is known to be such.
     """
+    at_q, at_k = _as_runs(encoding, at_q, at_k)
     if torch.compiler.is_compiling():
         return isinstance(encoding, DistanceBias) and at_q.consecutive and at_k.consecutive
     with torch.no_grad():

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc import phasors
 from posenc.frequencies import Frequencies
-from posenc.phasors import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def sin_cos(
     at: Positions, frequencies: Frequencies, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "b t n"], Float[Tensor, "b t n"]]:
-    """sin and cos of coordinate times frequency, each pair reading its own axis."""
-    if frequencies.arithmetic == "float64" and not frequencies.axes:
-        sin, cos = phasors(at, [frequencies.values], dtype).unbind(-1)
+    """sin and cos of coordinate times frequency, each pair reading its own axis; both contiguous on every row."""
+    if frequencies.arithmetic == "float64":
+        axes = frequencies.axes if frequencies.n_axes > 1 else ()
+        sin, cos = phasors.of_pairs(at, frequencies.values, axes, dtype, planes=True).unbind(-1)
         return sin, cos
-    precision = torch.float64 if frequencies.arithmetic == "float64" else torch.float32
-    angle = of_pairs(at.coords, frequencies).to(precision)
-    angle = angle * torch.tensor(frequencies.values, dtype=precision, device=angle.device)
+    angle = of_pairs(at.coords, frequencies).to(torch.float32)
+    angle = angle * torch.tensor(frequencies.values, dtype=torch.float32, device=angle.device)
     return angle.sin().to(dtype), angle.cos().to(dtype)
 
 

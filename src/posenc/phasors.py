@@ -4,50 +4,158 @@ For consecutive positions the notes' own theorem does the work, PE(p+k) = M_k·P
 of positions and for the block starts, and every other entry is one complex product of the two. Arbitrary positions are
 computed one by one. Both stay within one rounding of fp64 to position 1 000 000 and beyond.
 
+Two operators, posenc::consecutive_phasors and posenc::phasors_at: in C++ on the CPU (kernels/phasors.cpp), in plain torch
+elsewhere and where there are no kernels. They take frequencies as text, "1.0,0.5": a fixed encoding has no buffers, and
+512 numbers cost 12 µs a call as float[] and 1 µs as text. A tensor kept beside the encoding would be real where a compiler
+expects a fake one, or stay behind when the model moves. Text is the same everywhere, exact, and is seen in a graph.
+
 Legend: b batch, t tokens, n frequencies, 2 is (sin, cos).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from posenc import kernels
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
 BLOCK = 16384  # entries of a block: 256 KiB of complex fp64 stay in the cache, and torch keeps so few on one thread
+KEPT = 256  # frequencies, as text and as numbers, that are kept ready
 
 
 def phasors(at: Positions, frequencies: Sequence[Sequence[float]], dtype: torch.dtype) -> Float[Tensor, "b t n 2"]:
     """(sin, cos) of coordinate times frequency; `frequencies` holds one list per coordinate axis, concatenated in n."""
-    coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
-    if at.consecutive and len(frequencies) == 1 and not coords.is_floating_point():
-        starts = coords[:1, 0, 0] if coords.stride(0) == 0 else coords[:, 0, 0]  # arange() repeats one row
-        table: Tensor = torch.ops.posenc.consecutive_phasors(starts, coords.shape[1], list(frequencies[0]), dtype)
-        return table.expand(coords.shape[0], -1, -1, -1)
-    per_axis = [anywhere(coords[..., axis], list(of_axis), dtype) for axis, of_axis in enumerate(frequencies)]
-    return per_axis[0] if len(per_axis) == 1 else torch.cat(per_axis, dim=2)
+    axes = [axis for axis, of_axis in enumerate(frequencies) for _ in of_axis] if len(frequencies) > 1 else ()
+    return of_pairs(at, [one for of_axis in frequencies for one in of_axis] if axes else frequencies[0], axes, dtype)
 
 
-def anywhere(coords: Num[Tensor, "b t"], frequencies: list[float], dtype: torch.dtype) -> Float[Tensor, "b t n 2"]:
+def of_pairs(
+    at: Positions, frequencies: Sequence[float], axes: Sequence[int], dtype: torch.dtype, *, planes: bool = False
+) -> Float[Tensor, "b t n 2"]:
+    """(sin, cos) of coordinate times frequency, each frequency reading its own axis; no axes: there is one coordinate.
+
+    In memory sin and cos are neighbours, [b, t, n, 2], or, with `planes`, apart: [2, b, t, n].
+    """
+    coords = at.coords if axes or at.coords.ndim == 2 else at.coords[..., 0]
+    if coords.requires_grad:
+        return anywhere(coords, list(frequencies), list(axes), dtype)
+    text = spelt(frequencies)
+    if not at.consecutive or axes or coords.is_floating_point():
+        everywhere: Tensor = torch.ops.posenc.phasors_at.default(coords, text, spelt(axes), dtype, planes)
+        return everywhere
+    starts = coords[:1, 0] if coords.stride(0) == 0 else coords[:, 0]  # arange() repeats one row
+    table: Tensor = torch.ops.posenc.consecutive_phasors.default(starts, coords.shape[1], text, dtype, planes)
+    return table if len(starts) == len(coords) else table.expand(len(coords), -1, -1, -1)
+
+
+# Frequencies as text: the shortest that reads as the same number.
+
+
+def spelt(numbers: Sequence[float]) -> str:
+    return _spelt(numbers) if torch.compiler.is_compiling() else _kept_text(tuple(numbers))
+
+
+def _spelt(numbers: Sequence[float]) -> str:
+    return ",".join([repr(one) for one in numbers])
+
+
+def read(text: str, kind: Callable[[str], Any] = float) -> list[Any]:
+    return [kind(one) for one in text.split(",")] if text else []
+
+
+_kept_text = functools.lru_cache(KEPT)(_spelt)
+
+
+@functools.lru_cache(KEPT)
+def _doubles(text: str) -> tuple[Any, int]:
+    """Numbers as a C array, and how many."""
+    numbers = read(text)
+    return (ctypes.c_double * len(numbers))(*numbers), len(numbers)
+
+
+@functools.lru_cache(KEPT)
+def _whole(text: str) -> Any:
+    numbers = read(text, int)
+    return (ctypes.c_int64 * len(numbers))(*numbers) if numbers else None
+
+
+# In C++.
+
+
+@functools.cache
+def _native() -> tuple[Any, Any] | None:
+    """The kernels for consecutive positions and for arbitrary ones, or None."""
+    library = kernels.library()
+    if library is None:
+        return None
+    number, address, choice = ctypes.c_int64, ctypes.c_void_p, ctypes.c_int
+    table: list[Any] = [address, address, address, choice, choice]
+    consecutive, at = library.posenc_consecutive_phasors, library.posenc_phasors_at
+    consecutive.argtypes = [address, number, number, address, number, *table]
+    at.argtypes = [address, choice, address, number, number, address, address, number, *table]
+    consecutive.restype = at.restype = None
+    return consecutive, at
+
+
+def _where(table: Tensor) -> tuple[Any, ...]:
+    """Addresses, strides and kind of a table, and the threads to fill it with."""
+    row, token, pair, other = table.stride()
+    sin, fp64 = table.data_ptr(), table.dtype == torch.float64
+    return sin, sin + other * table.element_size(), (ctypes.c_int64 * 3)(row, token, pair), fp64, torch.get_num_threads()
+
+
+def _consecutive_native(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    native = _native()
+    if native is None or dtype not in (torch.float32, torch.float64):
+        return _consecutive_plain(starts, length, frequencies, dtype, planes)
+    starts = starts.to(torch.int64).contiguous()
+    omega, n = _doubles(frequencies)
+    table = _empty(starts, len(starts), length, n, dtype, planes)
+    native[0](starts.data_ptr(), len(starts), length, omega, n, *_where(table))
+    return table
+
+
+def _at_native(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    native = _native()
+    if native is None or dtype not in (torch.float32, torch.float64):
+        return _at_plain(coords, frequencies, axes, dtype, planes)
+    real = coords.is_floating_point()
+    if coords.dtype not in (torch.int64, torch.float64):
+        coords = coords.double() if real else coords.long()
+    omega, n = _doubles(frequencies)
+    b, t = coords.shape[:2]
+    table = _empty(coords, b, t, n, dtype, planes)
+    strides = (ctypes.c_int64 * 3)(*coords.stride())
+    native[1](coords.data_ptr(), real, strides, b, t, omega, _whole(axes), n, *_where(table))
+    return table
+
+
+# In plain torch.
+
+
+def anywhere(
+    coords: Num[Tensor, "b t *axes"], frequencies: list[float], axes: list[int], dtype: torch.dtype
+) -> Float[Tensor, "b t n 2"]:
     """One sin and one cos for each position and frequency, whatever the positions."""
-    angle = coords.double()[..., None] * torch.tensor(frequencies, dtype=torch.float64, device=coords.device)
+    omega = torch.tensor(frequencies, dtype=torch.float64, device=coords.device)
+    read_by = coords[..., torch.tensor(axes, device=coords.device)] if axes else coords[..., None]
+    angle = read_by.double() * omega
     return torch.stack([angle.sin(), angle.cos()], dim=-1).to(dtype)
 
 
 def consecutive(
     starts: Int[Tensor, "b"], length: int, frequencies: list[float], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
-    """The same for starts[b], starts[b]+1, …: sin θ + i·cos θ = i·e^(-iθ), so that a product adds the angles.
-
-    An operator of its own, so that a compiled graph holds one node and no complex number. Registered by hand: the
-    decorator for it would import torch's compiler, two seconds, at the first table.
-    """
+    """The same for starts[b], starts[b]+1, …: sin θ + i·cos θ = i·e^(-iθ), so that a product adds the angles."""
     omega = torch.tensor(frequencies, dtype=torch.float64, device=starts.device)
     block = min(max(BLOCK // len(frequencies), 1), length)
     turn = torch.polar(torch.ones_like(omega), -torch.arange(block, device=omega.device)[:, None] * omega)
@@ -64,11 +172,44 @@ def consecutive(
     return table
 
 
-def _consecutive_shape(starts: Tensor, length: int, frequencies: list[float], dtype: torch.dtype) -> Tensor:
-    return torch.empty(starts.shape[0], length, len(frequencies), 2, dtype=dtype, device=starts.device)
+def _consecutive_plain(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    return _laid_out(consecutive(starts, length, read(frequencies), dtype), planes)
+
+
+def _at_plain(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    return _laid_out(anywhere(coords, read(frequencies), read(axes, int), dtype), planes)
+
+
+def _laid_out(table: Tensor, planes: bool) -> Tensor:
+    return table.movedim(-1, 0).contiguous().movedim(0, -1) if planes else table
+
+
+def _empty(like: Tensor, b: int, t: int, n: int, dtype: torch.dtype, planes: bool) -> Tensor:
+    strides = (t * n, n, 1, b * t * n) if planes else (t * n * 2, n * 2, 2, 1)
+    return torch.empty_strided((b, t, n, 2), strides, dtype=dtype, device=like.device)
+
+
+# Operators of their own, so that a compiled graph holds one node and no complex number. Registered by hand: the decorator
+# for it would import torch's compiler, two seconds, at the first table.
+
+
+def _consecutive_shape(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    return _empty(starts, starts.shape[0], length, frequencies.count(",") + 1, dtype, planes)
+
+
+def _at_shape(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    return _empty(coords, coords.shape[0], coords.shape[1], frequencies.count(",") + 1, dtype, planes)
 
 
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
-_LIBRARY.define("consecutive_phasors(Tensor starts, SymInt length, float[] frequencies, ScalarType dtype) -> Tensor")
-_LIBRARY.impl("consecutive_phasors", consecutive, "CompositeExplicitAutograd")
-_LIBRARY._register_fake("consecutive_phasors", _consecutive_shape)
+_LIBRARY.define(
+    "consecutive_phasors(Tensor starts, SymInt length, str frequencies, ScalarType dtype, bool planes=False) -> Tensor"
+)
+_LIBRARY.define("phasors_at(Tensor coords, str frequencies, str axes, ScalarType dtype, bool planes=False) -> Tensor")
+for _name, _on_cpu, _elsewhere, _shape in (
+    ("consecutive_phasors", _consecutive_native, _consecutive_plain, _consecutive_shape),
+    ("phasors_at", _at_native, _at_plain, _at_shape),
+):
+    _LIBRARY.impl(_name, _elsewhere, "CompositeExplicitAutograd")
+    _LIBRARY.impl(_name, _on_cpu, "CPU")
+    _LIBRARY._register_fake(_name, _shape)

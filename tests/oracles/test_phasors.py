@@ -1,23 +1,53 @@
-"""Tables of sin and cos: blocks of consecutive positions and positions one by one, against the formula."""
+"""Tables of sin and cos: blocks of consecutive positions and positions one by one, against the formula.
+
+Everything runs twice: in the C++ kernels, where there are any, and in plain torch.
+"""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from posenc import Positions
-from posenc.phasors import anywhere, phasors
+from posenc import Positions, kernels
+from posenc import phasors as module
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.phasors import phasors
 
 from .by_hand import close
 
-consecutive = torch.ops.posenc.consecutive_phasors.default
+NATIVE = kernels.library() is not None
 FREQUENCIES = [1.0, 0.37, 0.01]
 
 
 def expected(rows, frequencies=FREQUENCIES) -> np.ndarray:
     return np.array([[[(math.sin(p * f), math.cos(p * f)) for f in frequencies] for p in row] for row in rows])
+
+
+def text(numbers) -> str:
+    return ",".join(repr(one) for one in numbers)
+
+
+def consecutive(starts, length, frequencies, dtype, planes=False):
+    return torch.ops.posenc.consecutive_phasors(starts, length, text(frequencies), dtype, planes)
+
+
+def anywhere(coords, frequencies, dtype, planes=False, axes=()):
+    return torch.ops.posenc.phasors_at(coords, text(frequencies), text(axes), dtype, planes)
+
+
+@pytest.fixture(autouse=True, params=["native", "plain"])
+def way(request, monkeypatch):
+    """The kernels, and what runs where there are none."""
+    if request.param == "plain":
+        monkeypatch.setattr(module, "_native", lambda: None)
+    elif not NATIVE:
+        pytest.skip(f"no kernels: {kernels.why_not()}")
+    return request.param
 
 
 WIDE = [10000.0 ** (-i / 512) for i in range(512)]  # so many frequencies that a block holds few positions
@@ -80,11 +110,14 @@ def test_shapes_known_without_values():
     """The operator's fake: what a compiler reads must be what eager code makes."""
     operator = torch.ops.posenc.consecutive_phasors
     for dtype in (torch.float32, torch.float64):
-        real = operator(torch.tensor([1, 2, 3]), 70, FREQUENCIES, dtype)
-        with FakeTensorMode():
-            fake = operator(torch.empty(3, dtype=torch.int64), 70, FREQUENCIES, dtype)
-        assert (fake.shape, fake.dtype, fake.stride()) == (real.shape, real.dtype, real.stride())
-        assert torch.equal(real, consecutive(torch.tensor([1, 2, 3]), 70, FREQUENCIES, dtype))
+        for planes in (False, True):
+            real = operator(torch.tensor([1, 2, 3]), 70, text(FREQUENCIES), dtype, planes)
+            with FakeTensorMode():
+                fake = operator(torch.empty(3, dtype=torch.int64), 70, text(FREQUENCIES), dtype, planes)
+            meta = operator(torch.empty(3, dtype=torch.int64, device="meta"), 70, text(FREQUENCIES), dtype, planes)
+            for known in (fake, meta):
+                assert (known.shape, known.dtype, known.stride()) == (real.shape, real.dtype, real.stride())
+            assert torch.equal(real, consecutive(torch.tensor([1, 2, 3]), 70, FREQUENCIES, dtype))
 
 
 def test_fp32_is_one_rounding_away():
@@ -92,3 +125,176 @@ def test_fp32_is_one_rounding_away():
     for at in (Positions.arange(1, 200, 999_000), Positions.at(torch.arange(999_000, 999_200)[None])):
         got = phasors(at, [FREQUENCIES], torch.float32)
         assert np.abs(got.double().numpy() - expected(rows)).max() <= 3.1e-8
+
+
+# Accuracy, by the formula in fp64: numpy's sine of the same fp64 angle, and mpmath's of the exact product. --------------
+
+HALF_A_PLACE = 2.0**-25  # of fp32 between 1/2 and 1: nothing rounds a sine by more
+FP64_ANGLE = 2.0**-53  # relative: how far an angle moves where it is rounded to fp64
+
+
+def formula(rows, frequencies) -> np.ndarray:
+    angle = np.asarray(rows, dtype=np.float64)[..., None] * np.asarray(frequencies)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1)
+
+
+def spread(n: int) -> list[float]:
+    return [10000.0 ** (-i / n) for i in range(n)]
+
+
+@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 64, 512, 600])
+@pytest.mark.parametrize("length", [1, 2, 16, 17, 31, 32, 33, 255, 256, 257])
+def test_consecutive_positions_by_the_formula(n, length, planes):
+    starts = [0, 999_000, -70]
+    rows = [range(start, start + length) for start in starts]
+    for dtype, bound in ((torch.float32, 3.0e-8), (torch.float64, 0.0)):
+        got = consecutive(torch.tensor(starts), length, spread(n), dtype, planes)
+        assert got.shape == (3, length, n, 2)
+        assert got.unbind(-1)[0].is_contiguous() == planes or n == length == 1
+        moved = 3 * FP64_ANGLE * np.abs(np.asarray(rows, dtype=np.float64)).max(axis=1)  # of start, of turn, of numpy's own
+        assert np.all(
+            np.abs(got.double().numpy() - formula(rows, spread(n))) <= (bound + 1e-15 + moved)[:, None, None, None]
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float64])
+@pytest.mark.parametrize("n", [1, 3, 64, 512, 600])
+def test_arbitrary_positions_by_the_formula(n, dtype):
+    rows = [
+        [0, 1, -1, 2**31 - 1, -(2**31) + 1],
+        [1_600_000, -1_600_001, 1_647_099, 1_647_100, 7],
+        [22, 355, 710, 99, 10**9],
+    ]
+    coords = torch.tensor(rows, dtype=dtype)
+    for kind, bound in ((torch.float64, 3e-16), (torch.float32, HALF_A_PLACE + 3e-16)):
+        got = anywhere(coords, spread(n), kind)
+        assert np.abs(got.double().numpy() - formula(rows, spread(n))).max() <= bound
+
+
+def test_real_positions_by_the_formula():
+    """Random ones of every magnitude to 1e9; tiny ones; and next to whole quarter turns, where digits cancel."""
+    generator = np.random.default_rng(0)
+    random = generator.standard_normal(4000) * 10.0 ** generator.uniform(-12, 9, 4000)
+    quarters = np.arange(-1_000_000, 1_000_000, 997) * (math.pi / 2)
+    for row in (random, quarters, np.nextafter(quarters, 1e9), np.array([0.0, 1e-300, 5e-324, -1e-20])):
+        got = anywhere(torch.from_numpy(row)[None], [1.0, -0.37], torch.float64).numpy()
+        assert np.abs(got - formula([row], [1.0, -0.37])).max() <= 3e-16
+
+
+def test_against_many_digits():
+    """mpmath at the exact product: what is left is the angle's rounding to fp64, and one rounding to fp32."""
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.prec = 200
+    frequencies = spread(7)
+    positions = [0, 1, 777, 131_071, 999_999, 1_000_000]
+    placed = anywhere(torch.tensor([positions]), frequencies, torch.float32)[0]
+    last = [consecutive(torch.tensor([p - 3]), 4, frequencies, torch.float32)[0, -1] for p in positions]
+    for got in (placed, torch.stack(last)):
+        for t, position in enumerate(positions):
+            for i, frequency in enumerate(frequencies):
+                angle = mpmath.mpf(position) * mpmath.mpf(frequency)
+                for value, exact in zip(got[t, i].tolist(), (mpmath.sin(angle), mpmath.cos(angle)), strict=True):
+                    assert abs(value - exact) <= HALF_A_PLACE + 3e-10
+
+
+def test_infinite_and_missing_positions_give_nan():
+    got = anywhere(torch.tensor([[math.nan, math.inf, -math.inf, 0.0]], dtype=torch.float64), FREQUENCIES, torch.float32)
+    assert got[0, :3].isnan().all()
+    assert not got[0, 3].isnan().any()
+
+
+@pytest.mark.parametrize("planes", [False, True])
+def test_every_frequency_reads_its_axis(planes):
+    coords = torch.tensor([[[3, 10, -4], [0, 7, 1]]])
+    for given in (coords, coords.double(), coords.to(torch.int16), coords.movedim(-1, 0).contiguous().movedim(0, -1)):
+        got = anywhere(given, [1.0, 0.5, 0.1, 0.3], torch.float64, planes, axes=(2, 0, 1, 2))
+        angle = [[-4 * 1.0, 3 * 0.5, 10 * 0.1, -4 * 0.3], [1 * 1.0, 0.0, 7 * 0.1, 1 * 0.3]]
+        close(got, np.stack([np.sin(angle), np.cos(angle)], axis=-1)[None])
+
+
+def test_positions_that_are_views():
+    whole = torch.arange(60).view(3, 20)
+    for coords in (whole[:, ::3], whole.T, whole[:1].expand(4, 20), whole[1:, 5:6]):
+        close(anywhere(coords, FREQUENCIES, torch.float64), formula(coords.numpy(), FREQUENCIES))
+    starts = torch.tensor([5, 0, 1000, 7])[::2]
+    close(consecutive(starts, 3, FREQUENCIES, torch.float64), formula([[5, 6, 7], [1000, 1001, 1002]], FREQUENCIES))
+
+
+def test_gradients_of_real_positions():
+    coords = torch.tensor([[0.3, -2.0]], dtype=torch.float64, requires_grad=True)
+    phasors(Positions.at(coords), [FREQUENCIES], torch.float64)[..., 0].sum().backward()
+    slope = [sum(f * math.cos(p * f) for f in FREQUENCIES) for p in (0.3, -2.0)]
+    close(coords.grad, np.array([slope]))
+
+
+def test_numbers_are_spelt_so_that_they_read_the_same():
+    drawn = np.random.default_rng(1).standard_normal(500) * 10.0 ** np.random.default_rng(2).uniform(-300, 300, 500)
+    values = [*drawn.tolist(), 0.0, 5e-324, 1.0, 1e22, -0.1]
+    assert module.read(module.spelt(values)) == values
+    assert module.read(module.spelt([])) == []
+
+
+# The operators in a compiler. ---------------------------------------------------------------------------------------------
+
+
+def test_operators_are_proper_ones():
+    consecutive_op, at_op = torch.ops.posenc.consecutive_phasors.default, torch.ops.posenc.phasors_at.default
+    tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    for planes in (False, True):
+        torch.library.opcheck(consecutive_op, (torch.tensor([1, 5]), 7, "1.0,0.5", torch.float32, planes), test_utils=tests)
+        torch.library.opcheck(at_op, (torch.tensor([[1, 5]]), "1.0,0.5", "", torch.float32, planes), test_utils=tests)
+        torch.library.opcheck(at_op, (torch.rand(1, 3, 2), "1.0,0.5", "1,0", torch.float64, planes), test_utils=tests)
+
+
+def test_one_graph_over_lengths():
+    graphs = []
+
+    def counted(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    encodings = Sinusoidal(6), RoPE(6, axes=3)
+
+    def tables(coords):
+        ranged = encodings[0].tables(Positions.arange(1, coords.shape[1], 3), torch.float32)
+        placed = encodings[0].tables(Positions.at(coords), torch.float32)
+        of_axes = encodings[1].tables(Positions.at(coords[..., None].expand(-1, -1, 3)), torch.float32)
+        return torch.cat([*ranged, *placed, *of_axes], dim=-1)
+
+    compiled = torch.compile(tables, backend=counted, fullgraph=True, dynamic=True)
+    for length in (7, 64, 65, 100):
+        coords = torch.arange(length)[None] * 11
+        assert torch.equal(compiled(coords), tables(coords))
+    assert len(graphs) == 1
+
+
+def test_exported():
+    class Tables(torch.nn.Module):
+        def forward(self, coords):
+            return phasors(Positions.at(coords), [FREQUENCIES], torch.float32)
+
+    length = torch.export.Dim("length", min=2, max=4096)
+    program = torch.export.export(Tables(), (torch.arange(9)[None],), dynamic_shapes=({1: length},))
+    coords = torch.arange(30)[None]
+    assert torch.equal(program.module()(coords), phasors(Positions.at(coords), [FREQUENCIES], torch.float32))
+    assert not program.constants
+    assert not program.state_dict
+
+
+def test_a_fake_first_call_leaves_nothing_fake_behind():
+    """What is kept between calls are texts and C arrays: no mode and no device gets into them."""
+    frequencies = [0.123, 0.0456]
+    with FakeTensorMode(), torch.inference_mode():
+        phasors(Positions.at(torch.empty(1, 3)), [frequencies], torch.float32)
+    with torch.device("meta"):
+        phasors(Positions.at(torch.tensor([[1.0, 2.0]], device="cpu")), [frequencies], torch.float32)
+    close(phasors(Positions.at(torch.tensor([[1.0, 2.0]])), [frequencies], torch.float64), expected([[1, 2]], frequencies))
+
+
+def test_import_does_not_bring_the_compiler():
+    code = (
+        "import sys, posenc, posenc.phasors; print([m for m in sys.modules if m in ('torch._dynamo', 'torch._inductor')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -94,6 +94,7 @@ class Sinusoidal(PositionalEncoding):
             tuple(f for f in spacing(turning // repeats, of_block) for _ in range(repeats))[: (turning + 1) // 2]
             for of_block in bases
         )
+        self._scaled = tuple(tuple(f * scale for f in of_block) for of_block in self.frequencies_of_blocks)
 
     @property
     def frequencies(self) -> tuple[float, ...]:
@@ -105,8 +106,7 @@ class Sinusoidal(PositionalEncoding):
         blocks = len(self.reads)
         moved = at.shift(self.offset) if self.offset else at
         read = select(moved, self.reads)
-        scaled = [[f * self.scale for f in of_block] for of_block in self.frequencies_of_blocks]
-        per_block = phasors(read, scaled, dtype)  # [b, t, blocks·n, 2]
+        per_block = phasors(read, self._scaled, dtype)  # [b, t, blocks·n, 2]
         per_block = per_block.unflatten(2, (blocks, -1))  # [b, t, blocks, n, 2]
         table = arrange(per_block, self.turning, self.layout)
         if self.turning * blocks < self.d_model:

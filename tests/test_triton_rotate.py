@@ -36,7 +36,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, 
 ROUNDING = {"fp32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11, "fp64": 2.0**-53}
 VIEWS = ("plain", "heads", "qkv", "channels", "odd")
 TABLES = ("rows", "one", "expanded", "pairs")
-GUARD = 37  # entries before and after a tensor's memory
+GUARD = 20011  # entries before and after a tensor's memory
 
 
 @dataclass(frozen=True)

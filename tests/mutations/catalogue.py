@@ -45,6 +45,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "frequencies/lengths.py": ("test_scalings.py",),
     "phasors.py": ("test_phasors.py", "test_sinusoidal.py", "test_rope.py"),
     "layouts.py": ("test_layouts.py", "test_rope.py"),
+    "kernels/triton_rotate.py": ("../test_triton_rotate.py",),
+    "kernels/triton_rotate_kernel.py": ("../test_triton_rotate.py",),
 }  # fmt: skip
 
 MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
@@ -419,6 +421,34 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
          "fp32 frequencies of runs"),
         ("if coords.stride(0) == 0 else coords[:, 0, 0]", "if True else coords", "starts of the other rows ignored"),
         ("torch.cat(per_axis, dim=2)", "torch.cat(per_axis[::-1], dim=2)", "axes in the wrong order"),
+    ],
+    "kernels/triton_rotate.py": [
+        ("enable_fp_fusion=False", "enable_fp_fusion=True", "products and sums fused: other bits than plain torch"),
+        ("in_place=x.data_ptr() == out.data_ptr()", "in_place=True", "channels that do not turn left unwritten"),
+        ("token_blocks = -(-t // tile_tokens)", "token_blocks = max(t // tile_tokens, 1)", "the last tokens left out"),
+        ("head_groups = -(-h // heads_each)", "head_groups = max(h // heads_each, 1)", "the last heads left out"),
+        ("return gcd(WIDEST, *strides[:-1])", "return WIDEST", "strides taken for multiples of 16"),
+        ("return gcd(WIDEST, *strides[:-1])", "return 1", "narrow loads"),
+        ("stride if size > 1 else 0", "stride", "a single row of the tables walked as if there were more"),
+        ("start <= d - 2 * n", "start <= d", "pairs beyond the last channel are accepted"),
+    ],
+    "kernels/triton_rotate_kernel.py": [
+        ("a * c - b * s, b * c + a * s", "a * c + b * s, b * c - a * s", "turned the other way"),
+        ("        s = -s", "        c = -c", "back: the cosine negated"),
+        ("b, seen & (pair < pairs))", "b, seen)", "written beyond the last pair"),
+        ("(head < heads) & (token < tokens)", "(head < heads)", "written beyond the last token"),
+        ("(head < heads) & (token < tokens)", "(token < tokens)", "written beyond the last head"),
+        ("seen, 0, start)", "seen, 0, start - 1)", "a channel before the pairs left out"),
+        ("channels - start - 2 * pairs)", "channels - 2 * pairs)", "channels beyond the last are copied"),
+        ("tl.load(rows + (first + index).to(tl.int64) * stride", "tl.load(rows + (first + index) * stride",
+         "reads: offsets of channels in 32 bits"),
+        ("arange(0, tile_heads)).to(tl.int64)", "arange(0, tile_heads))", "offsets of heads in 32 bits"),
+        ("block.to(tl.int64) * tile_tokens", "block * tile_tokens", "offsets of tokens in 32 bits"),
+        ("(program // token_blocks // head_groups).to(tl.int64)", "program // token_blocks // head_groups",
+         "offsets of the batch in 32 bits"),
+        ("sin + row * sin_b + token * sin_t", "sin + row * cos_b + token * cos_t", "sin read with the strides of cos"),
+        ("heads), tile_heads)", "heads), 2 * tile_heads)", "every other tile of heads left out"),
+        ('"heads", "tokens", ', "", "a kernel for every kind of length"),
     ],
     "layouts.py": [
         ("first * cos - second * sin", "first * cos + second * sin", "first member of a pair mirrored"),

@@ -109,7 +109,8 @@ def run_tests(folder: Path, tests: tuple[str, ...], answer: Any) -> None:
     sys.path.insert(0, str(folder))
     os.chdir(ROOT)
     failure, output = FirstFailure(), io.StringIO()
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", *(str(ORACLES / test) for test in tests)]
+    arguments = ["-x", "-q", "-m", "not acceptance", "-p", "no:cacheprovider", "--no-header"]
+    arguments += [str(ORACLES / test) for test in tests]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = int(pytest.main(arguments, plugins=[failure]))
     loaded = [getattr(sys.modules[name], "__file__", None) for name in list(sys.modules) if name.split(".")[0] == "posenc"]

@@ -49,7 +49,7 @@ def test_keys_and_values_with_clipping_I5(impl, causal):
     close(got, expected(q, k, v, encoding, rows, rows, sees(order, order, causal=causal)))
 
 
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "relative"])
 def test_keys_only(impl):
     q, k, v = draw(1, 2, 2, 7, D), draw(2, 2, 2, 7, D), draw(3, 2, 2, 7, D)
     encoding, rows = filled(values=False), [range(7)] * 2
@@ -71,12 +71,13 @@ def test_queries_and_keys_elsewhere():
     close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True))
 
 
+@pytest.mark.parametrize("impl", ["reference", "relative"])
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
-def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits, impl):
     """Tables as they are in 16 bits, arithmetic in fp32."""
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)).to(dtype) for seed in (1, 2, 3))
     encoding, rows = filled().to(dtype), [range(9)]
-    got = attend(q, k, v, encoding, Positions.arange(1, 9))
+    got = attend(q, k, v, encoding, Positions.arange(1, 9), impl=impl)
     exact = expected(*(x.double().numpy() for x in (q, k, v)), encoding, rows, rows, sees(rows, rows))
     assert got.dtype == dtype
     near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
@@ -116,7 +117,8 @@ def test_gradients_by_differences():
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, 6, D)).requires_grad_() for seed in (1, 2, 3))
     at = Positions.arange(1, 6)
     inputs = (q, k, v, encoding.keys, encoding.values)
-    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
+    for impl in ("reference", "relative"):
+        assert torch.autograd.gradcheck(lambda q, k, v, *_, impl=impl: attend(q, k, v, encoding, at, impl=impl), inputs)
 
 
 def test_defaults():
@@ -132,12 +134,13 @@ def test_wrong_arguments():
     with pytest.raises(TypeError, match="Shaw: needs integer positions"):
         attend(q, q, q, filled(), Positions.at(torch.tensor([[0.0, 1.0, 2.0, 3.0]])))
     whole, real = Positions.arange(1, 4), Positions.at(torch.arange(4.0)[None])
-    for at_q, at_k in ((whole, real), (real, whole)):
+    for at_q, at_k in ((whole, real), (real, whole), (whole.shift(0.5), whole), (whole, whole.shift(0.5))):
         with pytest.raises(TypeError, match="Shaw: needs integer positions"):
             attend(q, q, q, filled(), at_q, at_k)
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         attend(q, q, q, filled(), Positions.grid(2, 2))
     with pytest.raises(ValueError, match=r"impl='sdpa' cannot express Shaw.*use impl='reference' or 'auto'"):
         attend(q, q, q, filled(), Positions.arange(1, 4), impl="sdpa")
-    with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
-        attend(q[..., :4], q[..., :4], q[..., :4], filled(), Positions.arange(1, 4))
+    for impl in ("reference", "relative"):
+        with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
+            attend(q[..., :4], q[..., :4], q[..., :4], filled(), Positions.arange(1, 4), impl=impl)

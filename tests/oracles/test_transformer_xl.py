@@ -56,7 +56,7 @@ def test_each_of_the_four_terms_S5(case):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "relative"])
 def test_their_sum_is_the_logit_S5(impl, causal):
     """Grouped heads: keys are shared, u, v and W_R are each query head's own."""
     q, k, v = draw(1, 2, H, 5, D), draw(2, 2, 2, 5, D), draw(3, 2, 2, 5, D)
@@ -112,12 +112,13 @@ def test_w_r_is_used_S5():
     assert none.global_content.any()
 
 
+@pytest.mark.parametrize("impl", ["reference", "relative"])
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
-def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
+def test_a_model_in_16_bits_rounds_once_A6(dtype, bits, impl):
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, D)).to(dtype) for seed in (1, 2, 3))
     encoding, rows = filled(dtype=dtype), [range(6)]
     arrays = [x.double().numpy() for x in (q, k, v)]
-    got = attend(q, k, v, encoding, Positions.arange(1, 6), impl="reference")
+    got = attend(q, k, v, encoding, Positions.arange(1, 6), impl=impl)
     assert got.dtype == dtype
     exact = attention(sum(terms(*arrays[:2], encoding, rows, rows)), arrays[2], sees(rows, rows))
     near_once_rounded(got.detach().double().numpy(), exact, bits, 8.0)  # logits here reach 20
@@ -159,7 +160,12 @@ def test_tensor_parallel_slice_H2():
 def test_prepared_positions_give_the_same():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 4, D)).float() for seed in (1, 2, 3))
     encoding, at = filled(dtype=torch.float32), Positions.arange(1, 4, 9)
-    assert torch.equal(attend(q, k, v, encoding, encoding.prepare(at)), attend(q, k, v, encoding, at))
+    prepared = encoding.prepare(at)
+    for impl in ("reference", "relative"):
+        assert torch.equal(attend(q, k, v, encoding, prepared, impl=impl), attend(q, k, v, encoding, at, impl=impl))
+        for at_q, at_k in ((filled(base=50.0).prepare(at), at), (at, filled(base=50.0).prepare(at))):
+            with pytest.raises(ValueError, match="positions: prepared by"):
+                attend(q, k, v, encoding, at_q, at_k, impl=impl)
 
 
 def test_gradients_by_differences():
@@ -195,10 +201,11 @@ def test_wrong_arguments():
             TransformerXL(*wrong)
     with pytest.raises(ValueError, match="d_model: expected an even"):
         TransformerXL(7, 1, d_head=7)
-    with pytest.raises(ValueError, match="built for d_head=3, got a tensor with 4"):
-        attend(torch.zeros(1, H, 2, 4), torch.zeros(1, H, 2, 4), torch.zeros(1, H, 2, 4), filled(), at)
-    with pytest.raises(ValueError, match="built for n_heads=4, got a tensor with 2"):
-        attend(q[:, :2], q[:, :2], q[:, :2], filled(), at)
+    for impl in ("reference", "relative"):
+        with pytest.raises(ValueError, match="built for d_head=3, got a tensor with 4"):
+            attend(torch.zeros(1, H, 2, 4), torch.zeros(1, H, 2, 4), torch.zeros(1, H, 2, 4), filled(), at, impl=impl)
+        with pytest.raises(ValueError, match="built for n_heads=4, got a tensor with 2"):
+            attend(q[:, :2], q[:, :2], q[:, :2], filled(), at, impl=impl)
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         attend(q, q, q, filled(), Positions.grid(1, 2))
 

@@ -13,11 +13,17 @@ from types import ModuleType
 
 from torch import Tensor
 
-from posenc.backends import flex, reference, sdpa
+from posenc.backends import flex, reference, relative, sdpa, toeplitz
 from posenc.encoding import PositionalEncoding, Site
 from posenc.positions import Positions
 
-BACKENDS: dict[str, ModuleType] = {"sdpa": sdpa, "reference": reference, "flex": flex}
+BACKENDS: dict[str, ModuleType] = {
+    "toeplitz": toeplitz,
+    "relative": relative,
+    "sdpa": sdpa,
+    "reference": reference,
+    "flex": flex,
+}
 
 
 def candidates(device: str, encoding: PositionalEncoding) -> list[str]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
+from posenc.encoding import BiasFn, Site, check_width
 from posenc.positions import Positions
+from posenc.relative import Relative, RelativeVectors
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 Outside = Literal["clip", "zero"]
 
 
-class Shaw(PositionalEncoding):
+class Shaw(RelativeVectors):
     """Relative vectors on keys and, unless values=False, on values.
 
     d_head        channels of a head
@@ -60,6 +62,17 @@ class Shaw(PositionalEncoding):
     def reaches(self, query: Int[Tensor, "*s"], key: Int[Tensor, "*s"]) -> Bool[Tensor, "*s"]:
         """Whether the pair has a vector at all."""
         return (key - query >= -self.max_distance) & (key - query <= self.right)
+
+    def relative(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
+        """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
+        check_width(self, "d_head", q.shape[-1], self.d_head)
+        self.check_coords(at_q, integers=True)
+        self.check_coords(at_k, integers=True)
+        beyond = 1 if self.outside == "zero" else 0
+        keys, values = (table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None]
+                        for table in (self.keys, self.values))  # fmt: skip
+        assert keys is not None
+        return Relative(q, q, keys, values, torch.full_like(first[:1], -self.max_distance - beyond))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head)

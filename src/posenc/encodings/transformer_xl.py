@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
+from posenc.encoding import BiasFn, Site, check_configuration, check_width, full_precision
 from posenc.phasors import phasors
 from posenc.positions import Positions
+from posenc.relative import Relative, RelativeVectors
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -36,7 +37,7 @@ class Terms(NamedTuple):
     global_position: Float[Tensor, "b h i j"]
 
 
-class TransformerXL(PositionalEncoding):
+class TransformerXL(RelativeVectors):
     """Adds the last three terms; q·k is attention's own.
 
     d_model  channels of the sinusoid R, even
@@ -72,6 +73,24 @@ class TransformerXL(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         self.check_coords(at)
         return (phasors(at, [self.frequencies], dtype),)  # [b, t, n, 2]
+
+    def relative(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
+        """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)
+        with R, which costs less there: the sinusoid of the n distances is the same for all heads."""
+        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "n_heads", q.shape[1], len(self.u))
+        for at in (at_q, at_k):
+            self.check_coords(at)
+            if at.tables:
+                self.tables_at(at, q.dtype)  # somebody else's are refused
+        u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
+        sin, cos = phasors(Positions.arange(len(first), n, first), [self.frequencies], q.dtype).unbind(-1)
+        both = (-sin, cos)  # the distance is query - key
+        vectors = torch.cat(both, dim=-1) if self.layout == "half" else torch.stack(both, dim=-1).flatten(-2)
+        content, position = q + u[:, None], q + v[:, None]
+        if q.shape[2] == 1:
+            return Relative(content, position @ w_r, vectors[:, None], None, first)
+        return Relative(content, position, vectors[:, None] @ w_r.transpose(-1, -2), None, first)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         terms = self.terms(q, k, at_q, at_k)

@@ -1,0 +1,65 @@
+"""Vectors of the distance that the query's content meets, by blocks of queries: Shaw, Transformer-XL on consecutive tokens.
+
+The operator is in relative_attention.py; here is what it is handed.
+Legend: b batch, h query heads, i query, j key, d channel.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from posenc import relative_attention  # noqa: F401 - registers the operator
+from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.positions import Positions
+from posenc.relative import RelativeVectors
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if not isinstance(encoding, RelativeVectors):
+        return "it says no vectors of the distance"
+    kind = type(encoding)
+    if any(_depth(kind, seam) < _depth(kind, "relative") for seam in ("bias", "value")) or encoding.sites & Site.CONTEXT:
+        return "it adds more than vectors of the distance"
+    return None
+
+
+def _depth(kind: type, name: str) -> int:
+    """How far up the line of ancestors the name was said."""
+    return next(depth for depth, one in enumerate(kind.__mro__) if name in vars(one))
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if not (at_q.consecutive and at_k.consecutive):
+        return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
+    if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):
+        return "positions are not whole numbers along one axis"
+    if q.device.type != "cpu":
+        return f"it is computed on the CPU, and the queries are on {q.device.type}"
+    return None
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> Tensor:
+    assert isinstance(encoding, RelativeVectors)
+    queries, keys = q.shape[2], k.shape[2]
+    start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
+    n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
+    given = encoding.relative(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
+    seen = -key_minus_query(at_q, at_k, "order") if causal else None
+    out: Tensor = torch.ops.posenc.relative_attention(
+        given.content, k, v, given.position, given.keys, given.values, start - given.first, seen,
+        encoding.softmax_scale(q.shape[-1]),
+    )  # fmt: skip
+    return out
+
+
+def key_minus_query(at_q: Positions, at_k: Positions, name: str) -> Tensor:
+    """key - query of the first of both, [b], or [1] where it is known to be one number for all rows."""
+    query: Tensor = getattr(at_q, name)[:, 0].long()
+    key: Tensor = getattr(at_k, name)[:, 0].long()
+    if at_q is at_k:
+        return torch.zeros_like(query[:1])
+    same = query.stride(0) == 0 and key.stride(0) == 0  # arange() repeats one row
+    return (key - query)[:1] if same else key - query

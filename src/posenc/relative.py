@@ -1,0 +1,42 @@
+"""Encodings in which the query's content meets a vector of the distance: Shaw, Transformer-XL.
+
+    logits_ij = (content_i·k_j + position_i·keys_[j-i]) · scale,     out_i = Σ_j softmax_ij · (v_j + values_[j-i])
+
+Legend: b batch, h query heads, i query, d channel, c channel of the vectors, R rows: consecutive j - i.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+
+class Relative(NamedTuple):
+    """What the formula above is made of; tables of one row of the batch or one head serve all."""
+
+    content: Float[Tensor, "b h i d"]
+    position: Float[Tensor, "b h i c"]
+    keys: Float[Tensor, "#b #h R c"]
+    values: Float[Tensor, "#b #h R dv"] | None
+    first: Int[Tensor, "#b"]  # j - i of the first row; less counts as this, and more than the last row has as the last
+
+
+class RelativeVectors(PositionalEncoding):
+    """An encoding that says its vectors, so that fast paths can use them; `bias` and `value` say the same pair by pair.
+
+    A class that changes `bias` or `value` says `relative` anew, or is computed by what they say.
+    """
+
+    @abstractmethod
+    def relative(
+        self, q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions, first: Int[Tensor, "#b"], n: int
+    ) -> Relative:
+        """The vectors for key - query = first, first + 1, …, first + n - 1, all that the call needs, q in working dtype."""

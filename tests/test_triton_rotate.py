@@ -31,6 +31,8 @@ import torch
 import posenc
 from posenc.kernels.triton_rotate import available, rotate, why_not
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="triton is made for Linux only")
+
 WHERE = Path(posenc.__file__).parents[1]
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "fp64": torch.float64}
 ROUNDING = {"fp32": 2.0**-24, "bf16": 2.0**-8, "fp16": 2.0**-11, "fp64": 2.0**-53}

@@ -1,6 +1,7 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       lint, types and all tests, under 15 minutes on two cores
 # make acceptance what takes longer
+# make bench      posenc bench with every peer: half an hour and more
 # make docs       the generated pages and the pictures of the README
 PYTHON ?= python3
 VENV   ?= .venv
@@ -14,8 +15,8 @@ run: $(VENV)/.run
 	$(BIN)/posenc compare
 
 test: $(VENV)/.dev
-	$(BIN)/ruff check src tests bench docs
-	$(BIN)/ruff format --check src tests bench docs
+	$(BIN)/ruff check src tests docs
+	$(BIN)/ruff format --check src tests docs
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
@@ -23,7 +24,7 @@ acceptance: $(VENV)/.dev
 	$(BIN)/pytest -m acceptance
 
 bench: $(VENV)/.bench
-	$(BIN)/python bench/tables.py
+	$(BIN)/posenc bench
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py

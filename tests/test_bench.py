@@ -363,7 +363,7 @@ def test_end_to_end(tmp_path):
     assert ours["seconds"]["low"] <= ours["seconds"]["median"] <= ours["seconds"]["high"]
     assert ours["gb_per_s"] > 0
     assert max(ours["errors"].values()) <= 3.1e-8
-    assert "kernels: " in done.stderr
+    assert "Kernels on the CPU: " in done.stderr
     assert {path.name for path in out.iterdir()} == {"results.json", "results.md", "table.png", "table.svg"}
     assert "| **posenc** |" in (out / "results.md").read_text()
     peaks = [result for result in said["results"] if result["kind"] == "memory"]
@@ -449,9 +449,11 @@ def test_the_plan_needs_no_torch():
 
 def test_the_line_about_kernels(monkeypatch):
     monkeypatch.setattr(machine, "kernels", lambda: None)
-    assert machine.running().startswith("kernels: C++")
+    assert machine.running().startswith("Kernels on the CPU: C++")
+    assert machine.running("zh").startswith("CPU 内核：C++")
     monkeypatch.setattr(machine, "kernels", lambda: "not built")
-    assert machine.running().startswith("kernels: plain torch (not built)")
+    assert machine.running().startswith("Kernels on the CPU: plain torch (not built)")
+    assert "not built" in machine.running("zh")
 
 
 def test_costs_grow_in_a_sweep():

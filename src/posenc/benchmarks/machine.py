@@ -31,11 +31,14 @@ def kernels() -> str | None:
     return why_not()
 
 
-def running() -> str:
+def running(language: str = "en") -> str:
     """One line: which path posenc's operators take on this machine."""
-    why = kernels()
-    path = "kernels: C++" if why is None else f"kernels: plain torch ({why})"
-    return f"{path}; on a GPU: {'Triton ' + str(version('triton')) if version('triton') else 'plain torch (no Triton)'}"
+    why, triton = kernels(), version("triton")
+    if language == "zh":
+        on_cpu = "C++" if why is None else f"纯 torch（{why}）"
+        return f"CPU 内核：{on_cpu}；GPU 内核：{f'Triton {triton}' if triton else '纯 torch（未装 Triton）'}"
+    on_cpu = "C++" if why is None else f"plain torch ({why})"
+    return f"Kernels on the CPU: {on_cpu}; on a GPU: {f'Triton {triton}' if triton else 'plain torch (no Triton)'}"
 
 
 def cpu() -> str:

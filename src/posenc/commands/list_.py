@@ -23,7 +23,7 @@ def command(
     """Every encoding: where it acts, what holds for it, who uses it.
 
     With a word, only the encoding that goes by it: its own name, or the name another library, a paper or the founding notes
-    have for it.
+    have for it. The last line of the table says whether posenc's C++ kernels run, and why not.
 
     Examples:  posenc list   ·   posenc list rotary   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
@@ -107,6 +107,7 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
     from rich.markup import escape
     from rich.table import Table
 
+    from posenc.benchmarks.machine import running
     from posenc.commands.wrapped import Wrapped
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -125,6 +126,7 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
             "posenc list 名称 查看详情；posenc show 名称 画图。",
         }[language]
     )
+    console.print(running(language), markup=False)
 
 
 def _print_one(console: Any, row: dict[str, Any], language: str) -> None:

@@ -160,11 +160,12 @@ def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at
     if torch.compiler.is_compiling():
         return isinstance(encoding, DistanceBias) and at_q.consecutive and at_k.consecutive
     with torch.no_grad():
-        token = q[:1, :, :1].to(working_dtype(q.dtype))
+        device = at_q.coords.device
+        token = torch.zeros(1, q.shape[1], 1, q.shape[3], dtype=working_dtype(q.dtype), device=device)
         bias = encoding.bias(token, token, *(_first(at) for at in (at_q, at_k)))
         if bias is None:
             return True
-        pair = [torch.zeros(1, 1, 1, 1, dtype=torch.int64, device=q.device)] * 4
+        pair = [torch.zeros(1, 1, 1, 1, dtype=torch.int64, device=device)] * 4
         seen = SingleNumbers()
         with seen:
             bias(*pair)

@@ -83,7 +83,10 @@ def distance_attention_backward(
             )  # fmt: skip
             for whole, part in zip(grads, parts, strict=True):
                 piece.write(whole, part)
-    d_q, d_k, d_v = (_narrow(x, width).to(dtype) for x, width in zip(grads, widths, strict=True))
+    d_q, d_k, d_v = (
+        (x[..., :width].contiguous() if learned else _narrow(x, width)).to(dtype)
+        for x, width in zip(grads, widths, strict=True)
+    )  # fmt: skip
     return d_q, d_k, d_v, vector.new_empty(0) if d_vector is None else d_vector
 
 
@@ -145,7 +148,8 @@ def _one_width(q: Tensor, k: Tensor, v: Tensor, *like_v: Tensor) -> tuple[Tensor
     return tuple(x if x.shape[3] == width else F.pad(x, (0, width - x.shape[3])) for x in (q, k, v, *like_v))
 
 
-# Results lie as the kernel lays them, token by token and then head by head, which suits the projections around.
+# Results lie as the kernel lays them, token by token and then head by head; gradients beside a learned vector's, head by
+# head, as the tiles write them.
 
 
 def _zeros(x: Float[Tensor, "b h t d"], dtype: torch.dtype | None = None) -> Float[Tensor, "b h t d"]:
@@ -277,27 +281,32 @@ def _tiles(
     dq = dS·k·scale     dk = dSᵀ·q·scale     dv = Pᵀ·dO     dvector = dS summed along its diagonals
     """
     batch, heads, groups, dtype = q.shape[0], q.shape[1], q.shape[1] // k.shape[1], d_vector.dtype
-    inner = (grad.to(dtype) * out).sum(dim=3, keepdim=True).flatten(0, 1)  # [b·h, i, 1]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
+    q, k, v, grad, out = (x.to(dtype).reshape(batch * heads, *x.shape[2:]) for x in (q, k, v, grad, out))
     sums = logsumexp.reshape(batch * heads, -1, 1)
-    q, grad = ((x.to(dtype) * by).contiguous().flatten(0, 1) for x, by in ((q, scale), (grad, 1.0)))
-    k, v = (x.to(dtype).repeat_interleave(groups, dim=1).contiguous().flatten(0, 1) for x in (k, v))
+    inner = (grad * out).sum(dim=2, keepdim=True)
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     at_once = max(1, ENTRIES // (heads * BLOCK * TILE))
     for queries, keys, bias in blocks:
         for begin, row in itertools.product(range(keys.start, keys.stop, TILE), range(0, batch, at_once)):
-            keys_of, rows = slice(begin, min(begin + TILE, keys.stop)), slice(row, min(row + at_once, batch))
+            tile, rows = slice(begin, min(begin + TILE, keys.stop)), slice(row, min(row + at_once, batch))
             of = slice(rows.start * heads, rows.stop * heads)
-            tile_q, tile_k, tile_v, tile_grad = q[of, queries], k[of, keys_of], v[of, keys_of], grad[of, queries]
-            logits = torch.bmm(tile_q, tile_k.mT)
-            logits.view(-1, heads, *logits.shape[1:]).add_(bias[rows, :, :, begin - keys.start : keys_of.stop - keys.start])
-            probs = logits.sub_(sums[of, queries]).exp_()
-            d_v[of, keys_of].baddbmm_(probs.mT, tile_grad)
+            tile_q, tile_k, tile_v, tile_grad = q[of, queries], k[of, tile], v[of, tile], grad[of, queries]
+            probs = torch.bmm(tile_q, tile_k.mT)  # not yet
+            shape = (-1, heads, *probs.shape[1:])
+            logits = probs.view(shape)
+            torch.add(bias[rows, ..., begin - keys.start : tile.stop - keys.start], logits, alpha=scale, out=logits)
+            probs.sub_(sums[of, queries]).exp_()
+            d_v[of, tile].baddbmm_(probs.mT, tile_grad)
             d_logits = torch.bmm(tile_grad, tile_v.mT).sub_(inner[of, queries]).mul_(probs)
-            d_q[of, queries].baddbmm_(d_logits, tile_k)
-            d_k[of, keys_of].baddbmm_(d_logits.mT, tile_q)
-            blocks.add_diagonals(d_vector, d_logits.view(-1, heads, *logits.shape[1:]), queries, keys_of, rows)
-    d_k, d_v = (x.view(batch, -1, groups, *x.shape[1:]).sum(dim=2) for x in (d_k, d_v))
-    return d_q.mul_(scale).view(batch, heads, *d_q.shape[1:]), d_k, d_v
+            d_q[of, queries].baddbmm_(d_logits, tile_k, alpha=scale)
+            d_k[of, tile].baddbmm_(d_logits.mT, tile_q, alpha=scale)
+            blocks.add_diagonals(d_vector, d_logits.view(shape), queries, tile, rows)
+    d_q, d_k, d_v = (x.unflatten(0, (batch, heads)) for x in (d_q, d_k, d_v))
+    if groups > 1:
+        d_k, d_v = (x.unflatten(1, (-1, groups)).sum(dim=2) for x in (d_k, d_v))
+    return d_q, d_k, d_v
 
 
 # Registered by hand: the decorators import torch's compiler.
@@ -319,6 +328,8 @@ def _fake_backward(
     out: Tensor, logsumexp: Tensor, scale: float, causal: bool, learned: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     d_vector = vector.new_empty(vector.shape if learned else 0)
+    if learned:
+        return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), d_vector
     return _like(q, q.shape[3]), _like(k, k.shape[3]), _like(v, v.shape[3]), d_vector
 
 

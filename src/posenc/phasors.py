@@ -146,9 +146,8 @@ def anywhere(
     coords: Num[Tensor, "b t *axes"], frequencies: list[float], axes: list[int], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """One sin and one cos for each position and frequency, whatever the positions."""
-    omega = torch.tensor(frequencies, dtype=torch.float64, device=coords.device)
     read_by = coords[..., torch.tensor(axes, device=coords.device)] if axes else coords[..., None]
-    angle = read_by.double() * omega
+    angle = read_by.double() * _omega(frequencies, coords.device)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).to(dtype)
 
 
@@ -156,7 +155,7 @@ def consecutive(
     starts: Int[Tensor, "b"], length: int, frequencies: list[float], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """The same for starts[b], starts[b]+1, …: sin θ + i·cos θ = i·e^(-iθ), so that a product adds the angles."""
-    omega = torch.tensor(frequencies, dtype=torch.float64, device=starts.device)
+    omega = _omega(frequencies, starts.device)
     block = min(max(BLOCK // len(frequencies), 1), length)
     turn = torch.polar(torch.ones_like(omega), -torch.arange(block, device=omega.device)[:, None] * omega)
     first = torch.arange(0, length, block, device=omega.device)
@@ -170,6 +169,10 @@ def consecutive(
             part = table[row, number * block : (number + 1) * block]
             part.copy_(torch.view_as_real(product)[: part.shape[0]])
     return table
+
+
+def _omega(frequencies: list[float], device: torch.device) -> Tensor:
+    return torch.tensor(frequencies, dtype=torch.float64, device=device)
 
 
 def _consecutive_plain(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:

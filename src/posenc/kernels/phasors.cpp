@@ -26,7 +26,8 @@
 namespace {
 
 constexpr int64_t TILE = 256;      // frequencies at a time: what is kept of them fits the first cache
-constexpr int64_t BLOCK = 16384;   // entries of the first block: 256 KiB, kept in the second cache
+constexpr int64_t BLOCK = 16384;   // entries of the first block at most: 256 KiB, kept in the second cache
+constexpr int64_t POSITIONS = 64;  // and its positions: one sine in 64 entries is taken for the starts
 constexpr int64_t CHUNK = 32768;   // entries that are worth a thread
 constexpr int64_t STREAM = 4 << 20;  // bytes from which on a table is written past the caches
 
@@ -189,7 +190,6 @@ ALWAYS_INLINE void fill(const Anywhere<Out>& of, int64_t begin, int64_t end) {
 
 struct Angles {
   const double* angle;
-  int64_t n;
   double *sin, *cos;
 };
 
@@ -226,14 +226,13 @@ void run(const Work& work, int64_t begin, int64_t end) {
 
 template <class Out>
 void consecutive(const int64_t* starts, int64_t rows, int64_t length, const double* frequencies, int64_t n, Table<Out> out, int threads) {
-  // As many positions in the first block as there are blocks makes the fewest sines.
-  int64_t block = 1;
-  while (block * block < length) ++block;
-  block = std::max<int64_t>(std::min(block, BLOCK / n), 1);
-  std::vector<double> angle(block * n), sin(block * n), cos(block * n);
-  for (int64_t token = 0; token < block; ++token)
+  // The block does not depend on the length, so an entry does not know how many follow.
+  const int64_t block = std::max<int64_t>(std::min(POSITIONS, BLOCK / n), 1);
+  const int64_t turns = std::min(block, length);
+  std::vector<double> angle(turns * n), sin(turns * n), cos(turns * n);
+  for (int64_t token = 0; token < turns; ++token)
     for (int64_t i = 0; i < n; ++i) angle[token * n + i] = static_cast<double>(token) * frequencies[i];
-  run(Angles{angle.data(), block * n, sin.data(), cos.data()}, 0, block * n);
+  run(Angles{angle.data(), sin.data(), cos.data()}, 0, turns * n);
   const int64_t size = sizeof(Out), step = out.pair * size, tile = std::min(n, TILE);
   const bool whole = n % tile == 0 && lines(out.sin, tile * step | out.token * size | out.row * size) &&
                      (out.neighbours() || (out.planes() && lines(out.cos, 0)));

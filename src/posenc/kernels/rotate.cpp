@@ -5,10 +5,9 @@
 // The n pairs are channels start ... start + 2n - 1, the rest is copied. Sums and products are those of plain torch, each rounded
 // by itself, so the results are too, bit for bit: fp32 for float, bfloat16 and half, fp64 for double.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "threads.h"
@@ -57,10 +56,9 @@ struct BFloat16 {
   using Stored = uint16_t;
   using Wide = float;
   static INLINE float widen(uint16_t x) { return bits<float>(static_cast<uint32_t>(x) << 16); }
-  static INLINE uint16_t round(float x) {
-    const uint32_t u = bits<uint32_t>(x);
-    const uint32_t nearest_even = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16) | 0x40u : nearest_even);
+  static INLINE uint16_t round(float x) {  // results of arithmetic: a NaN is quiet, and stays one without its lower bits
+    const uint32_t u = bits<uint32_t>(x), to_nearest_even = 0x7fffu + ((u >> 16) & 1u);
+    return static_cast<uint16_t>((u + (x == x ? to_nearest_even : 0u)) >> 16);
   }
 };
 
@@ -86,11 +84,25 @@ struct Half {
   }
 };
 
+// `rows` rows at equal distances, whose channels lie side by side: what the variants for processors have in common.
+template <class N>
+struct Run {
+  const typename N::Stored* x;
+  typename N::Stored* out;
+  const typename N::Wide *cos, *sin;
+  int64_t rows, x_step, out_step, cos_step, sin_step;
+  int64_t channels, start, pairs;
+  bool back;
+};
+
+// Pairs `from` ... n - 1 of a row.
 template <class N, bool half_in, bool half_out>
-INLINE void turn_row(const typename N::Stored* x, typename N::Stored* out, const typename N::Wide* cos,
-                     const typename N::Wide* sin, typename N::Wide sign, int64_t n) {
+INLINE void turn_pairs(const Run<N>& run, const typename N::Stored* x, typename N::Stored* out, const typename N::Wide* cos,
+                       const typename N::Wide* sin, int64_t from) {
+  const int64_t n = run.pairs;
+  const typename N::Wide sign = run.back ? -1 : 1;
   LANES_ARE_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = from; i < n; ++i) {
     const typename N::Wide a = N::widen(x[half_in ? i : 2 * i]), b = N::widen(x[half_in ? n + i : 2 * i + 1]);
     const typename N::Wide c = cos[i], s = sin[i] * sign;
     out[half_out ? i : 2 * i] = N::round(a * c - b * s);
@@ -98,124 +110,238 @@ INLINE void turn_row(const typename N::Stored* x, typename N::Stored* out, const
   }
 }
 
+template <class N>
+INLINE void copy_the_rest(const Run<N>& run, const typename N::Stored* x, typename N::Stored* out) {
+  if (out == x) return;
+  const int64_t after = run.start + 2 * run.pairs;
+  if (run.start) std::memcpy(out, x, run.start * sizeof(*x));
+  if (after < run.channels) std::memcpy(out + after, x + after, (run.channels - after) * sizeof(*x));
+}
+
+template <class N, bool half_in, bool half_out>
+INLINE void turn_run(const Run<N>& run) {
+  for (int64_t row = 0; row < run.rows; ++row) {
+    const auto* const x = run.x + row * run.x_step;
+    auto* const out = run.out + row * run.out_step;
+    turn_pairs<N, half_in, half_out>(run, x + run.start, out + run.start, run.cos + row * run.cos_step,
+                                     run.sin + row * run.sin_step, 0);
+    copy_the_rest(run, x, out);
+  }
+}
+
+// The same for the vectors that processors have; which, is decided when it runs.
+
+template <class N, bool half_in, bool half_out>
+void portable(const Run<N>& run) {
+  turn_run<N, half_in, half_out>(run);
+}
+
+#if defined(__x86_64__)
+template <class N, bool half_in, bool half_out>
+__attribute__((target("avx2,fma"))) void avx2(const Run<N>& run) {
+  turn_run<N, half_in, half_out>(run);
+}
+
+#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+
+template <class N, bool half_in, bool half_out>
+AVX512 void avx512(const Run<N>& run) {
+  turn_run<N, half_in, half_out>(run);
+}
+
+// Compilers make three times as many instructions of the 16-bit types as are needed, so those are written out; and with
+// them fp32, which so is written past the caches.
+
+template <class N>
+struct Vector;  // `lanes` stored numbers, of which each part of 16 is computed at once
+
+template <>
+struct Vector<Plain<float>> {
+  static constexpr int lanes = 16, parts = 1;
+  static AVX512 INLINE __m512i index(int first, int step) {
+    return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_mullo_epi32(_mm512_set1_epi32(step), _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)));
+  }
+  static AVX512 INLINE __m512i merged(int first) {  // 0 16 1 17 ..., counted from `first`
+    return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0));
+  }
+  static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi32(a, index, b); }
+  static AVX512 INLINE __m512 part(__m512i x, int) { return _mm512_castsi512_ps(x); }
+  static AVX512 INLINE __m512i pack(const __m512* x) { return _mm512_castps_si512(x[0]); }
+};
+
+template <class N>
+struct Words {  // what both 16-bit types share
+  static constexpr int lanes = 32, parts = 2;
+  static AVX512 INLINE __m512i count() {
+    return _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  }
+  static AVX512 INLINE __m512i index(int first, int step) {
+    return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mullo_epi16(_mm512_set1_epi16(step), count()));
+  }
+  static AVX512 INLINE __m512i merged(int first) {
+    const __m512i halved = _mm512_srli_epi16(count(), 1);
+    return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mask_add_epi16(halved, 0xaaaaaaaau, halved, _mm512_set1_epi16(32)));
+  }
+  static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi16(a, index, b); }
+};
+
+template <>
+struct Vector<BFloat16> : Words<BFloat16> {
+  static AVX512 INLINE __m512 part(__m512i x, int number) {  // each word becomes the upper one of two, the lower is zero
+    const __m512i from = _mm512_add_epi16(_mm512_set1_epi16(static_cast<short>(16 * number)), _mm512_srli_epi16(count(), 1));
+    return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaau, from, x));
+  }
+  static AVX512 INLINE __m512i rounded(__m512 x) {  // in the upper word
+    const __m512i u = _mm512_castps_si512(x);
+    const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    const __mmask16 odd = _mm512_mask_test_epi32_mask(number, u, _mm512_set1_epi32(0x10000));
+    const __m512i below = _mm512_mask_add_epi32(u, number, u, _mm512_set1_epi32(0x7fff));
+    return _mm512_mask_add_epi32(below, odd, below, _mm512_set1_epi32(1));
+  }
+  static AVX512 INLINE __m512i pack(const __m512* x) { return choose(rounded(x[0]), index(1, 2), rounded(x[1])); }
+};
+
+template <>
+struct Vector<Half> : Words<Half> {
+  static AVX512 INLINE __m512 part(__m512i x, int number) {
+    return _mm512_cvtph_ps(number ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
+  }
+  static AVX512 INLINE __m512i pack(const __m512* x) {
+    const __m256i low = _mm512_cvtps_ph(x[0], _MM_FROUND_TO_NEAREST_INT), high = _mm512_cvtps_ph(x[1], _MM_FROUND_TO_NEAREST_INT);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  }
+};
+
+template <class N, bool half_in, bool half_out, bool past_caches>
+AVX512 void written_out(const Run<N>& run) {
+  using V = Vector<N>;
+  constexpr int L = V::lanes;
+  const int64_t n = run.pairs;
+  const __m512 sign = _mm512_set1_ps(run.back ? -0.0f : 0.0f);
+  const __m512i even = V::index(0, 2), odd = V::index(1, 2), lower = V::merged(0), upper = V::merged(L / 2);
+  const auto store = [](auto* to, __m512i value) AVX512 {
+    past_caches ? _mm512_stream_si512(reinterpret_cast<__m512i*>(to), value) : _mm512_storeu_si512(to, value);
+  };
+  for (int64_t row = 0; row < run.rows; ++row) {
+    const auto* const whole_x = run.x + row * run.x_step;
+    auto* const whole_out = run.out + row * run.out_step;
+    const auto* const x = whole_x + run.start;
+    auto* const out = whole_out + run.start;
+    const float *const cos = run.cos + row * run.cos_step, *const sin = run.sin + row * run.sin_step;
+    int64_t i = 0;
+    for (; i + L <= n; i += L) {
+      __m512i a = _mm512_loadu_si512(x + (half_in ? i : 2 * i)), b = _mm512_loadu_si512(x + (half_in ? n + i : 2 * i + L));
+      if constexpr (!half_in) {
+        const __m512i first = a;
+        a = V::choose(first, even, b), b = V::choose(first, odd, b);
+      }
+      __m512 turned_a[V::parts], turned_b[V::parts];
+      for (int part = 0; part < V::parts; ++part) {
+        const __m512 wide_a = V::part(a, part), wide_b = V::part(b, part);
+        const __m512 c = _mm512_loadu_ps(cos + i + 16 * part), s = _mm512_xor_ps(_mm512_loadu_ps(sin + i + 16 * part), sign);
+        turned_a[part] = _mm512_sub_ps(_mm512_mul_ps(wide_a, c), _mm512_mul_ps(wide_b, s));
+        turned_b[part] = _mm512_add_ps(_mm512_mul_ps(wide_b, c), _mm512_mul_ps(wide_a, s));
+      }
+      a = V::pack(turned_a), b = V::pack(turned_b);
+      if constexpr (!half_out) {
+        const __m512i first = a;
+        a = V::choose(first, lower, b), b = V::choose(first, upper, b);
+      }
+      store(out + (half_out ? i : 2 * i), a);
+      store(out + (half_out ? n + i : 2 * i + L), b);
+    }
+    if (i < n) turn_pairs<N, half_in, half_out>(run, x, out, cos, sin, i);
+    copy_the_rest(run, whole_x, whole_out);
+  }
+  if (past_caches) _mm_sfence();
+}
+#endif
+
+template <class N>
+using Turn = void (*)(const Run<N>&);
+
+// The best variant here; `aligned`: every row of out begins with a line of 64 bytes and is turned whole.
+template <class N, bool half_in, bool half_out>
+Turn<N> variant([[maybe_unused]] bool& past_caches) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    if constexpr (std::is_same_v<typename N::Wide, float>)
+      return past_caches ? written_out<N, half_in, half_out, true> : written_out<N, half_in, half_out, false>;
+    past_caches = false;
+    return avx512<N, half_in, half_out>;
+  }
+  past_caches = false;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2<N, half_in, half_out>;
+#endif
+  past_caches = false;
+  return portable<N, half_in, half_out>;
+}
+
+// Outputs from here on are not in a cache by the time they are read: written past it, their lines need not be read first.
+constexpr int64_t CHUNK = int64_t{1} << 17;  // bytes: less is not worth a second thread
+constexpr int64_t LARGE = int64_t{1} << 22;
+
 template <class T>
-INLINE const T* gathered(const T* from, int64_t stride, int64_t n, T* into) {
+const T* gathered(const T* from, int64_t stride, int64_t n, T* into) {
   if (stride == 1) return from;
   for (int64_t i = 0; i < n; ++i) into[i] = from[i * stride];
   return into;
 }
 
-// Past the caches: a line that is written whole need not be read first.
-template <class T>
-INLINE void stream(const T* from, T* into, int64_t n) {
-#if defined(__x86_64__)
-  const auto* source = reinterpret_cast<const __m128i*>(from);
-  auto* target = reinterpret_cast<__m128i*>(into);
-  for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(T)) / 16; ++i) _mm_stream_si128(target + i, _mm_loadu_si128(source + i));
-#else
-  std::memcpy(into, from, n * sizeof(T));
-#endif
-}
-
-// Outputs from here on are not in a cache by the time they are read.
-constexpr int64_t LARGE = int64_t{1} << 22;
-
-struct Plan {
-  bool tokens_outside;  // rows are taken in the order in which they lie in memory
-  bool streams;
-};
-
-template <class N, bool half_in, bool half_out>
-INLINE void turn_rows(const Rotation& r, const Plan& plan, int64_t begin, int64_t end) {
-  using Stored = typename N::Stored;
-  using Wide = typename N::Wide;
-  const int64_t d = r.size[3], n = r.table_size[3], after = r.start + 2 * n;
-  const int64_t outer = plan.tokens_outside ? 2 : 1, inner = 3 - outer;
-  const bool in_place = r.x == r.out;
-  const bool buffered = plan.streams || r.out_stride[3] != 1 || (in_place && half_in != half_out);
-  std::vector<Stored> buffer(buffered || r.x_stride[3] != 1 ? 2 * d : 0);
-  std::vector<Wide> tables(r.cos_stride[3] != 1 || r.sin_stride[3] != 1 ? 2 * n : 0);
-  Stored *const gathered_x = buffer.data(), *const made = buffer.data() + d;
-  const Wide sign = r.back ? -1 : 1;
-
-  int64_t at[4] = {begin / (r.size[1] * r.size[2]), 0, 0, 0};
-  at[outer] = begin / r.size[inner] % r.size[outer];
-  at[inner] = begin % r.size[inner];
-  for (int64_t row = begin; row < end; ++row) {
-    const auto offset = [&at](const int64_t* stride) { return at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]; };
-    const Stored* x = reinterpret_cast<const Stored*>(r.x) + offset(r.x_stride);
-    x = gathered(x, r.x_stride[3], d, gathered_x);
-    const Wide* cos = reinterpret_cast<const Wide*>(r.cos) + offset(r.cos_stride);
-    cos = gathered(cos, r.cos_stride[3], n, tables.data());
-    const Wide* sin = reinterpret_cast<const Wide*>(r.sin) + offset(r.sin_stride);
-    sin = gathered(sin, r.sin_stride[3], n, tables.data() + n);
-    Stored* const out = reinterpret_cast<Stored*>(r.out) + offset(r.out_stride);
-    Stored* const into = buffered ? made : out;
-    turn_row<N, half_in, half_out>(x + r.start, into + r.start, cos, sin, sign, n);
-    if (into != x) {
-      if (r.start) std::memcpy(into, x, r.start * sizeof(Stored));
-      if (after < d) std::memcpy(into + after, x + after, (d - after) * sizeof(Stored));
-    }
-    if (plan.streams) {
-      stream(into, out, d);
-    } else if (buffered) {
-      for (int64_t i = 0; i < d; ++i) out[i * r.out_stride[3]] = into[i];
-    }
-    if (++at[inner] == r.size[inner]) {
-      at[inner] = 0;
-      if (++at[outer] == r.size[outer]) at[outer] = 0, ++at[0];
-    }
-  }
-#if defined(__x86_64__)
-  if (plan.streams) _mm_sfence();
-#endif
-}
-
-template <class N>
-INLINE void turn_rows_of(const Rotation& r, const Plan& plan, int64_t begin, int64_t end) {
-  if (r.half_in)
-    r.half_out ? turn_rows<N, true, true>(r, plan, begin, end) : turn_rows<N, true, false>(r, plan, begin, end);
-  else
-    r.half_out ? turn_rows<N, false, true>(r, plan, begin, end) : turn_rows<N, false, false>(r, plan, begin, end);
-}
-
-// The same code for the vectors that processors have; which, is decided when it runs.
-
-template <class N>
-void portable(const Rotation& r, const Plan& plan, int64_t begin, int64_t end) {
-  turn_rows_of<N>(r, plan, begin, end);
-}
-
-#if defined(__x86_64__)
-template <class N>
-__attribute__((target("avx2,fma"))) void avx2(const Rotation& r, const Plan& plan, int64_t begin, int64_t end) {
-  turn_rows_of<N>(r, plan, begin, end);
-}
-
-template <class N>
-__attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))) void avx512(
-    const Rotation& r, const Plan& plan, int64_t begin, int64_t end) {
-  turn_rows_of<N>(r, plan, begin, end);
-}
-#endif
-
 template <class N>
 void rotate(const Rotation& r) {
-  const int64_t rows = r.size[0] * r.size[1] * r.size[2], bytes = r.size[3] * sizeof(typename N::Stored);
-  Plan plan;
-  plan.tokens_outside = r.x_stride[2] > r.x_stride[1] && r.size[1] > 1;
-  const bool lines = bytes % 16 == 0 && r.out % 16 == 0 && r.out_stride[3] == 1 &&
-                     (r.out_stride[0] | r.out_stride[1] | r.out_stride[2]) * static_cast<int64_t>(sizeof(typename N::Stored)) % 16 == 0;
-  plan.streams = lines && r.x != r.out && rows * bytes >= LARGE;
-  auto* work = &portable<N>;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    work = &avx512<N>;
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    work = &avx2<N>;
-#endif
-  const int64_t chunk = std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(bytes, 1));
-  in_parallel(rows, chunk, static_cast<int>(r.threads), [&](int64_t begin, int64_t end) { work(r, plan, begin, end); });
+  using Stored = typename N::Stored;
+  using Wide = typename N::Wide;
+  const int64_t d = r.size[3], n = r.table_size[3];
+  const int64_t bytes = d * static_cast<int64_t>(sizeof(Stored)), all_steps = r.out_stride[0] | r.out_stride[1] | r.out_stride[2];
+  const bool lines = n % 32 == 0 && d == 2 * n && r.out_stride[3] == 1 && r.out % 64 == 0 && all_steps * sizeof(Stored) % 64 == 0;
+  bool past_caches = lines && r.x != r.out && r.size[0] * r.size[1] * r.size[2] * bytes >= LARGE;
+  const Turn<N> turn = r.half_in ? (r.half_out ? variant<N, true, true>(past_caches) : variant<N, true, false>(past_caches))
+                                 : (r.half_out ? variant<N, false, true>(past_caches) : variant<N, false, false>(past_caches));
+  // Where channels do not lie side by side, or moving pairs would overwrite those that are still to be read.
+  const bool gathers = r.x_stride[3] != 1, gathers_tables = r.cos_stride[3] != 1 || r.sin_stride[3] != 1;
+  const bool scatters = r.out_stride[3] != 1 || (r.x == r.out && r.half_in != r.half_out);
+  const bool one_by_one = gathers || gathers_tables || scatters;
+  // Rows are taken in the order in which they lie in memory, in runs; runs over a few tokens of all heads, whose cos and sin
+  // would stay in the first cache, were slower.
+  const bool along_heads = r.size[1] > 1 && r.x_stride[2] > r.x_stride[1];
+  const int64_t tokens = r.size[2], heads = r.size[1];
+  const int64_t longest = along_heads ? 1 : std::max<int64_t>(1, std::min(tokens, CHUNK / bytes));
+  const int64_t blocks = (tokens + longest - 1) / longest, inner = along_heads ? 1 : 2;
+  const int64_t units = r.size[0] * blocks * (along_heads ? 1 : heads);
+
+  const auto work = [&](int64_t begin, int64_t end) {
+    std::vector<Stored> numbers((gathers ? d : 0) + (scatters ? d : 0));
+    std::vector<Wide> tables(gathers_tables ? 2 * n : 0);
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t run_of_head = unit / blocks, first = unit % blocks * longest;
+      const int64_t at[3] = {along_heads ? run_of_head : run_of_head / heads, along_heads ? 0 : run_of_head % heads, first};
+      const auto offset = [&at](const int64_t* stride) { return at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]; };
+      const auto* x = reinterpret_cast<const Stored*>(r.x) + offset(r.x_stride);
+      auto* out = reinterpret_cast<Stored*>(r.out) + offset(r.out_stride);
+      const auto* cos = reinterpret_cast<const Wide*>(r.cos) + offset(r.cos_stride);
+      const auto* sin = reinterpret_cast<const Wide*>(r.sin) + offset(r.sin_stride);
+      const int64_t rows = along_heads ? heads : std::min(longest, tokens - first);
+      Run<N> run{x, out, cos, sin, rows, r.x_stride[inner], r.out_stride[inner], r.cos_stride[inner], r.sin_stride[inner],
+                 d, r.start, n, r.back != 0};
+      if (!one_by_one) {
+        turn(run);
+        continue;
+      }
+      run.rows = 1;
+      for (int64_t row = 0; row < rows; ++row) {
+        run.x = gathered(x + row * run.x_step, r.x_stride[3], d, numbers.data());
+        run.cos = gathered(cos + row * run.cos_step, r.cos_stride[3], n, tables.data());
+        run.sin = gathered(sin + row * run.sin_step, r.sin_stride[3], n, tables.data() + n);
+        run.out = scatters ? numbers.data() + numbers.size() - d : out + row * run.out_step;
+        turn(run);
+        if (scatters)
+          for (int64_t i = 0; i < d; ++i) out[row * run.out_step + i * r.out_stride[3]] = run.out[i];
+      }
+    }
+  };
+  const int64_t of_unit = bytes * (along_heads ? heads : longest);
+  in_parallel(units, std::max<int64_t>(1, CHUNK / of_unit), static_cast<int>(r.threads), work);
 }
 
 }  // namespace posenc

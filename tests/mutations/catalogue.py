@@ -45,6 +45,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "frequencies/lengths.py": ("test_scalings.py",),
     "phasors.py": ("test_phasors.py", "test_phasor_kernels.py", "test_sinusoidal.py", "test_rope.py"),
     "layouts.py": ("test_layouts.py", "test_rope.py"),
+    "benchmarks/truth.py": ("test_benchmarks.py",),
+    "benchmarks/timing.py": ("test_benchmarks.py",),
+    "benchmarks/weather.py": ("test_benchmarks.py",),
+    "benchmarks/gate.py": ("test_benchmarks.py",),
+    "benchmarks/bars.py": ("test_benchmarks.py",),
+    "benchmarks/rope.py": ("test_benchmarks.py",),
     "kernels/triton_rotate.py": ("../test_triton_rotate.py",),
     "kernels/triton_rotate_kernel.py": ("../test_triton_rotate.py",),
 }  # fmt: skip
@@ -1076,5 +1082,39 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("if option in own:", "if True:", "unknown options"),
         ("cutoff=0.75", "cutoff=1.0", "no hint for a near miss"),
         ("_fold(elsewhere) == _fold(word)", "False", "functions are not pointed to"),
+    ],
+    "benchmarks/truth.py": [
+        ("base ** (-2 * i / width)", "base ** (-i / width)", "the benchmark's own frequencies"),
+        ("first * cos - second", "first * cos + second", "the benchmark's rotation"),
+        ("angle.sin() * sign", "angle.sin()", "gradients of the rotation turn the same way"),
+        ("[angle.sin(), angle.cos()]", "[angle.cos(), angle.sin()]", "sines and cosines of the benchmark's table"),
+        ("2.0 ** (-8 * h / heads)", "2.0 ** (-8 * (h - 1) / heads)", "the benchmark's slopes"),
+        ("near < exact, near", "near <= exact + 1, near", "where the benchmark's buckets begin to grow"),
+        ("math.log(furthest / exact) * (buckets - exact)", "math.log(furthest / exact) * buckets",
+         "how the benchmark's buckets grow"),
+        (".masked_fill(~may, 0.0)", "", "a query without keys in the benchmark"),
+        ("out + after(probs, rows)", "out", "what is added to the benchmark's output"),
+    ],
+    "benchmarks/timing.py": [
+        ("one.seconds[name] / one.seconds[base]", "one.seconds[base] / one.seconds[name]", "ratio upside down"),
+        ('method="inclusive"', 'method="exclusive"', "quartiles"),
+    ],
+    "benchmarks/weather.py": [
+        ("(busy - own)", "busy", "our own time counts as disturbance"),
+        ("(wall * self.cores)", "wall", "share of one core instead of all"),
+    ],
+    "benchmarks/gate.py": [
+        ("if bool(torch.isfinite(difference)) else math.inf", "", "NaN passes the gate"),
+        ("complete and all(", "all(", "a missing result passes the gate"),
+        (".eps / 2", ".eps", "the allowed rounding"),
+    ],
+    "benchmarks/bars.py": [
+        ("got >= limit if bar.measure", "got > limit if bar.measure", "a bar that is just met"),
+        ("else got <= limit", "else got < limit", "a bar that is just met, from below"),
+        ("return min(faster", "return max(faster", "the slowest peer instead of the fastest"),
+        ('ours["peak_bytes"] - floor', 'ours["peak_bytes"]', "memory beyond the floor"),
+    ],
+    "benchmarks/rope.py": [
+        ("2 * times * size", "times * size", "bytes moved: read, but not written"),
     ],
 }  # fmt: skip

@@ -106,7 +106,6 @@ def test_the_gate():
 
 def test_limits_of_bars():
     def met(measure, got, case):
-        spread = {"median": got}
         speedup = {"a": {"median": 99.0}, "b": {"median": got}}
         row = {"name": "posenc", "status": "measured", "ratio": {"median": got}, "speedup": speedup, "peak_bytes": 7 + got}
         setting = {"device": "cpu", "threads": 1, "allocator": "large", "floor": {"peak_bytes": 7}}

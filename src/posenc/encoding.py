@@ -250,6 +250,8 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
+    if tensor.device.type == "meta":  # shapes alone: nothing is computed, and autocast does not know the device
+        return contextlib.nullcontext()
     return torch.autocast(device_type=tensor.device.type, enabled=False)
 
 

@@ -456,6 +456,24 @@ def test_the_line_about_kernels(monkeypatch):
     assert "not built" in machine.running("zh")
 
 
+def test_growth_is_a_table_and_a_picture(tmp_path):
+    cases = [case for case in plan.rope(sweep=True) if case.swept == "length"]
+    results = [result_of(case, timed("posenc", 2.0, True, speedup={}), {**timed("a", 9.0), "status": "measured"})
+               for case in reversed(cases)]  # fmt: skip
+    del results[0]["rows"][1]["ratio"], results[0]["rows"][1]["seconds"]
+    results[0]["rows"][1]["status"] = "needs about 9 GiB"
+    ((title, headings, rows, ours),) = report.tables(results)
+    assert headings == ["tokens", "512", "2048", "8192", "32768"]
+    assert rows[1] == ["posenc", *["20 ms, 2.00×"] * 4]
+    assert rows[2] == ["a", *["90 ms, 9.00×"] * 3, "needs about 9 GiB"]
+    assert ours == {"posenc"}
+    done = {"results": results, "bars": [], "peers": NO_PEERS, "machine": machine.facts()}
+    assert report.write(done, tmp_path) == ["results.json", "results.md", "growth.png", "growth.svg"]
+    assert title[1:] in (tmp_path / "results.md").read_text()
+    ((_, points),) = [line for name, line in report.curves(done)[0].lines.items() if name == "a"]
+    assert points == [(512, 90.0), (2048, 90.0), (8192, 90.0)]
+
+
 def test_costs_grow_in_a_sweep():
     swept = [case for case in plan.rope(sweep=True) if case.swept == "length"]
     assert [case.length for case in swept] == [512, 2048, 8192, 32768]

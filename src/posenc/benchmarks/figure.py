@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from posenc.plots.style import GRID, INK, LINES, MUTED
+from posenc.plots.style import GRID, INK, LINES, MUTED, line_colour
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = 2
 
@@ -19,7 +24,6 @@ class Panel:
 
 def draw(panels: list[Panel], form: str) -> bytes:
     """The file's content; `form` is "png" or "svg". Needs matplotlib."""
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     deep = -(-len(panels) // COLUMNS)
@@ -57,6 +61,55 @@ def draw(panels: list[Panel], form: str) -> bytes:
         spot.grid(axis="x", which="major", color=GRID)
         for side in ("top", "right", "left"):
             spot.spines[side].set_visible(False)
+    return _saved(canvas, form)
+
+
+@dataclass(frozen=True)
+class Curves:
+    title: str
+    grows: str
+    lines: dict[str, tuple[bool, list[tuple[float, float]]]]  # name: ours, (size, milliseconds)
+
+
+def draw_curves(panels: list[Curves], form: str) -> bytes:
+    """Milliseconds over sizes, both axes logarithmic; ours drawn thicker."""
+    from matplotlib.figure import Figure
+
+    deep = -(-len(panels) // COLUMNS)
+    canvas = Figure(figsize=(13, 4 * deep), layout="constrained")
+    for spot, panel in itertools.zip_longest(canvas.subplots(deep, COLUMNS, squeeze=False).flat, panels):
+        if panel is None:
+            spot.set_axis_off()
+            continue
+        for number, (name, (ours, points)) in enumerate(panel.lines.items()):
+            colour = line_colour(number, len(panel.lines))
+            spot.plot(
+                *zip(*points, strict=True),
+                marker="o",
+                markersize=4,
+                color=colour,
+                linewidth=2.5 if ours else 1.2,
+                label=name,
+            )
+        spot.set_xscale("log", base=2)
+        spot.set_yscale("log")
+        spot.set_xticks(
+            sizes := sorted({size for _, points in panel.lines.values() for size, _ in points}), [f"{x:g}" for x in sizes]
+        )
+        spot.set_title(panel.title, fontsize=9, loc="left", color=INK)
+        spot.set_xlabel(panel.grows, fontsize=8, color=MUTED)
+        spot.set_ylabel("milliseconds", fontsize=8, color=MUTED)
+        spot.grid(which="major", color=GRID)
+        spot.tick_params(which="both", labelsize=8, colors=MUTED)
+        spot.legend(fontsize=8, frameon=False)
+        for side in ("top", "right"):
+            spot.spines[side].set_visible(False)
+    return _saved(canvas, form)
+
+
+def _saved(canvas: Figure, form: str) -> bytes:
+    from matplotlib import rc_context
+
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "posenc"}):
         canvas.savefig(buffer, format=form, dpi=150, facecolor="white", metadata={"Date": None} if form == "svg" else None)

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from posenc.benchmarks.figure import Panel
+    from posenc.benchmarks.figure import Curves, Panel
 
 Result = dict[str, Any]
 NOTHING = "–"
+GROWS = {"length": "tokens", "heads": "heads", "batch": "rows"}
 
 
 def grouped(results: list[Result]) -> Iterator[tuple[str, str, list[Result]]]:
     """(title, kind, the settings in which it was measured), in the order of measuring."""
     groups = dict[tuple[str, str], list[Result]]()
-    for result in results:
+    for result in (one for one in results if not one["case"]["swept"]):
         groups.setdefault((result["title"], result["kind"]), []).append(result)
     for (title, kind), members in groups.items():
         yield title, kind, members
@@ -49,6 +50,28 @@ def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
         headings.pop(-2)
         rows = [[*row[:-2], row[-1]] for row in rows]
     return headings, rows
+
+
+def growths(results: list[Result]) -> Iterator[tuple[str, list[Result]]]:
+    """(title, the results along which something grows, smallest first)."""
+    groups = dict[tuple[str, str, str], list[Result]]()
+    for result in results:
+        if swept := result["case"]["swept"]:
+            groups.setdefault((result["case"]["benchmark"], result["case"]["name"], swept), []).append(result)
+    for (benchmark, name, swept), members in groups.items():
+        members.sort(key=lambda one: one["case"][swept])
+        yield f"{benchmark}: {name}, {members[0]['case']['dtype']}, as {GROWS[swept]} grow ({columns(members)[0]})", members
+
+
+def growth_table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
+    """Milliseconds and the ratio to the floor for each contender, a column for each size."""
+    swept = members[0]["case"]["swept"]
+    rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(one['floor'])} ms" for one in members)]]
+    for place, first in enumerate(members[0]["rows"]):
+        own = [one["rows"][place] for one in members]
+        rows.append([first["name"], *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"]
+                                      for row in own)])  # fmt: skip
+    return [GROWS[swept], *(str(one["case"][swept]) for one in members)], rows
 
 
 def _memory_rows(result: Result) -> Iterator[list[str]]:
@@ -125,14 +148,20 @@ def about(done: dict[str, Any]) -> list[str]:
     ]
 
 
+def tables(results: list[Result]) -> Iterator[tuple[str, list[str], list[list[str]], set[str]]]:
+    """(title, headings, rows, names of ours): every comparison, then how costs grow."""
+    for title, _, members in grouped(results):
+        yield title, *table(members), {row["name"] for row in members[0]["rows"] if row["ours"]}
+    for title, members in growths(results):
+        yield title, *growth_table(members), {row["name"] for row in members[0]["rows"] if row["ours"]}
+
+
 def show(done: dict[str, Any], console: Console) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    for title, _, members in grouped(done["results"]):
-        headings, rows = table(members)
-        ours = {row["name"] for row in members[0]["rows"] if row["ours"]}
+    for title, headings, rows, ours in tables(done["results"]):
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
         for number, heading in enumerate(headings):
             made.add_column(heading, justify="right" if number else "left", overflow="fold")
@@ -165,9 +194,7 @@ def markdown(done: dict[str, Any]) -> str:
         lines += [f"| {cell(bar['bar'])} | {setting(bar)} | {amount(bar)} | {'met' if bar['met'] else '**not met**'} |"
                   for bar in done["bars"]]  # fmt: skip
         lines.append("")
-    for title, _, members in grouped(done["results"]):
-        headings, rows = table(members)
-        ours = {row["name"] for row in members[0]["rows"] if row["ours"]}
+    for title, headings, rows, ours in tables(done["results"]):
         lines += [f"## {title[0].upper()}{title[1:]}", "", f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
         for name, *cells in rows:
             lines.append(f"| {'**' + cell(name) + '**' if name in ours else cell(name)} | {' | '.join(map(cell, cells))} |")
@@ -177,6 +204,22 @@ def markdown(done: dict[str, Any]) -> str:
 
 def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def curves(done: dict[str, Any]) -> list[Curves]:
+    """How costs grow, for the figure: milliseconds over sizes."""
+    from posenc.benchmarks.figure import Curves
+
+    found = []
+    for title, members in growths(done["results"]):
+        swept, lines = members[0]["case"]["swept"], dict[str, tuple[bool, list[tuple[float, float]]]]()
+        for one in members:
+            for row in [{**one["floor"], "ours": False}, *one["rows"]]:
+                if "seconds" in row:
+                    _, points = lines.setdefault(row["name"], (row["ours"], []))
+                    points.append((one["case"][swept], 1e3 * row["seconds"]["median"]))
+        found.append(Curves(title, GROWS[swept], lines))
+    return found
 
 
 def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
@@ -199,7 +242,7 @@ def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
 
 def write(done: dict[str, Any], folder: Path) -> list[str]:
     """results.json, results.md and a picture of each benchmark as PNG and SVG; each file whole or absent."""
-    from posenc.benchmarks.figure import draw
+    from posenc.benchmarks.figure import draw, draw_curves
     from posenc.lab.store import write as whole
 
     whole(folder / "results.json", json.dumps(done, indent=1, ensure_ascii=False))
@@ -210,4 +253,8 @@ def write(done: dict[str, Any], folder: Path) -> list[str]:
             for form in ("png", "svg"):
                 whole(folder / f"{benchmark}.{form}", draw(found, form))
                 written.append(f"{benchmark}.{form}")
+    if grown := curves(done):
+        for form in ("png", "svg"):
+            whole(folder / f"growth.{form}", draw_curves(grown, form))
+            written.append(f"growth.{form}")
     return written

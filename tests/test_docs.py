@@ -34,6 +34,19 @@ def test_every_page_has_its_twin(page):
     assert (page.parent / twin).exists()
 
 
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_page_of_backends_runs_as_printed_in_both_languages(capsys):
+    namespace = {}
+    for code in blocks("backends.md", "python"):
+        exec(compile(code, "backends.md", "exec"), namespace)
+    assert capsys.readouterr().out == "".join(blocks("backends.md", "output"))
+    for language in ("python", "output"):
+        assert blocks("backends.md", language) == blocks("backends.zh-CN.md", language)
+
+
 def test_every_encoding_has_a_page():
     for name in posenc.names():
         assert (ROOT / "docs" / "encodings" / f"{name}.md").exists()

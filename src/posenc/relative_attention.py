@@ -19,7 +19,9 @@ l lanes: heads and batch as one axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import operator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 BLOCK = 64  # queries at a time
+ROOM = 2**18  # pairs at a time, as far as one head and BLOCK queries allow: 1 MiB of fp32 stays in the cache
 
 
 def relative_attention(
@@ -45,15 +48,16 @@ def relative_attention(
 
     Sums in float32 (float64 for float64), rounded once to the dtype of v. A query that sees no key gets zeros.
     """
-    out = torch.zeros(*q.shape[:3], v.shape[3], dtype=v.dtype, device=v.device)
+    parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
-        lanes = Lanes(q[rows], k[rows], v[rows], p[rows], of(keys, rows), of(values, rows), scale)
-        whole = lanes.empty(v.shape[3])
-        for tile in tiles(q.shape[2], k.shape[2], keys.shape[2], first, last):
-            whole[:, tile.queries] = lanes.attend(tile)
-        begin = max(0, -last) if last is not None else 0  # earlier queries see nothing
-        out[rows, :, begin:] = lanes.apart(whole)[:, :, begin:]
-    return out
+        order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
+        out = lanes.q.new_zeros(*lanes.q.shape[:2], v.shape[3])
+        for some, tables in lanes.few():
+            part = lanes.take(some, tables)
+            for tile in tiles(q.shape[2], k.shape[2], keys.shape[2], first, last):
+                out[some, tile.queries] = part.attend(tile)
+        parts.append(order.apart(out))
+    return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(v.dtype).contiguous()
 
 
 def relative_attention_backward(
@@ -61,17 +65,27 @@ def relative_attention_backward(
     row: Tensor, seen: Tensor | None, scale: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of q, k, v, p, keys and values (empty without values); softmax is computed again, block by block."""
-    inputs = (q, k, v, p, keys) if values is None else (q, k, v, p, keys, values)
-    sums = [torch.zeros(x.shape, dtype=working_dtype(v.dtype), device=x.device) for x in inputs]
+    parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
-        lanes = Lanes(q[rows], k[rows], v[rows], p[rows], of(keys, rows), of(values, rows), scale)
-        back = Gradients(lanes, gradient[rows])
-        for tile in tiles(q.shape[2], k.shape[2], keys.shape[2], first, last):
-            back.add(tile)
-        for total, part in zip(sums, back.of_inputs(), strict=True):
-            of(total, rows).add_(part)
-    given = [total.to(x.dtype) for total, x in zip(sums, inputs, strict=True)]
-    return (*given, v.new_empty(0)) if values is None else tuple(given)  # type: ignore[return-value]
+        order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
+        found, out = lanes.zeros(), order.together(gradient[rows])
+        for some, tables in lanes.few():
+            part, of_part = lanes.take(some, tables), found.take(some, tables)
+            for tile in tiles(q.shape[2], k.shape[2], keys.shape[2], first, last):
+                part.differentiate(tile, out[some, tile.queries], of_part)
+        parts.append(order.gradients(found, scale))
+    inputs = (q, k, v, p, keys, values)
+    return tuple(
+        v.new_empty(0) if x is None else together(of_rows, x.shape[0] == 1).to(x.dtype).contiguous()
+        for x, of_rows in zip(inputs, zip(*parts, strict=True), strict=True)
+    )  # type: ignore[return-value]
+
+
+def together(of_rows: Sequence[Tensor], shared: bool) -> Tensor:
+    """Gradients of rows of the batch: side by side, or summed where one tensor served all of them."""
+    if len(of_rows) == 1:
+        return of_rows[0]
+    return functools.reduce(operator.add, of_rows) if shared else torch.cat(list(of_rows))
 
 
 def alike(row: Tensor, seen: Tensor | None, batch: int) -> list[tuple[slice, int, int | None]]:
@@ -83,9 +97,48 @@ def alike(row: Tensor, seen: Tensor | None, batch: int) -> list[tuple[slice, int
     return [(slice(n, n + 1), firsts[n], lasts[n]) for n in range(batch)]
 
 
-def of(table: Any, rows: slice) -> Any:
-    """The table of those rows of the batch; one table may serve all."""
-    return table if table is None or table.shape[0] == 1 else table[rows]
+def arranged(
+    rows: slice, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None, scale: float
+) -> tuple[Order, Lanes]:
+    """Those rows of the batch as lanes in the working dtype; q and p come with the scale."""
+    keys = keys if len(keys) == 1 else keys[rows]
+    values = values if values is None or len(values) == 1 else values[rows]
+    order = Order(rows.stop - rows.start, q.shape[1], q.shape[1] // k.shape[1], len(keys), len(keys) == 1 < keys.shape[1],
+                  working_dtype(v.dtype))  # fmt: skip
+    return order, Lanes(
+        order.together(q[rows]) * scale, order.shared(k[rows]), order.shared(v[rows]), order.together(p[rows]) * scale,
+        keys.to(order.dtype).flatten(0, 1), None if values is None else values.to(order.dtype).flatten(0, 1),
+    )  # fmt: skip
+
+
+class Order(NamedTuple):
+    """How heads and batch become lanes: those that share a table lie side by side, so heads come first where each has
+    one for the whole batch."""
+
+    batch: int
+    heads: int
+    share: int  # query heads of a key head
+    tables: int  # for the batch: 1 or as many as rows
+    heads_first: bool
+    dtype: torch.dtype
+
+    def together(self, x: Float[Tensor, "b h t d"]) -> Float[Tensor, "l t d"]:
+        return (x.transpose(0, 1) if self.heads_first else x).to(self.dtype).flatten(0, 1)
+
+    def shared(self, x: Float[Tensor, "b g t d"]) -> Float[Tensor, "l t d"]:
+        return self.together(x.repeat_interleave(self.share, dim=1) if self.share > 1 else x)
+
+    def apart(self, x: Float[Tensor, "l t d"]) -> Float[Tensor, "b h t d"]:
+        if self.heads_first:
+            return x.view(self.heads, self.batch, *x.shape[1:]).transpose(0, 1)
+        return x.view(self.batch, self.heads, *x.shape[1:])
+
+    def gradients(self, of: Lanes, scale: float) -> list[Tensor | None]:
+        """Those of the inputs from those of the lanes."""
+        k, v = (self.apart(x).unflatten(1, (-1, self.share)).sum(dim=2) if self.share > 1 else self.apart(x)
+                for x in (of.k, of.v))  # fmt: skip
+        tables = (None if x is None else x.unflatten(0, (self.tables, -1)) for x in (of.keys, of.values))
+        return [self.apart(of.q) * scale, k, v, self.apart(of.p) * scale, *tables]
 
 
 class Tile(NamedTuple):
@@ -150,106 +203,91 @@ def tiles(queries: int, keys: int, rows: int, row: int, seen: int | None) -> Ite
         yield Tile(slice(begin, end), visible, low, high + 1, left, diagonals - hidden - left - (high + 1 - low), hidden)
 
 
-class Lanes:
-    """The inputs in the working dtype with heads and batch as one axis, and the parts of the formula on a tile.
+class Lanes(NamedTuple):
+    """The inputs with heads and batch as one axis, t tables for l lanes, and the formula on a tile of queries and keys."""
 
-    Lanes that share a table lie side by side: heads before batch where one table serves the whole batch.
-    """
+    q: Float[Tensor, "l i d"]
+    k: Float[Tensor, "l j d"]
+    v: Float[Tensor, "l j dv"]
+    p: Float[Tensor, "l i c"]
+    keys: Float[Tensor, "t R c"]
+    values: Float[Tensor, "t R dv"] | None
 
-    def __init__(
-        self, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None, scale: float
-    ) -> None:
-        self.batch, self.heads, self.shared = q.shape[0], q.shape[1], q.shape[1] // k.shape[1]
-        self.heads_first = keys.shape[0] == 1
-        self.dtype = working_dtype(v.dtype)
-        self.q, self.p = self.together(q), self.together(p)
-        self.k, self.v = (self.together(x.repeat_interleave(self.shared, dim=1)) for x in (k, v))
-        self.keys = keys.to(self.dtype).flatten(0, 1)
-        self.values = None if values is None else values.to(self.dtype).flatten(0, 1)
-        self.scale = scale
+    def zeros(self) -> Lanes:
+        """Room for the gradient of each."""
+        values = None if self.values is None else torch.zeros_like(self.values)
+        q, k, v, p, keys = map(torch.zeros_like, (self.q, self.k, self.v, self.p, self.keys))
+        return Lanes(q, k, v, p, keys, values)
 
-    def together(self, x: Float[Tensor, "b h t d"]) -> Float[Tensor, "l t d"]:
-        return (x.transpose(0, 1) if self.heads_first else x).to(self.dtype).flatten(0, 1)
+    def few(self) -> Iterator[tuple[slice, slice]]:
+        """Lanes for which a block has no more than ROOM pairs, and their tables; at least one lane."""
+        each, tables = len(self.q) // len(self.keys), len(self.keys)
+        room = max(1, ROOM // (min(BLOCK, self.q.shape[1]) * self.k.shape[1]))
+        if each > room:
+            for table in range(tables):
+                for begin in range(0, each, room):
+                    yield slice(table * each + begin, table * each + min(begin + room, each)), slice(table, table + 1)
+        else:
+            for table in range(0, tables, room // each):
+                some = slice(table, min(table + room // each, tables))
+                yield slice(some.start * each, some.stop * each), some
 
-    def apart(self, x: Float[Tensor, "l t d"]) -> Float[Tensor, "b h t d"]:
-        if self.heads_first:
-            return x.view(self.heads, self.batch, *x.shape[1:]).transpose(0, 1)
-        return x.view(self.batch, self.heads, *x.shape[1:])
-
-    def empty(self, width: int) -> Tensor:
-        return self.q.new_empty(*self.q.shape[:2], width)
+    def take(self, some: slice, tables: slice) -> Lanes:
+        values = None if self.values is None else self.values[tables]
+        return Lanes(self.q[some], self.k[some], self.v[some], self.p[some], self.keys[tables], values)
 
     def meet(
-        self, x: Float[Tensor, "l i c"], table: Float[Tensor, "t R c"], tile: Tile, scale: float, hidden: float
-    ) -> Float[Tensor, "l i n"]:
-        """x_i · table_[j-i] · scale on every diagonal."""
+        self, x: Float[Tensor, "l i c"], table: Float[Tensor, "t R c"], tile: Tile, hidden: float
+    ) -> Float[Tensor, "l i j"]:
+        """x_i · table_[j-i] for every pair."""
         diagonals = x.new_empty(len(table), len(x) // len(table) * x.shape[1], tile.diagonals)
         rows = table[:, tile.low : tile.high].transpose(1, 2)
-        torch.bmm(x.reshape(len(table), -1, x.shape[2]) * scale, rows, out=diagonals[..., tile.own])
+        torch.bmm(x.reshape(len(table), -1, x.shape[2]), rows, out=diagonals[..., tile.own])
         tile.widen(diagonals, hidden)
-        return diagonals.view(len(x), x.shape[1], -1)
+        return tile.pairs(diagonals.view(len(x), x.shape[1], -1))
 
-    def by_row(self, pairs: Float[Tensor, "l i j"], table: Tensor, tile: Tile) -> Float[Tensor, "t m r"]:
+    def by_row(self, pairs: Float[Tensor, "l i j"], tile: Tile) -> Float[Tensor, "t m r"]:
         """What the pairs of each row of the table sum to, for every query; m queries of all lanes that share a table."""
         diagonals = pairs.new_zeros(*pairs.shape[:2], tile.diagonals)
         tile.pairs(diagonals).copy_(pairs)
         tile.collapse(diagonals)
-        return diagonals.view(len(table), -1, tile.diagonals)[..., tile.own]
+        return diagonals.view(len(self.keys), -1, tile.diagonals)[..., tile.own]
 
     def attend(self, tile: Tile) -> Float[Tensor, "l i dv"]:
         k, v = self.k[:, : tile.keys], self.v[:, : tile.keys]
         if self.values is None and k.shape == v.shape:
-            term = tile.pairs(self.meet(self.p[:, tile.queries], self.keys, tile, self.scale, float("-inf")))
-            out: Tensor = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-                self.q[None, :, tile.queries], k[None], v[None], attn_mask=term[None], scale=self.scale
+            term = self.meet(self.p[:, tile.queries], self.keys, tile, float("-inf"))
+            fused: Tensor = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+                self.q[None, :, tile.queries], k[None], v[None], attn_mask=term[None], scale=1.0
             )[0]
-            return out[0]
+            return fused[0]
         probs = self.probs(tile)
         out = probs @ v
         if self.values is not None:
-            addend = self.by_row(probs, self.values, tile) @ self.values[:, tile.low : tile.high]
-            out += addend.view(out.shape)
+            out += (self.by_row(probs, tile) @ self.values[:, tile.low : tile.high]).view(out.shape)
         return out
 
     def probs(self, tile: Tile) -> Float[Tensor, "l i j"]:
-        logits = torch.bmm(self.q[:, tile.queries] * self.scale, self.k[:, : tile.keys].transpose(1, 2))
-        logits += tile.pairs(self.meet(self.p[:, tile.queries], self.keys, tile, self.scale, float("-inf")))
+        logits = torch.bmm(self.q[:, tile.queries], self.k[:, : tile.keys].transpose(1, 2))
+        logits += self.meet(self.p[:, tile.queries], self.keys, tile, float("-inf"))
         return logits.softmax(dim=-1)
 
+    def differentiate(self, tile: Tile, out: Float[Tensor, "l i dv"], found: Lanes) -> None:
+        """The adjoint of `attend`: from the gradient of its output, what the tile adds to those of all inputs."""
+        queries, rows, probs = tile.queries, slice(tile.low, tile.high), self.probs(tile)
+        found.v[:, : tile.keys].baddbmm_(probs.transpose(1, 2), out)
+        of_probs = torch.bmm(out, self.v[:, : tile.keys].transpose(1, 2))
+        if self.values is not None and found.values is not None:
+            of_probs += self.meet(out, self.values, tile, 0.0)
+            weights = self.by_row(probs, tile)
+            found.values[:, rows] += weights.transpose(1, 2) @ out.reshape(len(self.values), -1, out.shape[2])
 
-class Gradients:
-    """The adjoint of `Lanes.attend`, added up tile by tile."""
-
-    def __init__(self, lanes: Lanes, gradient: Float[Tensor, "b h i dv"]) -> None:
-        self.lanes, self.out = lanes, lanes.together(gradient)
-        self.q, self.p = torch.zeros_like(lanes.q), torch.zeros_like(lanes.p)
-        self.k, self.v = torch.zeros_like(lanes.k), torch.zeros_like(lanes.v)
-        self.keys = torch.zeros_like(lanes.keys)
-        self.values = None if lanes.values is None else torch.zeros_like(lanes.values)
-
-    def add(self, tile: Tile) -> None:
-        lanes, queries, rows = self.lanes, tile.queries, slice(tile.low, tile.high)
-        out, probs = self.out[:, queries], lanes.probs(tile)
-        self.v[:, : tile.keys].baddbmm_(probs.transpose(1, 2), out)
-        of_probs = torch.bmm(out, lanes.v[:, : tile.keys].transpose(1, 2))
-        if lanes.values is not None and self.values is not None:
-            of_probs += tile.pairs(lanes.meet(out, lanes.values, tile, 1.0, 0.0))
-            weights = lanes.by_row(probs, lanes.values, tile)
-            self.values[:, rows] += weights.transpose(1, 2) @ out.reshape(len(lanes.values), -1, out.shape[2])
-
-        logits = torch._softmax_backward_data(of_probs, probs, -1, probs.dtype)  # their gradient
-        self.q[:, queries] = torch.bmm(logits, lanes.k[:, : tile.keys]) * lanes.scale
-        self.k[:, : tile.keys].baddbmm_(logits.transpose(1, 2), lanes.q[:, queries], alpha=lanes.scale)
-        scores, p = lanes.by_row(logits, lanes.keys, tile), lanes.p[:, queries]
-        self.p[:, queries] = (scores @ lanes.keys[:, rows] * lanes.scale).view(p.shape)
-        self.keys[:, rows] += scores.transpose(1, 2) @ p.reshape(len(lanes.keys), -1, p.shape[2]) * lanes.scale
-
-    def of_inputs(self) -> list[Tensor]:
-        lanes = self.lanes
-        k, v = (lanes.apart(x).unflatten(1, (-1, lanes.shared)).sum(dim=2) for x in (self.k, self.v))
-        tables = [self.keys] if self.values is None else [self.keys, self.values]
-        of_tables = (table.unflatten(0, (1 if lanes.heads_first else lanes.batch, -1)) for table in tables)
-        return [lanes.apart(self.q), k, v, lanes.apart(self.p), *of_tables]
+        of_logits = torch._softmax_backward_data(of_probs, probs, -1, probs.dtype)
+        found.q[:, queries] = torch.bmm(of_logits, self.k[:, : tile.keys])
+        found.k[:, : tile.keys].baddbmm_(of_logits.transpose(1, 2), self.q[:, queries])
+        scores, p = self.by_row(of_logits, tile), self.p[:, queries]
+        found.p[:, queries] = (scores @ self.keys[:, rows]).view(p.shape)
+        found.keys[:, rows] += scores.transpose(1, 2) @ p.reshape(len(self.keys), -1, p.shape[2])
 
 
 def _shape(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> Tensor:

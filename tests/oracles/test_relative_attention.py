@@ -95,13 +95,16 @@ CASES = {
     "wide values": {"dv": 5},
     "wide values, none of the distance": {"dv": 5, "values": False},
     "one head of keys": {"g": 1, "values": False},
+    "six heads, three of keys": {"h": 6, "g": 3, "table": (1, 6), "b": 3, "i": 4},
     "a head of keys each": {"g": 4, "b": 1},
 }
 
 
-@pytest.fixture(params=[1, 3, 64], ids="block {}".format)
+@pytest.fixture(params=[(1, 1), (3, 50), (64, 2**18)], ids="block {0[0]} room {0[1]}".format)
 def block(request, monkeypatch):
-    monkeypatch.setattr(relative_attention, "BLOCK", request.param)
+    """Queries and pairs at a time: one head and query, some, all."""
+    monkeypatch.setattr(relative_attention, "BLOCK", request.param[0])
+    monkeypatch.setattr(relative_attention, "ROOM", request.param[1])
 
 
 @pytest.mark.parametrize("case", CASES)

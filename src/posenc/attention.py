@@ -30,7 +30,7 @@ def attend(
     q, k, v   float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q      positions of the queries; at_k of the keys, the same where it is left out
     causal    a query sees keys up to its own `order`; documents and padding are respected either way
-    impl      "auto", or a backend by name: "reference", "sdpa"
+    impl      "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
 
     `embed` is not called: absolute encodings are added to the embeddings, before the projections.
     Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, and for a backend

@@ -64,30 +64,32 @@ def distance_attention(
 
 def distance_attention_backward(
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: Tensor, document: Tensor | None,
-    out: Tensor, logsumexp: Tensor, scale: float, causal: bool, learned: bool,
+    out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None, scale: float, causal: bool, learned: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of q, k, v and, where it is `learned`, of the vector; an empty tensor otherwise."""
+    written_out = learned or grad_sums is not None
     widths, dtype = (q.shape[3], k.shape[3], v.shape[3]), q.dtype
     q, k, v, grad, out = _one_width(q, k, v, grad, out)
     pieces = list(_pieces(q, k, ahead, document))
-    d_vector = vector.new_zeros(vector.shape) if learned else None
+    d_vector = vector.new_zeros(vector.shape) if written_out else None
     if len(pieces) == 1 and pieces[0].whole:
-        grads = _backward(grad, q, k, v, vector, out, logsumexp, pieces[0].ahead, scale, causal, d_vector)
+        grads = _backward(grad, q, k, v, vector, out, logsumexp, grad_sums, pieces[0].ahead, scale, causal, d_vector)
     else:
         grads = _zeros(q), _zeros(k), _zeros(v)
         for piece in pieces:
             part_q, part_k, part_v, part_out = piece.of(q), piece.of(k), piece.of(v), piece.of(out)
             parts = _backward(
-                piece.of(grad), part_q, part_k, part_v, piece.distances(vector), part_out, piece.of(logsumexp), piece.ahead,
-                scale, causal, None if d_vector is None else piece.distances(d_vector),
+                piece.of(grad), part_q, part_k, part_v, piece.distances(vector), part_out, piece.of(logsumexp),
+                None if grad_sums is None else piece.of(grad_sums), piece.ahead, scale, causal,
+                None if d_vector is None else piece.distances(d_vector),
             )  # fmt: skip
             for whole, part in zip(grads, parts, strict=True):
                 piece.write(whole, part)
     d_q, d_k, d_v = (
-        (x[..., :width].contiguous() if learned else _narrow(x, width)).to(dtype)
+        (x[..., :width].contiguous() if written_out else _narrow(x, width)).to(dtype)
         for x, width in zip(grads, widths, strict=True)
     )  # fmt: skip
-    return d_q, d_k, d_v, vector.new_empty(0) if d_vector is None else d_vector
+    return d_q, d_k, d_v, d_vector if learned and d_vector is not None else vector.new_empty(0)
 
 
 class Piece:
@@ -247,14 +249,14 @@ def _forward(
 
 
 def _backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, out: Tensor, logsumexp: Tensor, ahead: int,
-    scale: float, causal: bool, d_vector: Tensor | None,
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, out: Tensor, logsumexp: Tensor,
+    grad_sums: Tensor | None, ahead: int, scale: float, causal: bool, d_vector: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of q, k and v; that of the vector is added to d_vector, where there is one."""
     blocks = Blocks(q, k, vector, ahead, causal)
     k, v = blocks.turn(k), blocks.turn(v)
     if d_vector is not None:
-        d_q, d_k, d_v = _tiles(grad, q, k, v, out, logsumexp, scale, blocks, d_vector)
+        d_q, d_k, d_v = _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)
         return d_q, blocks.turn(d_k), blocks.turn(d_v)
     if blocks.single:
         bias = blocks.bias(0, blocks.queries, blocks.keys)
@@ -272,8 +274,8 @@ def _backward(
 
 
 def _tiles(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, scale: float, blocks: Blocks,
-    d_vector: Tensor,
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None,
+    scale: float, blocks: Blocks, d_vector: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The same written out, tile by tile.
 
@@ -286,6 +288,8 @@ def _tiles(
     q, k, v, grad, out = (x.to(dtype).reshape(batch * heads, *x.shape[2:]) for x in (q, k, v, grad, out))
     sums = logsumexp.reshape(batch * heads, -1, 1)
     inner = (grad * out).sum(dim=2, keepdim=True)
+    if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
+        inner = inner - grad_sums.reshape(batch * heads, -1, 1)
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     at_once = max(1, ENTRIES // (heads * BLOCK * TILE))
     for queries, keys, bias in blocks:
@@ -325,10 +329,10 @@ def _like(x: Tensor, width: int) -> Tensor:
 
 def _fake_backward(
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: Tensor, document: Tensor | None,
-    out: Tensor, logsumexp: Tensor, scale: float, causal: bool, learned: bool,
+    out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None, scale: float, causal: bool, learned: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     d_vector = vector.new_empty(vector.shape if learned else 0)
-    if learned:
+    if learned or grad_sums is not None:
         return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), d_vector
     return _like(q, q.shape[3]), _like(k, k.shape[3]), _like(v, v.shape[3]), d_vector
 
@@ -339,14 +343,13 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
     ctx.set_materialize_grads(False)
 
 
-def _differentiate(ctx: Any, grad: Tensor | None, grad_of_sums: Tensor | None) -> tuple[Tensor | None, ...]:
-    if grad_of_sums is not None:
-        raise NotImplementedError("distance_attention: its logsumexp has no gradient; it is kept for the backward pass")
+def _differentiate(ctx: Any, grad: Tensor | None, grad_sums: Tensor | None) -> tuple[Tensor | None, ...]:
+    q, k, v, vector, ahead, document, out, sums = ctx.saved_tensors
     if grad is None:
-        return (None,) * 8
+        grad = torch.zeros_like(out)
     learned = ctx.needs_input_grad[3]
     d_q, d_k, d_v, d_vector = _OPERATORS.distance_attention_backward(
-        grad, *ctx.saved_tensors, ctx.scale, ctx.causal, learned
+        grad, q, k, v, vector, ahead, document, out, sums, grad_sums, ctx.scale, ctx.causal, learned
     )
     return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
 
@@ -360,8 +363,8 @@ _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 _LIBRARY.define("distance_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
                 "float scale, bool causal) -> (Tensor out, Tensor logsumexp)")  # fmt: skip
 _LIBRARY.define("distance_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
-                "Tensor? document, Tensor out, Tensor logsumexp, float scale, bool causal, bool learned) "
-                "-> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)")  # fmt: skip
+                "Tensor? document, Tensor out, Tensor logsumexp, Tensor? grad_sums, float scale, bool causal, "
+                "bool learned) -> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)")  # fmt: skip
 _LIBRARY.impl("distance_attention", distance_attention, "CPU")
 _LIBRARY.impl("distance_attention_backward", distance_attention_backward, "CPU")
 _LIBRARY._register_fake("distance_attention", _fake)

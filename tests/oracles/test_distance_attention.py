@@ -1,0 +1,413 @@
+"""Attention with a bias of the distance alone against loops in float64: forward, every gradient, every arrangement."""
+
+import contextlib
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+import posenc
+from posenc import Positions, attend, attend_rotated, distance_attention
+from posenc.backends import toeplitz
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cope import CoPE
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.t5 import T5
+from posenc.stack import Stack
+
+operator = torch.ops.posenc.distance_attention
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sizes of a call; `ahead` is by how much the first query comes after the first key, for each row or for all."""
+
+    b: int = 2
+    h: int = 4
+    g: int = 2
+    i: int = 9
+    j: int = 9
+    d: int = 4
+    dv: int = 4
+    ahead: tuple[int, ...] = (0,)
+    document: tuple[tuple[int, ...], ...] | None = None
+    vectors: int = 1
+
+
+CASES = {
+    "plain": Case(),
+    "one key head each": Case(g=4),
+    "one key head": Case(g=1),
+    "one row": Case(b=1),
+    "chunk": Case(i=5, j=13, ahead=(8,), vectors=2),
+    "rows at different starts": Case(i=5, j=13, ahead=(8, 3), vectors=2),
+    "queries before the keys": Case(i=7, j=5, ahead=(-3, -20), vectors=2),
+    "all rows begin before the keys": Case(i=7, j=5, ahead=(-3,)),
+    "queries past the keys": Case(i=3, j=6, ahead=(40,)),
+    "wider values": Case(dv=7),
+    "narrower values": Case(dv=2),
+    "one token": Case(i=1, j=1),
+    "one query": Case(i=1, j=11, ahead=(10,)),
+    "one query a row": Case(i=1, j=11, ahead=(10, 4), vectors=2),
+    "one key": Case(i=11, j=1),
+    "wide heads": Case(b=1, h=2, g=1, i=11, j=11, d=32, dv=32),
+    "packed": Case(b=2, document=((0, 0, 0, 1, 1, 1, 1, 2, 2),)),
+    "padded": Case(document=((-1, -1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, -1, -1, -1, -1, -1))),
+    "holes": Case(document=((0, -1, 0, -1, -1, 0, 0, -1, 0), (0,) * 9)),
+    "interleaved": Case(document=((0, 1, 0, 1, 2, 2, 0, -1, 1), (5, 5, 3, 3, 5, 5, 3, 3, 5))),
+    "nothing but padding": Case(document=((-1,) * 9, (0,) * 9)),
+}  # fmt: skip
+
+
+def draw(case, dtype=torch.float64):
+    """q, k, v and the vector, then the two integer inputs."""
+    generator = torch.Generator().manual_seed(case.i * 100 + case.j)
+    shapes = ((case.b, case.h, case.i, case.d), (case.b, case.g, case.j, case.d), (case.b, case.g, case.j, case.dv),
+              (case.h, case.vectors, case.i + case.j - 1))  # fmt: skip
+    q, k, v, vector = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    document = None if case.document is None else torch.tensor(case.document)
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    return (q.to(dtype), k.to(dtype), v.to(dtype), vector.to(wide)), (torch.tensor(case.ahead), document)
+
+
+def by_loops(q, k, v, vector, ahead, document, scale, causal):
+    """softmax over the keys that the query may see, one query at a time; zeros where there is none."""
+    (b, h, i, _), (g, j) = q.shape, k.shape[1:3]
+    rows = []
+    for row in range(b):
+        bias_row, document_row = min(row, vector.shape[1] - 1), 0 if document is None else min(row, len(document) - 1)
+        ahead_row = int(ahead[min(row, len(ahead) - 1)])
+        names = None if document is None else document[document_row].tolist()
+        nth = None if names is None else [names[:t].count(name) for t, name in enumerate(names)]
+        for head in range(h):
+            for query in range(i):
+                logits, seen = [], []
+                for key in range(j):
+                    if names is None:
+                        hidden, distance = causal and query + ahead_row < key, query - key
+                    else:
+                        hidden = names[query] != names[key] or names[query] < 0 or (causal and query < key)
+                        distance = nth[query] - nth[key]
+                    if not hidden:
+                        product = (q[row, head, query] * k[row, head * g // h, key]).sum()
+                        logits.append(product * scale + vector[head, bias_row, distance + j - 1])
+                        seen.append(v[row, head * g // h, key])
+                zeros = 0 * q[row, head, query].sum() + torch.zeros_like(v[row, 0, 0])
+                rows.append(torch.stack(logits).softmax(0) @ torch.stack(seen) if seen else zeros)
+    return torch.stack(rows).view(b, h, i, v.shape[3])
+
+
+@pytest.fixture(params=[(256, 512), (4, 3), (1, 1), (5, 100)], ids=lambda sizes: f"blocks{sizes[0]}x{sizes[1]}")
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(distance_attention, "BLOCK", request.param[0])
+    monkeypatch.setattr(distance_attention, "TILE", request.param[1])
+    if request.param == (4, 3):
+        monkeypatch.setattr(distance_attention, "ENTRIES", 1)  # row by row
+
+
+@contextlib.contextmanager
+def poisoned():
+    """Fresh memory holds NaN: what is not written shows."""
+    deterministic, fill = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    try:
+        assert torch.empty(3).isnan().all()
+        yield
+    finally:
+        torch.use_deterministic_algorithms(deterministic)
+        torch.utils.deterministic.fill_uninitialized_memory = fill
+
+
+def run(function, tensors, integers, causal, learned, upstream):
+    """The output and the gradients of q, k, v and, where it is learned, of the vector."""
+    leaves = [tensor.detach().clone().requires_grad_(n < 3 or learned) for n, tensor in enumerate(tensors)]
+    out = function(*leaves, *integers, 0.3, causal)
+    wanted = leaves if learned else leaves[:3]
+    return [out.detach(), *torch.autograd.grad((out.double() * upstream).sum(), wanted)]
+
+
+def upstream_of(case):
+    return torch.randn(case.b, case.h, case.i, case.dv, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+
+
+def fused(*arguments):
+    return operator(*arguments)[0]
+
+
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_against_loops(name, causal, learned, blocks):
+    case = CASES[name]
+    tensors, integers = draw(case)
+    expected = run(by_loops, tensors, integers, causal, learned, upstream_of(case))
+    with poisoned():
+        got = run(fused, tensors, integers, causal, learned, upstream_of(case))
+    for mine, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["plain", "chunk", "packed", "holes", "wide heads", "wider values"])
+def test_dtypes(name, dtype):
+    """Within twice the error of the same loops rounded where arithmetic in that dtype must round, plus one rounding."""
+    case = CASES[name]
+    tensors, integers = draw(case, dtype)
+    for learned in (True, False):
+        exact = run(by_loops, [x.double() for x in tensors], integers, True, learned, upstream_of(case))
+        got = run(fused, tensors, integers, True, learned, upstream_of(case))
+        for n, (mine, theirs) in enumerate(zip(got, exact, strict=True)):
+            assert mine.dtype == (dtype if n < 4 else torch.float32)
+            rounding = torch.finfo(dtype).eps * float(theirs.abs().max())
+            assert float((mine.double() - theirs).abs().max()) <= (2 if n == 0 else 4) * rounding
+
+
+@pytest.mark.parametrize("name", ["plain", "rows at different starts", "packed", "narrower values"])
+def test_gradcheck(name):
+    case = replace(CASES[name], h=2, g=1, d=2)
+    tensors, integers = draw(case)
+    leaves = [tensor.requires_grad_() for tensor in tensors]
+    assert torch.autograd.gradcheck(lambda *x: operator(*x, *integers, 0.3, True)[0], leaves)
+    assert torch.autograd.gradcheck(lambda *x: operator(*x, tensors[3].detach(), *integers, 0.3, True)[0], leaves[:3])
+
+
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize("name", ["plain", "chunk", "holes"])
+def test_the_sum_of_exponentials_has_a_gradient_too(name, learned):
+    tensors, integers = draw(CASES[name])
+    leaves = [tensor.requires_grad_(n < 3 or learned) for n, tensor in enumerate(tensors)]
+
+    def both(*x):
+        out, logsumexp = operator(*x, *([] if learned else [tensors[3]]), *integers, 0.3, True)
+        return out, logsumexp.clamp(min=-1e3)  # of no key it is the logarithm of 0
+
+    assert torch.autograd.gradcheck(both, leaves if learned else leaves[:3])
+
+
+def test_a_query_that_sees_no_key_gives_zeros_and_no_gradient():
+    tensors, integers = draw(Case(i=7, j=5, ahead=(-3,)))
+    out, logsumexp = operator(*tensors, *integers, 0.3, True)
+    assert (out[:, :, :3] == 0).all()
+    assert (out[:, :, 3:] != 0).all()
+    assert (logsumexp[:, :, :3] == -math.inf).all()
+    assert logsumexp[:, :, 3:].isfinite().all()
+
+
+def test_gradients_are_the_same_bits_every_time_and_with_two_threads():
+    case = Case(b=1, h=4, g=2, i=600, j=600, d=16, dv=16)
+    tensors, integers = draw(case, torch.float32)
+    threads = torch.get_num_threads()
+    results = []
+    try:
+        for count in (1, 1, 2):
+            torch.set_num_threads(count)
+            results.append(run(fused, tensors, integers, True, True, upstream_of(case)))
+    finally:
+        torch.set_num_threads(threads)
+    for again in results[1:]:
+        assert all(torch.equal(mine, first) for mine, first in zip(again, results[0], strict=True))
+
+
+def test_second_derivatives_are_refused():
+    tensors, integers = draw(CASES["plain"])
+    leaves = [tensor.requires_grad_() for tensor in tensors]
+    out, _ = operator(*leaves, *integers, 0.3, True)
+    (grad,) = torch.autograd.grad(out.square().sum(), leaves[0], create_graph=True)
+    with pytest.raises(NotImplementedError, match="no second derivative"):
+        grad.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", ["plain", "wider values", "rows at different starts", "packed"])
+@pytest.mark.parametrize("learned", [True, False])
+def test_opcheck(name, learned, dtype):
+    """Schema, fake kernels (shapes, dtypes, strides) and autograd registration, as torch checks them."""
+    tensors, integers = draw(CASES[name], dtype)
+    leaves = [tensor.requires_grad_(n < 3 or learned) for n, tensor in enumerate(tensors)]
+    torch.library.opcheck(operator.default, (*leaves, *integers, 0.3, True))
+    plain = [tensor.detach() for tensor in leaves]
+    out, sums = operator(*plain, *integers, 0.3, True)
+    torch.library.opcheck(torch.ops.posenc.distance_attention_backward.default,
+                          (torch.ones_like(out), *plain, *integers, out, sums, None, 0.3, True, learned))  # fmt: skip
+
+
+# Through attend
+
+
+def by_hand(q, k, v, encoding, at_q, at_k, causal):
+    """ALiBi and T5 from their formulas, pair by pair, where `order` and `document` allow."""
+    (b, h, i, d), (g, j) = q.shape, k.shape[1:3]
+    out = torch.zeros(b, h, i, v.shape[3], dtype=torch.float64)
+    for row in range(b):
+        for head in range(h):
+            for query in range(i):
+                seen, logits = [], []
+                for key in range(j):
+                    if at_q.document[row, query] != at_k.document[row, key] or at_q.document[row, query] < 0:
+                        continue
+                    if causal and at_q.order[row, query] < at_k.order[row, key]:
+                        continue
+                    distance = float(at_q.coords[row, query] - at_k.coords[row, key])
+                    slope = 2.0 ** (-8 * (head + 1) / h)
+                    logits.append(q[row, head, query].double() @ k[row, head * g // h, key].double() / math.sqrt(d)
+                                  - slope * abs(distance))  # fmt: skip
+                    seen.append(v[row, head * g // h, key].double())
+                if seen:
+                    out[row, head, query] = torch.stack(logits).softmax(0) @ torch.stack(seen)
+    return out
+
+
+def heads(b, h, g, i, j, d=4):
+    generator = torch.Generator().manual_seed(i + j)
+    return [torch.randn(s, generator=generator, dtype=torch.float64) for s in ((b, h, i, d), (b, g, j, d), (b, g, j, d))]
+
+
+PLACES = {
+    "plain": (Positions.arange(2, 7), None),
+    "rows": (Positions.arange(2, 7, torch.tensor([3, 40])), None),
+    "shifted": (Positions.arange(2, 7).shift(5), None),
+    "halves": (Positions.arange(2, 7).shift(0.5), None),
+    "chunk": (Positions.arange(2, 3, 4), Positions.arange(2, 7)),
+    "chunk of rows": (Positions.arange(2, 3, torch.tensor([4, 9])), Positions.arange(2, 7, torch.tensor([0, 6]))),
+    "coordinates apart from the order": (Positions.arange(2, 3, 4).shift(10), Positions.arange(2, 7).shift(-2)),
+    "decode": (Positions.decode([6, 6]), Positions.cat([Positions.arange(2, 6), Positions.decode([6, 6])])),
+    "packed": (Positions.packed([0, 2, 3, 7]), None),
+    "packed and shifted": (Positions.packed([0, 2, 3, 7]).shift(9), None),
+    "padded": (Positions.from_mask(torch.tensor([[0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]])), None),
+    "holes": (Positions.from_mask(torch.tensor([[0, 1, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0]])), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", PLACES)
+def test_positions_that_count_up(name, causal):
+    at_q, at_k = PLACES[name]
+    at_k = at_q if at_k is None else at_k
+    q, k, v = heads(at_q.batch, 4, 2, at_q.length, at_k.length)
+    got = attend(q, k, v, ALiBi(4), at_q, at_k, causal=causal, impl="toeplitz")
+    torch.testing.assert_close(got, by_hand(q, k, v, ALiBi(4), at_q, at_k, causal), rtol=1e-12, atol=1e-12)
+
+
+def test_t5_learns_through_it():
+    """Gradient of the table: each bucket's share of the logits' gradients, from the loops of the definition."""
+    encoding = T5(4, n_buckets=8, max_distance=20).double()
+    q, k, v = heads(2, 4, 2, 33, 33)
+    at = Positions.arange(2, 33)
+    grads = []
+    for impl in ("toeplitz", "reference"):
+        out = attend(q, k, v, encoding, at, impl=impl)
+        grads.append(torch.autograd.grad(out.square().sum(), encoding.table)[0])
+    torch.testing.assert_close(*grads, rtol=1e-12, atol=1e-12)
+
+
+def test_stacks_of_such_biases_and_rotations():
+    q, k, v = heads(2, 4, 2, 9, 9)
+    at = Positions.arange(2, 9)
+    stack = Stack(RoPE(4), ALiBi(4), T5(4)).double()
+    assert toeplitz.refuses(stack) is None
+    torch.testing.assert_close(attend(q, k, v, stack, at, impl="toeplitz"), attend(q, k, v, stack, at, impl="reference"))
+
+
+def test_what_it_refuses():
+    q = torch.zeros(1, 2, 4, 4)
+    at, scattered = Positions.arange(1, 4), Positions.at(torch.tensor([[0, 2, 3, 9]]))
+    assert "no bias" in toeplitz.refuses(NoPE())
+    assert "logits" in toeplitz.refuses(Stack(ALiBi(2), CoPE(4)))
+    assert "distance alone" in toeplitz.refuses(posenc.create("transformer_xl", d_model=8, n_heads=2))
+    assert "distance alone" in toeplitz.refuses(Stack(ALiBi(2), posenc.create("transformer_xl", d_model=8, n_heads=2)))
+    assert toeplitz.refuses_call(q, ALiBi(2), at, at, True) is None
+    packed = Positions.packed([0, 1, 4])
+    assert toeplitz.refuses_call(q, ALiBi(2), packed, packed, True) is None
+    for at_q, at_k in ((scattered, scattered), (at, scattered), (scattered, at), (at.take(torch.arange(4)), at),
+                       (packed, Positions.packed([0, 1, 4])), (packed, at), (at, packed)):  # fmt: skip
+        assert "count up" in toeplitz.refuses_call(q, ALiBi(2), at_q, at_k, True)
+    grid = Positions.grid(2, 2)
+    assert "several coordinates" in toeplitz.refuses_call(q, ALiBi(2), grid, grid, True)
+    assert "meta" in toeplitz.refuses_call(q.to("meta"), ALiBi(2), at, at, True)
+    with pytest.raises(ValueError, match=r"impl='toeplitz' cannot express ALiBi.*count up"):
+        attend(q, q, q, ALiBi(2), scattered, impl="toeplitz")
+
+
+@pytest.mark.parametrize("make", [ALiBi, T5])
+def test_decoding_token_by_token(make):
+    """Prompt, chunk and single tokens through a growing cache: the same as all at once, on this path at every step."""
+    encoding = make(4).double()
+    q, k, v = heads(2, 4, 2, 12, 12)
+    whole = attend(q, k, v, encoding, Positions.arange(2, 12), impl="reference")
+    cached, begin = [], 0
+    for size in (5, 3, 1, 1, 2):
+        at = Positions.decode([begin] * 2) if size == 1 else Positions.arange(2, size, begin)
+        cached = [Positions.cat([*cached, at])]
+        end = begin + size
+        part = attend_rotated(q[:, :, begin:end], k[:, :, :end], v[:, :, :end], encoding, at, cached[0], impl="toeplitz")
+        torch.testing.assert_close(part, whole[:, :, begin:end], rtol=1e-12, atol=1e-12)
+        begin = end
+
+
+# Compilers
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_one_graph_over_lengths(learned):
+    encoding = (T5 if learned else ALiBi)(4)
+    graphs = []
+
+    def counting(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda q, at: attend(q, q, q, encoding, at), backend=counting, fullgraph=True, dynamic=True)
+    for length in (6, 16, 40, 300):
+        q, at = torch.randn(2, 4, length, 8), Positions.arange(2, length)
+        torch.testing.assert_close(compiled(q, at), attend(q, q, q, encoding, at))
+    assert len(graphs) == 1
+    assert "posenc.distance_attention" in str(graphs[0].graph)
+
+
+def test_export():
+    """Packed documents as inputs: other documents of the same length may come later."""
+
+    class Module(torch.nn.Module):
+        def forward(self, q, at):
+            return attend(q, q, q, ALiBi(4), at)
+
+    q = torch.randn(1, 4, 9, 8)
+    program = torch.export.export(Module(), (q, Positions.packed([0, 4, 9])))
+    later = Positions.packed([0, 1, 7, 9])
+    torch.testing.assert_close(program.module()(q, later), attend(q, q, q, ALiBi(4), later))
+
+
+# Memory
+
+MEASURE = """
+import resource, sys, torch
+from posenc import Positions, attend
+from posenc.encodings.t5 import T5
+torch.set_num_threads(1)
+n = int(sys.argv[1])
+encoding = T5(8)
+def step(n):
+    q, k, v = (torch.zeros(1, 8, n, 32, requires_grad=True) for _ in range(3))
+    attend(q, k, v, encoding, Positions.arange(1, n), impl="toeplitz").sum().backward()
+step(300)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+step(n)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_memory_grows_with_keys_not_with_pairs():
+    """8 heads of 8192 tokens, forward and a learned table's backward: a tenth of the 2 GiB of a mask."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, "8192"], capture_output=True, text=True, check=True, env=environment
+    )
+    tensors = 16 * 8 * 8192 * 32 * 4 / 2**20  # inputs, gradients, reversed keys, …: 16 of the size of q
+    assert float(done.stdout) < tensors + 80

@@ -76,34 +76,41 @@ class Sky:
 
 
 def test_contenders_take_turns_and_slow_ones_sit_out():
-    clock = Clock(floor=0.01, ours=0.02, slow=5.0)
-    measured = timing.take_turns(clock.calls(), frozenset({"floor"}), 1.0, clock=clock, weather=Sky(True))
+    clock = Clock(floor=0.01, ours=0.02, slow=2.0, endless=10.0)
+    measured = timing.take_turns(clock.calls(), "floor", 1.0, clock=clock, weather=Sky(True))
     played = {name: clock.turns.count(name) for name in clock.taken}
     assert played["slow"] == timing.FEWEST
-    assert 45 <= played["ours"] <= 75
-    assert played["floor"] >= played["ours"]
+    assert played["endless"] == timing.FEWEST_LONG
+    assert 50 <= played["ours"] <= 75
+    assert played["floor"] == played["ours"]  # the floor alone keeps nobody going
     assert measured.ratio("ours", "floor").median == pytest.approx(2)
     assert measured.ratio("slow", "ours").count == timing.FEWEST
-    opening = [tuple(clock.turns[start : start + 3]) for start in range(0, 15, 3)]
+    opening = [tuple(clock.turns[start : start + 3]) for start in range(8, 17, 3)]
     assert all(sorted(one) == ["floor", "ours", "slow"] for one in opening)
     assert len(set(opening)) > 1  # in changing order
 
 
+def test_ours_play_as_long_as_anybody():
+    clock = Clock(floor=0.001, ours=0.5, quick=0.1)
+    timing.take_turns(clock.calls(), "floor", 5.0, always=frozenset({"ours"}), clock=clock, weather=Sky(True))
+    assert clock.turns.count("ours") == clock.turns.count("quick") == clock.turns.count("floor") >= 50
+
+
 def test_several_calls_in_a_turn_count_as_one():
     clock = Clock(floor=0.001)
-    measured = timing.take_turns(clock.calls(), frozenset(), 0.5, repeat=10, clock=clock, weather=Sky(True))
+    measured = timing.take_turns(clock.calls(), "floor", 0.5, repeat=10, clock=clock, weather=Sky(True))
     assert measured.times("floor").median == pytest.approx(0.001)
     assert len(clock.turns) == 10 * len(measured.rounds)
 
 
 def test_disturbed_rounds_are_left_out_unless_nearly_all_are():
     clock = Clock(floor=1.0)
-    measured = timing.take_turns(clock.calls(), frozenset(), 5.0, clock=clock, weather=Sky(False, True, False, True))
+    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, weather=Sky(False, True, False, True))
     assert measured.disturbed == 2
     assert not measured.kept
     assert all(one.calm for one in measured.rounds)
     clock = Clock(floor=1.0)
-    measured = timing.take_turns(clock.calls(), frozenset(), 5.0, clock=clock, weather=Sky(False, False))
+    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, weather=Sky(False, False))
     assert measured.kept
     assert measured.disturbed == len(measured.rounds) == 5 * timing.PATIENCE
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from posenc.benchmarks.weather import TICK, Weather
 
 FEWEST, MOST = 5, 400  # rounds of a contender
+LONG, FEWEST_LONG = 3.0, 2  # where one turn takes so many seconds, fewer rounds must do
 PATIENCE = 3  # on a busy machine a contender gets this many times its seconds in the hope of calm rounds
 
 
@@ -61,12 +62,12 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 
 def take_turns(
-    calls: dict[str, Callable[[], object]], always: frozenset[str], seconds: float, *, repeat: int = 1,
-    fewest: int = FEWEST, most: int = MOST, clock: Callable[[], float] = time.perf_counter,
+    calls: dict[str, Callable[[], object]], floor: str, seconds: float, *, always: frozenset[str] = frozenset(),
+    repeat: int = 1, fewest: int = FEWEST, most: int = MOST, clock: Callable[[], float] = time.perf_counter,
     settle: Callable[[], object] = lambda: None, weather: Weather | None = None,
     report: Callable[[float], None] = lambda share: None,
 ) -> Measured:  # fmt: skip
-    """Rounds for about `seconds` of each contender; those named `always` play every round. Everybody has warmed up before.
+    """Rounds for about `seconds` of each contender; the floor and those named `always` play every round. All are warm.
 
     `settle` waits until the device has finished. Time per call: a turn's time over its `repeat` calls.
     """
@@ -74,14 +75,18 @@ def take_turns(
     played, calm_played = dict.fromkeys(calls, 0), dict.fromkeys(calls, 0)
     spent, calm_spent = dict.fromkeys(calls, 0.0), dict.fromkeys(calls, 0.0)
     rounds, unjudged = list[Round](), list[Round]()
+    contenders = [name for name in calls if name != floor] or [floor]
     sky.calm()
     begun = clock()
+
+    def least(name: str) -> int:
+        return min(fewest, FEWEST_LONG) if spent[name] > LONG * played[name] else fewest
 
     def hungry(name: str) -> bool:
         if played[name] >= most:
             return False
-        satisfied = calm_played[name] >= fewest and calm_spent[name] >= seconds
-        hopeless = played[name] >= fewest and spent[name] >= seconds * PATIENCE
+        satisfied = calm_played[name] >= least(name) and calm_spent[name] >= seconds
+        hopeless = played[name] >= least(name) and spent[name] >= seconds * PATIENCE
         return not (satisfied or hopeless)
 
     def pass_judgement() -> None:
@@ -94,8 +99,8 @@ def take_turns(
         unjudged.clear()
 
     with undisturbed():
-        while any(hungry(name) for name in calls):
-            order = [name for name in calls if name in always or hungry(name)]
+        while any(hungry(name) for name in contenders):
+            order = [name for name in calls if name == floor or name in always or hungry(name)]
             shuffle.shuffle(order)
             one = Round()
             for name in order:
@@ -112,10 +117,10 @@ def take_turns(
             if clock() - begun >= TICK:
                 pass_judgement()
                 begun = clock()
-                report(min(min(spent[name] / max(seconds, 1e-9), played[name] / fewest, 1.0) for name in calls))
+                report(min(min(spent[name] / max(seconds, 1e-9), played[name] / fewest, 1.0) for name in contenders))
         pass_judgement()
     calm = [one for one in rounds if one.calm]
-    enough = all(calm_played[name] >= fewest for name in calls)
+    enough = all(calm_played[name] >= least(name) for name in calls)
     return Measured(calm if enough else rounds, len(rounds) - len(calm), kept=not enough)
 
 

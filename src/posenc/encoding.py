@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Num
 
 Side = Literal["query", "key", "value", "output"]
+SIDES = get_args(Side)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
@@ -91,7 +92,7 @@ class PositionalEncoding(nn.Module):
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
         tables = self.tables(at, dtype)
-        return replace(at, tables={**at.tables, self.owner: tables}) if tables else at
+        return carrying(at, self.owner, tables) if tables else at
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """What `prepare` computes, each [b, t, …]; nothing by default."""
@@ -222,10 +223,20 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
                          f"[{x.shape[0]}, {x.shape[axis]}]")  # fmt: skip
 
 
+def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:
+    """The same positions with these tables too; checked before, and not again: one token's turn is short."""
+    both = {**at.tables, owner: tables}
+    if torch.compiler.is_compiling():
+        return replace(at, tables=both)
+    more = object.__new__(Positions)
+    more.__dict__.update(at.__dict__, tables=both)
+    return more
+
+
 def turns(side: Side) -> bool:
     """Whether a rotation acts on that side: on queries and keys. Raises ValueError for a side that there is not."""
-    if side not in get_args(Side):
-        raise ValueError(f"side: expected one of {', '.join(map(repr, get_args(Side)))}, got {side!r}")
+    if side not in SIDES:
+        raise ValueError(f"side: expected one of {', '.join(map(repr, SIDES))}, got {side!r}")
     return side in ("query", "key")
 
 

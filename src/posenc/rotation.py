@@ -48,7 +48,7 @@ def rotate(
     half_in = layout == "half"
     half_out = half_in if returns is None else returns == "half"
     _check(x, cos, sin, layout, returns, start)
-    direct = not torch.compiler.is_compiling() and all(map(_past_the_dispatcher, (x, cos, sin)))
+    direct = _past_the_dispatcher(x, cos, sin)
     if out is None:
         if direct and (native := _kernel()):
             out = torch.empty_like(x)
@@ -63,15 +63,20 @@ def rotate(
     return out
 
 
-def _past_the_dispatcher(x: Tensor) -> bool:
-    """Whether a call would reach the CPU kernel with this very tensor.
+def _past_the_dispatcher(*tensors: Tensor) -> bool:
+    """Whether a call would reach the CPU kernel with these very tensors, and leave nothing for gradients.
 
-    Going there directly saves 3-5 µs of a token's 10: the dispatcher and two hops back into Python.
+    Going there directly saves 4-6 µs of the 8 that one token takes: the dispatcher, and two hops from it back into Python.
     """
-    return (
-        type(x) is Tensor and x.is_cpu and not (x.requires_grad and torch.is_grad_enabled()) and not x.is_neg()
-        and not torch._C._len_torch_dispatch_stack() and torch._C._functorch.peek_interpreter_stack() is None
-    )  # fmt: skip
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+        return False
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    recorded = torch.is_grad_enabled()
+    for x in tensors:  # noqa: SIM110, a generator costs as much again
+        if type(x) is not Tensor or not x.is_cpu or x.is_neg() or (recorded and x.requires_grad):
+            return False
+    return True
 
 
 # The implementations.

@@ -56,7 +56,8 @@ def right(got, x, cos, sin, layout, returns, start=0, back=False):
 def same(got, expected):
     """Bit for bit, but for what a NaN carries."""
     number = {2: torch.int16, 4: torch.int32, 8: torch.int64}[got.element_size()]
-    assert got.shape == expected.shape and torch.equal(got.isnan(), expected.isnan())
+    assert got.shape == expected.shape
+    assert torch.equal(got.isnan(), expected.isnan())
     assert torch.equal(*(each.nan_to_num(0.0, torch.inf, -torch.inf).contiguous().view(number) for each in (got, expected)))
 
 
@@ -259,8 +260,8 @@ def test_opcheck():
     for wanted in ([], [x, cos, sin], [sin]):
         given = [each.detach().requires_grad_(any(each is one for one in wanted)) for each in (x, cos, sin)]
         torch.library.opcheck(operators.rotate.default, (*given, 1, True, False, True))
-        torch.library.opcheck(operators.rotate.default, (given[0].transpose(1, 2).contiguous().transpose(1, 2), *given[1:], 0,
-                                                         False, False, False))  # fmt: skip
+        transposed = given[0].transpose(1, 2).contiguous().transpose(1, 2)
+        torch.library.opcheck(operators.rotate.default, (transposed, *given[1:], 0, False, False, False))
     torch.library.opcheck(operators.rotate_into.default, (x, cos, sin, 1, True, False, True, torch.empty_like(x)))
     torch.library.opcheck(operators.rotate_into.default, (x, cos, sin, 1, True, False, True, x))
 
@@ -314,6 +315,7 @@ def test_compiled_gradients():
 
 def test_what_does_not_fit_is_refused():
     x, cos, sin = inputs(2, 3, 5, 8, 3, torch.float32)
+    shapes = "cos, sin: expected \\[[12] or 1, 5, n\\]"
     for wrong, given, of in (
         ("layout", (x, cos, sin, "halves"), ValueError),
         ("layout", (x, cos, sin, "half", "both"), ValueError),
@@ -321,12 +323,11 @@ def test_what_does_not_fit_is_refused():
         ("x: expected float64", (x.int(), cos, sin, "half"), TypeError),
         ("cos, sin: expected torch.float32", (x, cos.double(), sin, "half"), TypeError),
         ("cos, sin: expected torch.float64", (x.double(), cos.double(), sin, "half"), TypeError),
-        ("cos, sin: expected \\[[12] or 1, 5, n\\]", (x, cos[:, :4], sin[:, :4], "half"), ValueError),
-        ("cos, sin: expected \\[[12] or 1, 5, n\\]", (x, cos, sin[..., :2], "half"), ValueError),
-        ("cos, sin: expected \\[[12] or 1, 5, n\\]", (x[:1], cos, sin, "half"), ValueError),
-        ("cos, sin: expected \\[[12] or 1, 5, n\\]", (x, cos[:, None].expand(2, 2, 5, 3), sin[:, None].expand(2, 2, 5, 3), "half"),
-         ValueError),
-        ("cos, sin: expected \\[[12] or 1, 5, n\\]", (x, cos[0], sin[0], "half"), ValueError),
+        (shapes, (x, cos[:, :4], sin[:, :4], "half"), ValueError),
+        (shapes, (x, cos, sin[..., :2], "half"), ValueError),
+        (shapes, (x[:1], cos, sin, "half"), ValueError),
+        (shapes, (x, *(each[:, None].expand(2, 2, 5, 3) for each in (cos, sin)), "half"), ValueError),
+        (shapes, (x, cos[0], sin[0], "half"), ValueError),
     ):  # fmt: skip
         with pytest.raises(of, match=wrong):
             rotate(*given)
@@ -340,7 +341,7 @@ def test_what_does_not_fit_is_refused():
 def test_an_out_that_does_not_fit_is_refused():
     x, cos, sin = inputs(2, 3, 5, 8, 3, torch.float32)
     for out in (torch.empty(2, 3, 5, 9), torch.empty(2, 3, 5, 8, dtype=torch.float64), x.to("meta")):
-        with pytest.raises(ValueError, match="out: expected torch.float32"):
+        with pytest.raises(ValueError, match=r"out: expected torch\.float32"):
             rotate(x, cos, sin, "half", out=out)
     memory = torch.zeros(4 * x.numel())
     of = lambda first, *stride: memory.as_strided(x.shape, stride or x.stride(), first)  # noqa: E731
@@ -427,5 +428,5 @@ def test_every_encoding_takes_an_out(name):
         assert encoding.rotate(x, at, side, out=out) is out
         assert encoding.rotate(place, at, side, out=place) is place
         same(out, expected), same(place, expected)
-    with pytest.raises(ValueError, match="out: expected torch.float32"):
+    with pytest.raises(ValueError, match=r"out: expected torch\.float32"):
         encoding.rotate(x, at, "query", out=x.double())

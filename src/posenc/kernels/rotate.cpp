@@ -307,7 +307,7 @@ void rotate(const Rotation& r) {
   const bool one_by_one = gathers || gathers_tables || scatters;
   // Rows are taken in the order in which they lie in memory, in runs; runs over a few tokens of all heads, whose cos and sin
   // would stay in the first cache, were slower.
-  const bool along_heads = r.size[1] > 1 && r.x_stride[2] > r.x_stride[1];
+  const bool along_heads = r.size[1] > 1 && (r.size[2] == 1 || r.x_stride[2] > r.x_stride[1]);
   const int64_t tokens = r.size[2], heads = r.size[1];
   const int64_t longest = along_heads ? 1 : std::max<int64_t>(1, std::min(tokens, CHUNK / bytes));
   const int64_t blocks = (tokens + longest - 1) / longest, inner = along_heads ? 1 : 2;

@@ -1,6 +1,6 @@
-"""Peak memory of one call, a fresh process for each contender: what it takes beyond its inputs, its result included.
+"""Peak memory, a fresh process for each contender: what it takes beyond its inputs, its result included.
 
-peak = most resident memory during the call - resident memory before it, inputs made and a small call done
+peak = most resident memory while it prepares and calls - resident memory before, inputs made and a small call done
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def main() -> None:
     case = Case(**asked["case"])
     for one in (replace(case, length=min(SMALL, case.length)), case):
         contest = build(one, "cpu")
-        made = [contest.floor, *contest.entries][asked["number"]].make()
+        made = contest.floor.make()  # makes the inputs
         before = resident("VmRSS")
         _forget_peak()
+        if asked["number"]:
+            made = contest.entries[asked["number"] - 1].make()
         made.call()
     print(json.dumps(max(resident("VmHWM") - before, 0)))
 

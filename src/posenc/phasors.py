@@ -47,7 +47,8 @@ def of_pairs(
     """
     coords = at.coords if axes or at.coords.ndim == 2 else at.coords[..., 0]
     if coords.requires_grad:
-        return anywhere(coords, list(frequencies), list(axes), dtype)
+        omega = torch.tensor(list(frequencies), dtype=torch.float64, device=coords.device)
+        return anywhere(coords, omega, torch.tensor(list(axes), device=coords.device) if axes else None, dtype)
     text = spelt(frequencies)
     if not at.consecutive or axes or coords.is_floating_point():
         everywhere: Tensor = torch.ops.posenc.phasors_at.default(coords, text, spelt(axes), dtype, planes)
@@ -143,25 +144,24 @@ def _at_native(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, 
 
 
 def anywhere(
-    coords: Num[Tensor, "b t *axes"], frequencies: list[float], axes: list[int], dtype: torch.dtype
+    coords: Num[Tensor, "b t *axes"], omega: Float[Tensor, "n"], axes: Int[Tensor, "n"] | None, dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """One sin and one cos for each position and frequency, whatever the positions."""
-    read_by = coords[..., torch.tensor(axes, device=coords.device)] if axes else coords[..., None]
-    angle = read_by.double() * _omega(frequencies, coords.device)
+    read_by = coords[..., None] if axes is None else coords[..., axes]
+    angle = read_by.double() * omega
     return torch.stack([angle.sin(), angle.cos()], dim=-1).to(dtype)
 
 
 def consecutive(
-    starts: Int[Tensor, "b"], length: int, frequencies: list[float], dtype: torch.dtype
+    starts: Int[Tensor, "b"], length: int, omega: Float[Tensor, "n"], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """The same for starts[b], starts[b]+1, …: sin θ + i·cos θ = i·e^(-iθ), so that a product adds the angles."""
-    omega = _omega(frequencies, starts.device)
-    block = min(max(BLOCK // len(frequencies), 1), length)
+    block = min(max(BLOCK // len(omega), 1), length)
     turn = torch.polar(torch.ones_like(omega), -torch.arange(block, device=omega.device)[:, None] * omega)
     first = torch.arange(0, length, block, device=omega.device)
     angle = (starts[:, None] + first).double()[..., None] * omega
     begin = torch.complex(angle.sin(), angle.cos())  # [b, blocks, n]
-    table = torch.empty(len(starts), length, len(frequencies), 2, dtype=dtype, device=starts.device)
+    table = torch.empty(len(starts), length, len(omega), 2, dtype=dtype, device=starts.device)
     product = torch.empty_like(turn)
     for row in range(len(starts)):
         for number in range(begin.shape[1]):
@@ -171,16 +171,20 @@ def consecutive(
     return table
 
 
-def _omega(frequencies: list[float], device: torch.device) -> Tensor:
-    return torch.tensor(frequencies, dtype=torch.float64, device=device)
+@functools.lru_cache(KEPT)
+def _on_device(text: str, kind: type, device: torch.device) -> Tensor:
+    """Numbers where they are needed: a forward copies nothing from the host but at its first call."""
+    with torch.inference_mode(False):
+        return torch.tensor(read(text, kind), dtype=torch.float64 if kind is float else torch.int64, device=device)
 
 
 def _consecutive_plain(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
-    return _laid_out(consecutive(starts, length, read(frequencies), dtype), planes)
+    return _laid_out(consecutive(starts, length, _on_device(frequencies, float, starts.device), dtype), planes)
 
 
 def _at_plain(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
-    return _laid_out(anywhere(coords, read(frequencies), read(axes, int), dtype), planes)
+    omega, device = _on_device(frequencies, float, coords.device), coords.device
+    return _laid_out(anywhere(coords, omega, _on_device(axes, int, device) if axes else None, dtype), planes)
 
 
 def _laid_out(table: Tensor, planes: bool) -> Tensor:

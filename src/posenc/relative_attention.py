@@ -47,7 +47,11 @@ def relative_attention(
     seen   causal: query i sees keys j ≤ i + seen; None: every query sees every key
 
     Sums in float32 (float64 for float64), rounded once to the dtype of v. A query that sees no key gets zeros.
+    Raises ValueError where keys and values are not tables for the same rows of the batch, heads and distances.
     """
+    if values is not None and values.shape[:3] != keys.shape[:3]:
+        raise ValueError(f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
+                         f"{list(values.shape)}")  # fmt: skip
     parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
         order, lanes = arranged(rows, q, k, v, p, keys, values, scale)

@@ -62,6 +62,9 @@ struct BFloat16 {
   }
 };
 
+// Where the processor rounds to bfloat16 itself.
+struct RoundedByUnit : BFloat16 {};
+
 // Without branches and without fp32 subnormals, so that it vectorises and does not mind flushing to zero.
 struct Half {
   using Stored = uint16_t;
@@ -211,6 +214,18 @@ struct Vector<BFloat16> : Words<BFloat16> {
     return _mm512_mask_add_epi32(below, odd, below, _mm512_set1_epi32(1));
   }
   static AVX512 INLINE __m512i pack(const __m512* x) { return choose(rounded(x[0]), index(1, 2), rounded(x[1])); }
+};
+
+template <>
+struct Vector<RoundedByUnit> : Vector<BFloat16> {
+  static AVX512 INLINE __m512i pack(const __m512* x) {  // the unit makes subnormal numbers zero, so those are left to the other
+    constexpr int subnormal = 0x20;
+    if (__builtin_expect(_mm512_fpclass_ps_mask(x[0], subnormal) | _mm512_fpclass_ps_mask(x[1], subnormal), 0))
+      return Vector<BFloat16>::pack(x);
+    __m512i both;
+    __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both) : "v"(x[1]), "v"(x[0]));
+    return both;
+  }
 };
 
 template <>
@@ -367,7 +382,13 @@ extern "C" __attribute__((visibility("default"))) void posenc_rotate(const posen
   switch (r->type) {
     case 0: return posenc::rotate<posenc::Plain<float>>(*r);
     case 1: return posenc::rotate<posenc::Plain<double>>(*r);
+#if defined(__x86_64__)
+    case 2:
+      if (__builtin_cpu_supports("avx512bf16")) return posenc::rotate<posenc::RoundedByUnit>(*r);
+      return posenc::rotate<posenc::BFloat16>(*r);
+#else
     case 2: return posenc::rotate<posenc::BFloat16>(*r);
+#endif
     case 3: return posenc::rotate<posenc::Half>(*r);
   }
 }

@@ -379,6 +379,16 @@ def test_end_to_end(tmp_path):
         assert any(row["status"] == "measured" for row in peaks[0]["rows"])
 
 
+def test_errors_are_shown_by_result_for_tables_and_the_largest_otherwise():
+    assert report.error([{"errors": {"q": 1e-3, "k": 2e-3}, "status": "measured"}, {"status": "-"}]) == "2.0e-03"
+    own = [
+        {"errors": {"to 9": 1e-3, "to 99": 2e-3}, "status": "measured"},
+        {"errors": {"to 9": 3e-3}, "status": "measured"},
+    ]
+    assert report.error(own) == "3.0e-03 to 9, 2.0e-03 to 99"
+    assert report.error([{"status": "not installed"}]) == report.NOTHING
+
+
 def test_out_writes_over_nothing(tmp_path):
     (tmp_path / "mine.txt").write_text("kept")
     for taken in (tmp_path, tmp_path / "mine.txt"):

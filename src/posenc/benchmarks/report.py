@@ -113,8 +113,14 @@ def error(own: list[dict[str, Any]]) -> str:
         return ", ".join(
             f"{name} {value:.1e} of {wrong['allowed'][name]:.1e} allowed" for name, value in wrong["errors"].items()
         )
-    errors = [value for row in own for value in row.get("errors", {}).values()]
-    return f"{max(errors):.1e}" if errors else NOTHING
+    largest = dict[str, float]()
+    for row in own:
+        for name, value in row.get("errors", {}).items():
+            largest[name] = max(value, largest.get(name, 0.0))
+    if not largest:
+        return NOTHING
+    places = all(name.startswith("to ") for name in largest)  # of a table: by last position
+    return ", ".join(f"{value:.1e} {name}" for name, value in largest.items()) if places else f"{max(largest.values()):.1e}"
 
 
 def absent(done: dict[str, Any]) -> str:

@@ -217,6 +217,23 @@ def test_a_red_gate_shows_no_speed_of_ours(monkeypatch, benchmark, name, path):
     assert "allowed" in shown[-1]
 
 
+def test_one_wrong_way_of_ours_hides_them_all(monkeypatch):
+    from posenc.encodings.rope import RoPE
+
+    right = RoPE.rotate
+
+    def broken(self, x, at, side, out=None):
+        turned = right(self, x, at, side, out=out)
+        return turned if out is None else turned.mul_(1.0001)
+
+    monkeypatch.setattr(RoPE, "rotate", broken)
+    result = compare(case_of("rope", "forward"))
+    ours = {row["name"]: row for row in result["rows"] if row["ours"]}
+    assert ours["posenc, out="]["status"] == "wrong"
+    assert ours["posenc"]["status"].startswith("not shown: posenc, ")
+    assert not any({"seconds", "ratio", "speedup"} & row.keys() for row in ours.values())
+
+
 def compare_truth(case, monkeypatch, owner, attribute):
     """The contest of a training step whose exact results were taken before rotate was broken."""
     from posenc.benchmarks import step

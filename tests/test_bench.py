@@ -450,6 +450,12 @@ def test_a_worker_that_dies_is_reported(monkeypatch):
     assert "extra" in found[-1]["why"]
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_it_says_so():
+    job = runner.Job("table", "time", "stock", 1, ())
+    assert list(runner.events(job, runner.Request(device="cuda")))[-1]["why"].endswith("torch finds no GPU here")
+
+
 def test_workers_have_the_allocator_and_threads_they_are_named_after(monkeypatch):
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "77")
     large = runner.environment(runner.Job("rope", "time", "large", 2, ()))

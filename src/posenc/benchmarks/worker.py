@@ -34,6 +34,8 @@ def main() -> None:
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what packages print goes to the error stream
     request = json.loads(sys.stdin.read())
+    if request["device"] == "cuda" and not torch.cuda.is_available():
+        raise SystemExit("--device cuda: torch finds no GPU here")
     torch.set_num_threads(request["threads"])
     serve(request, lines)
 

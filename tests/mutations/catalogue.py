@@ -46,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "backends/toeplitz.py": ("test_distance_attention.py",),
     "distance_attention.py": ("test_distance_attention.py",),
     "backends/sdpa.py": ("test_attention.py", "test_alibi.py", "test_t5.py", "test_transformer_xl.py"),
-    "backends/relative.py": ("test_relative_attention.py",),
+    "backends/relative.py": ("test_relative_attention.py", "test_transformer_xl.py"),
     "relative_attention.py": ("test_relative_attention.py",),
     "frequencies/base.py": ("test_frequencies.py", "test_sinusoidal.py"),
     "frequencies/lengths.py": ("test_scalings.py",),

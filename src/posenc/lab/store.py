@@ -20,9 +20,9 @@ MARKER, PARTS, LOCK = "comparison.json", "parts", ".lock"
 
 # Sources that cannot change a measured number. Whatever is not named here is taken to change it, new files too.
 APART = (
-    "__init__.py", "__main__.py", "benchmarks/", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py", "notes.py",
-    "plots/", "walk.py", "words.py", "lab/compare.py", "lab/page.py", "lab/picture.py", "lab/prose.py", "lab/store.py",
-    "lab/summary.py", "lab/svg.py", "lab/table.py", "lab/verdict.py", "lab/workers.py",
+    "__init__.py", "__main__.py", "benchmarks/", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py",
+    "notes.py", "plots/", "walk.py", "words.py", "lab/compare.py", "lab/page.py", "lab/picture.py", "lab/prose.py",
+    "lab/store.py", "lab/summary.py", "lab/svg.py", "lab/table.py", "lab/verdict.py", "lab/workers.py",
 )  # fmt: skip
 
 

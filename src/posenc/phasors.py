@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
+from posenc.eager import past_the_dispatcher
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -49,12 +50,15 @@ def of_pairs(
     if coords.requires_grad:
         omega = torch.tensor(list(frequencies), dtype=torch.float64, device=coords.device)
         return anywhere(coords, omega, torch.tensor(list(axes), device=coords.device) if axes else None, dtype)
-    text = spelt(frequencies)
+    text, direct = spelt(frequencies), past_the_dispatcher(coords)
+    table: Tensor
     if not at.consecutive or axes or coords.is_floating_point():
-        everywhere: Tensor = torch.ops.posenc.phasors_at.default(coords, text, spelt(axes), dtype, planes)
-        return everywhere
+        one_by_one = _at_native if direct else torch.ops.posenc.phasors_at.default
+        table = one_by_one(coords, text, spelt(axes), dtype, planes)
+        return table
     starts = coords[:1, 0] if coords.stride(0) == 0 else coords[:, 0]  # arange() repeats one row
-    table: Tensor = torch.ops.posenc.consecutive_phasors.default(starts, coords.shape[1], text, dtype, planes)
+    in_a_row = _consecutive_native if direct else torch.ops.posenc.consecutive_phasors.default
+    table = in_a_row(starts, coords.shape[1], text, dtype, planes)
     return table if len(starts) == len(coords) else table.expand(len(coords), -1, -1, -1)
 
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels, layouts
+from posenc.eager import past_the_dispatcher
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def rotate(
     half_in = layout == "half"
     half_out = half_in if returns is None else returns == "half"
     _check(x, cos, sin, layout, returns, start)
-    direct = _past_the_dispatcher(x, cos, sin)
+    direct = past_the_dispatcher(x, cos, sin)
     if out is None:
         if direct and (native := _kernel()):
             out = torch.empty_like(x)
@@ -56,27 +57,11 @@ def rotate(
             return out
         return torch.ops.posenc.rotate.default(x, cos, sin, start, half_in, half_out, back)  # type: ignore[no-any-return]
     _check_out(x, cos, sin, out)
-    if direct and _past_the_dispatcher(out) and (native := _kernel()):
+    if direct and past_the_dispatcher(out) and (native := _kernel()):
         native(_packed(x, cos, sin, start, half_in, half_out, back, out))
     else:
         torch.ops.posenc.rotate_into.default(x, cos, sin, start, half_in, half_out, back, out)
     return out
-
-
-def _past_the_dispatcher(*tensors: Tensor) -> bool:
-    """Whether a call would reach the CPU kernel with these very tensors, and leave nothing for gradients.
-
-    Going there directly saves 4-6 µs of the 8 that one token takes: the dispatcher, and two hops from it back into Python.
-    """
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
-        return False
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    recorded = torch.is_grad_enabled()
-    for x in tensors:  # noqa: SIM110, a generator costs as much again
-        if type(x) is not Tensor or not x.is_cpu or x.is_neg() or (recorded and x.requires_grad):
-            return False
-    return True
 
 
 # The implementations.

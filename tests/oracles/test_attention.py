@@ -398,7 +398,7 @@ def test_auto_takes_the_fused_backend_where_it_can():
     assert chosen("auto", Shaw(4)) == chosen("auto", Shaw(4, values=False)) == "relative"
     assert chosen("auto", CoPE(4)) == "reference"
     assert chosen("reference", NoPE()) == "reference"
-    with pytest.raises(ValueError, match="impl: expected 'auto' or one of .*'sdpa', 'reference'.*, got 'flash'"):
+    with pytest.raises(ValueError, match=r"impl: expected 'auto' or one of .*'sdpa', 'reference'.*, got 'flash'"):
         chosen("flash", NoPE())
 
 
@@ -455,7 +455,7 @@ def test_dtypes_that_do_not_fit():
 def test_backends_by_name():
     q, k, v = tensors(*qkv())
     at = Positions.arange(2, 5)
-    with pytest.raises(ValueError, match="impl: expected 'auto' or one of .*'sdpa', 'reference'.*, got 'flux'"):
+    with pytest.raises(ValueError, match=r"impl: expected 'auto' or one of .*'sdpa', 'reference'.*, got 'flux'"):
         attend(q, k, v, NoPE(), at, impl="flux")
     with pytest.raises(ValueError, match=r"reads the logits.*use impl='reference' or 'auto'"):
         attend(q, k, v, CoPE(6), at, impl="sdpa")

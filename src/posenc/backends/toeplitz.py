@@ -43,8 +43,7 @@ def attend(
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive else at_q.document
     scale = encoding.softmax_scale(q.shape[-1])
-    out: Tensor
-    out, _ = torch.ops.posenc.distance_attention(q, k, v, vector, ahead, document, scale, causal)
+    out: Tensor = torch.ops.posenc.distance_attention(q, k, v, vector, ahead, document, scale, causal)[0]
     return out
 
 

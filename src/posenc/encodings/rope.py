@@ -84,8 +84,9 @@ class RoPE(PositionalEncoding):
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
         sin, cos = angles.sin_cos(at, self.frequencies, dtype)
-        scale = self.frequencies.cos_sin_scale
-        return cos * scale if scale != 1 else cos.contiguous(), sin * (-scale if self.reverse else scale)
+        if (scale := self.frequencies.cos_sin_scale) != 1:
+            cos, sin = cos * scale, sin * scale
+        return cos, -sin if self.reverse else sin
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

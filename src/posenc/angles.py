@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from posenc import phasors
+from posenc.eager import constant
 from posenc.frequencies import Frequencies
 from posenc.positions import Positions
 
@@ -27,7 +28,7 @@ def sin_cos(
         sin, cos = phasors.of_pairs(at, frequencies.values, axes, dtype, planes=True).unbind(-1)
         return sin, cos
     angle = of_pairs(at.coords, frequencies).to(torch.float32)
-    angle = angle * torch.tensor(frequencies.values, dtype=torch.float32, device=angle.device)
+    angle = angle * constant(frequencies.values, torch.float32, angle.device)
     return angle.sin().to(dtype), angle.cos().to(dtype)
 
 
@@ -35,4 +36,4 @@ def of_pairs(coords: Num[Tensor, "b t *axes"], frequencies: Frequencies) -> Num[
     """The coordinate that each pair reads."""
     if frequencies.n_axes == 1:
         return coords[..., None]
-    return coords[..., torch.tensor(frequencies.axes, device=coords.device)]
+    return coords[..., constant(frequencies.axes, torch.int64, coords.device)]

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.eager import past_the_dispatcher
+from posenc.eager import constant, plain_on_cpu
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def of_pairs(
     if coords.requires_grad:
         omega = torch.tensor(list(frequencies), dtype=torch.float64, device=coords.device)
         return anywhere(coords, omega, torch.tensor(list(axes), device=coords.device) if axes else None, dtype)
-    text, direct = spelt(frequencies), past_the_dispatcher(coords)
+    text, direct = spelt(frequencies), plain_on_cpu(coords)
     table: Tensor
     if not at.consecutive or axes or coords.is_floating_point():
         one_by_one = _at_native if direct else torch.ops.posenc.phasors_at.default
@@ -175,20 +175,16 @@ def consecutive(
     return table
 
 
-@functools.lru_cache(KEPT)
-def _on_device(text: str, kind: type, device: torch.device) -> Tensor:
-    """Numbers where they are needed: a forward copies nothing from the host but at its first call."""
-    with torch.inference_mode(False):
-        return torch.tensor(read(text, kind), dtype=torch.float64 if kind is float else torch.int64, device=device)
-
-
 def _consecutive_plain(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
-    return _laid_out(consecutive(starts, length, _on_device(frequencies, float, starts.device), dtype), planes)
+    return _laid_out(
+        consecutive(starts, length, constant(tuple(read(frequencies)), torch.float64, starts.device), dtype), planes
+    )
 
 
 def _at_plain(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
-    omega, device = _on_device(frequencies, float, coords.device), coords.device
-    return _laid_out(anywhere(coords, omega, _on_device(axes, int, device) if axes else None, dtype), planes)
+    omega = constant(tuple(read(frequencies)), torch.float64, coords.device)
+    which = constant(tuple(read(axes, int)), torch.int64, coords.device) if axes else None
+    return _laid_out(anywhere(coords, omega, which, dtype), planes)
 
 
 def _laid_out(table: Tensor, planes: bool) -> Tensor:

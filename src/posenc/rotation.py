@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels, layouts
-from posenc.eager import past_the_dispatcher
+from posenc.eager import plain_on_cpu, wants_gradient
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:
@@ -49,19 +49,23 @@ def rotate(
     half_in = layout == "half"
     half_out = half_in if returns is None else returns == "half"
     _check(x, cos, sin, layout, returns, start)
-    direct = past_the_dispatcher(x, cos, sin)
     if out is None:
-        if direct and (native := _kernel()):
-            out = torch.empty_like(x)
-            native(_packed(x, cos, sin, start, half_in, half_out, back, out))
-            return out
-        return torch.ops.posenc.rotate.default(x, cos, sin, start, half_in, half_out, back)  # type: ignore[no-any-return]
+        return _turned(x, cos, sin, start, half_in, half_out, back)
     _check_out(x, cos, sin, out)
-    if direct and past_the_dispatcher(out) and (native := _kernel()):
-        native(_packed(x, cos, sin, start, half_in, half_out, back, out))
+    if plain_on_cpu(x, cos, sin, out):
+        _into_on_cpu(x, cos, sin, start, half_in, half_out, back, out)
     else:
         torch.ops.posenc.rotate_into.default(x, cos, sin, start, half_in, half_out, back, out)
     return out
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
+    """The operator, or what it comes to: its CPU kernel, with a node for the gradient where one is wanted."""
+    if not plain_on_cpu(x, cos, sin):
+        return torch.ops.posenc.rotate.default(x, cos, sin, *options)  # type: ignore[no-any-return]
+    if wants_gradient(x, cos, sin):
+        return _Differentiable.apply(None, x, cos, sin, *options)  # type: ignore[no-any-return]
+    return _on_cpu(x, cos, sin, *options)
 
 
 # The implementations.
@@ -167,6 +171,8 @@ class _Differentiable(torch.autograd.Function):
     def forward(ctx: Any, below: Any, x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
         ctx.options = options
         ctx.save_for_backward(x if ctx.needs_input_grad[2] or ctx.needs_input_grad[3] else None, cos, sin)
+        if below is None:
+            return _on_cpu(x, cos, sin, *options)
         with torch._C._AutoDispatchBelowAutograd():
             return torch.ops.posenc.rotate.default.redispatch(below, x, cos, sin, *options)  # type: ignore[no-any-return]
 
@@ -176,7 +182,7 @@ class _Differentiable(torch.autograd.Function):
         start, half_in, half_out, back = ctx.options
         of_x = of_cos = of_sin = None
         if ctx.needs_input_grad[1]:
-            of_x = torch.ops.posenc.rotate.default(gradient, cos, sin, start, half_out, half_in, not back)
+            of_x = _turned(gradient, cos, sin, start, half_out, half_in, not back)
         if x is not None:
             end = start + 2 * cos.shape[-1]
             a, b = layouts.split(x[..., start:end].to(cos.dtype), _layout(half_in))

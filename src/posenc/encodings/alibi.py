@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc.eager import constant
 from posenc.encoding import DistanceBias
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class ALiBi(DistanceBias):
         self.slopes = slopes
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        slopes = torch.tensor(self.slopes, dtype=torch.float64, device=delta.device)
+        slopes = constant(self.slopes, torch.float64, delta.device)
         return delta.abs().double() * -slopes[:, None]
 
     def heads(self, start: int, stop: int) -> ALiBi:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from posenc.eager import constant
 from posenc.encoding import DistanceBias
 from posenc.positions import INTEGERS
 
@@ -86,7 +87,7 @@ class Buckets(NamedTuple):
         if delta.dtype not in INTEGERS:
             raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
         distance = (delta.abs() if self.after else delta.clamp(min=0)).long()
-        starts = torch.tensor([*range(1, self.exact + 1), *self.starts], device=delta.device)
+        starts = constant((*range(1, self.exact + 1), *self.starts), torch.int64, delta.device)
         bucket = torch.bucketize(distance, starts, right=True)  # how many buckets have begun
         return bucket + self.after * (delta < 0) if self.after else bucket
 

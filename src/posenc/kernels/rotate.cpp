@@ -87,7 +87,7 @@ struct Half {
   }
 };
 
-// `rows` rows at equal distances, whose channels lie side by side: what the variants for processors have in common.
+// `lots` times `rows` rows at equal distances, whose channels lie side by side: what the variants for processors have in common.
 template <class N>
 struct Run {
   const typename N::Stored* x;
@@ -96,6 +96,12 @@ struct Run {
   int64_t rows, x_step, out_step, cos_step, sin_step;
   int64_t channels, start, pairs;
   bool back;
+  int64_t lots, x_leap, out_leap, cos_leap, sin_leap;
+
+  INLINE const typename N::Stored* x_at(int64_t lot, int64_t row) const { return x + lot * x_leap + row * x_step; }
+  INLINE typename N::Stored* out_at(int64_t lot, int64_t row) const { return out + lot * out_leap + row * out_step; }
+  INLINE const typename N::Wide* cos_at(int64_t lot, int64_t row) const { return cos + lot * cos_leap + row * cos_step; }
+  INLINE const typename N::Wide* sin_at(int64_t lot, int64_t row) const { return sin + lot * sin_leap + row * sin_step; }
 };
 
 // Pairs `from` ... n - 1 of a row.
@@ -116,10 +122,16 @@ INLINE void turn_pairs(const Run<N>& run, const typename N::Stored* x, typename 
 
 // A row's arithmetic is too long for the processor to reach rows ahead by itself: without this, its time adds to memory's.
 template <class N>
-INLINE void ask_for_rows_ahead(const Run<N>& run, const typename N::Stored* x) {
-  const int64_t row = run.channels * static_cast<int64_t>(sizeof(*x)), rows = std::max<int64_t>(8192 / std::max<int64_t>(row, 1), 1);
-  const auto ahead = reinterpret_cast<uintptr_t>(x) + rows * run.x_step * sizeof(*x);  // may be beyond the end, which is harmless
-  for (int64_t line = 0; line < row; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + line));
+INLINE int64_t bytes_ahead(const Run<N>& run) {
+  const int64_t row = run.channels * static_cast<int64_t>(sizeof(*run.x));
+  return std::max<int64_t>(8192 / std::max<int64_t>(row, 1), 1) * run.x_step * static_cast<int64_t>(sizeof(*run.x));
+}
+
+template <class N>
+INLINE void ask_for_rows_ahead(const Run<N>& run, const typename N::Stored* x, int64_t ahead) {
+  const auto there = reinterpret_cast<uintptr_t>(x) + ahead;  // may be beyond the end, which is harmless
+  const int64_t row = run.channels * static_cast<int64_t>(sizeof(*x));
+  for (int64_t line = 0; line < row; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(there + line));
 }
 
 template <class N>
@@ -132,14 +144,15 @@ INLINE void copy_the_rest(const Run<N>& run, const typename N::Stored* x, typena
 
 template <class N, bool half_in, bool half_out>
 INLINE void turn_run(const Run<N>& run) {
-  for (int64_t row = 0; row < run.rows; ++row) {
-    const auto* const x = run.x + row * run.x_step;
-    auto* const out = run.out + row * run.out_step;
-    ask_for_rows_ahead(run, x);
-    turn_pairs<N, half_in, half_out>(run, x + run.start, out + run.start, run.cos + row * run.cos_step,
-                                     run.sin + row * run.sin_step, 0);
-    copy_the_rest(run, x, out);
-  }
+  const int64_t ahead = bytes_ahead(run);
+  for (int64_t lot = 0; lot < run.lots; ++lot)
+    for (int64_t row = 0; row < run.rows; ++row) {
+      const auto* const x = run.x_at(lot, row);
+      auto* const out = run.out_at(lot, row);
+      ask_for_rows_ahead(run, x, ahead);
+      turn_pairs<N, half_in, half_out>(run, x + run.start, out + run.start, run.cos_at(lot, row), run.sin_at(lot, row), 0);
+      copy_the_rest(run, x, out);
+    }
 }
 
 // The same for the vectors that processors have; which, is decided when it runs.
@@ -179,6 +192,8 @@ struct Vector<Plain<float>> {
     return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0));
   }
   static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi32(a, index, b); }
+  static AVX512 INLINE __m512i load(const void* from, int n) { return _mm512_maskz_loadu_epi32((1u << n) - 1, from); }
+  static AVX512 INLINE void store(void* to, int n, __m512i x) { _mm512_mask_storeu_epi32(to, (1u << n) - 1, x); }
   static AVX512 INLINE __m512 part(__m512i x, int) { return _mm512_castsi512_ps(x); }
   static AVX512 INLINE __m512i pack(const __m512* x) { return _mm512_castps_si512(x[0]); }
 };
@@ -198,6 +213,9 @@ struct Words {  // what both 16-bit types share
     return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mask_add_epi16(halved, 0xaaaaaaaau, halved, _mm512_set1_epi16(32)));
   }
   static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi16(a, index, b); }
+  static AVX512 INLINE __mmask32 first(int n) { return static_cast<__mmask32>((uint64_t{1} << n) - 1); }
+  static AVX512 INLINE __m512i load(const void* from, int n) { return _mm512_maskz_loadu_epi16(first(n), from); }
+  static AVX512 INLINE void store(void* to, int n, __m512i x) { _mm512_mask_storeu_epi16(to, first(n), x); }
 };
 
 template <>
@@ -244,29 +262,44 @@ AVX512 void written_out(const Run<N>& run) {
   using V = Vector<N>;
   constexpr int L = V::lanes;
   const int64_t n = run.pairs;
+  const int64_t ahead = bytes_ahead(run);
   const __m512 sign = _mm512_set1_ps(run.back ? -0.0f : 0.0f);
   const __m512i even = V::index(0, 2), odd = V::index(1, 2), lower = V::merged(0), upper = V::merged(L / 2);
-  const auto store = [](auto* to, __m512i value) AVX512 {
-    past_caches ? _mm512_stream_si512(reinterpret_cast<__m512i*>(to), value) : _mm512_storeu_si512(to, value);
-  };
-  for (int64_t row = 0; row < run.rows; ++row) {
-    const auto* const whole_x = run.x + row * run.x_step;
-    auto* const whole_out = run.out + row * run.out_step;
+  for (int64_t lot = 0, row = 0; lot < run.lots; row + 1 < run.rows ? ++row : (row = 0, ++lot)) {
+    const auto* const whole_x = run.x_at(lot, row);
+    auto* const whole_out = run.out_at(lot, row);
     const auto* const x = whole_x + run.start;
     auto* const out = whole_out + run.start;
-    const float *const cos = run.cos + row * run.cos_step, *const sin = run.sin + row * run.sin_step;
-    ask_for_rows_ahead(run, whole_x);
-    int64_t i = 0;
-    for (; i + L <= n; i += L) {
-      __m512i a = _mm512_loadu_si512(x + (half_in ? i : 2 * i)), b = _mm512_loadu_si512(x + (half_in ? n + i : 2 * i + L));
+    const float *const cos = run.cos_at(lot, row), *const sin = run.sin_at(lot, row);
+    ask_for_rows_ahead(run, whole_x, ahead);
+    // Pairs i ... i + L - 1, or as many as are left: `whole` is known when this is compiled.
+    const auto turn = [&](int64_t i, auto whole) AVX512 {
+      const int left = static_cast<int>(std::min<int64_t>(n - i, L)), second = std::max(2 * left - L, 0);
+      const auto load = [&](const auto* from, int count) AVX512 {
+        if constexpr (whole) return _mm512_loadu_si512(from);
+        else return V::load(from, count);
+      };
+      const auto store = [&](auto* to, int count, __m512i value) AVX512 {
+        if constexpr (!whole) {
+          if (count) V::store(to, count, value);  // a store of nothing takes as long as ten
+        }
+        if constexpr (whole && past_caches) _mm512_stream_si512(reinterpret_cast<__m512i*>(to), value);
+        if constexpr (whole && !past_caches) _mm512_storeu_si512(to, value);
+      };
+      const auto table = [&](const float* from, int count) AVX512 {
+        if constexpr (whole) return _mm512_loadu_ps(from);
+        else return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << std::clamp(count, 0, 16)) - 1), from);
+      };
+      __m512i a = load(x + (half_in ? i : 2 * i), half_in ? left : std::min(2 * left, L));
+      __m512i b = load(x + (half_in ? n + i : 2 * i + L), half_in ? left : second);
       if constexpr (!half_in) {
         const __m512i first = a;
         a = V::choose(first, even, b), b = V::choose(first, odd, b);
       }
       __m512 turned_a[V::parts], turned_b[V::parts];
       for (int part = 0; part < V::parts; ++part) {
-        const __m512 wide_a = V::part(a, part), wide_b = V::part(b, part);
-        const __m512 c = _mm512_loadu_ps(cos + i + 16 * part), s = _mm512_xor_ps(_mm512_loadu_ps(sin + i + 16 * part), sign);
+        const __m512 wide_a = V::part(a, part), wide_b = V::part(b, part), c = table(cos + i + 16 * part, left - 16 * part);
+        const __m512 s = _mm512_xor_ps(table(sin + i + 16 * part, left - 16 * part), sign);
         turned_a[part] = _mm512_sub_ps(_mm512_mul_ps(wide_a, c), _mm512_mul_ps(wide_b, s));
         turned_b[part] = _mm512_add_ps(_mm512_mul_ps(wide_b, c), _mm512_mul_ps(wide_a, s));
       }
@@ -275,10 +308,12 @@ AVX512 void written_out(const Run<N>& run) {
         const __m512i first = a;
         a = V::choose(first, lower, b), b = V::choose(first, upper, b);
       }
-      store(out + (half_out ? i : 2 * i), a);
-      store(out + (half_out ? n + i : 2 * i + L), b);
-    }
-    if (i < n) turn_pairs<N, half_in, half_out>(run, x, out, cos, sin, i);
+      store(out + (half_out ? i : 2 * i), half_out ? left : std::min(2 * left, L), a);
+      store(out + (half_out ? n + i : 2 * i + L), half_out ? left : second, b);
+    };
+    int64_t i = 0;
+    for (; i + L <= n; i += L) turn(i, std::true_type{});
+    if (i < n) turn(i, std::false_type{});
     copy_the_rest(run, whole_x, whole_out);
   }
   if (past_caches) _mm_sfence();
@@ -334,42 +369,44 @@ void rotate(const Rotation& r) {
   // would stay in the first cache, were slower.
   const bool along_heads = r.size[1] > 1 && (r.size[2] == 1 || r.x_stride[2] > r.x_stride[1]);
   const int64_t tokens = r.size[2], heads = r.size[1];
-  const int64_t longest = along_heads ? 1 : std::max<int64_t>(1, std::min(tokens, CHUNK / bytes));
-  const int64_t blocks = (tokens + longest - 1) / longest, inner = along_heads ? 1 : 2;
-  const int64_t units = r.size[0] * blocks * (along_heads ? 1 : heads);
+  const int64_t of_token = along_heads ? heads * bytes : bytes;
+  const int64_t longest = std::max<int64_t>(1, std::min(tokens, CHUNK / of_token));
+  const int64_t blocks = (tokens + longest - 1) / longest, side = along_heads ? 1 : heads;
 
   const auto work = [&](int64_t begin, int64_t end) {
     std::vector<Stored> numbers((gathers ? d : 0) + (scatters ? d : 0));
     std::vector<Wide> tables(gathers_tables ? 2 * n : 0);
     for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t run_of_head = unit / blocks, first = unit % blocks * longest;
-      const int64_t at[3] = {along_heads ? run_of_head : run_of_head / heads, along_heads ? 0 : run_of_head % heads, first};
+      const int64_t first = unit % blocks * longest, at[3] = {unit / blocks / side, unit / blocks % side, first};
       const auto offset = [&at](const int64_t* stride) { return at[0] * stride[0] + at[1] * stride[1] + at[2] * stride[2]; };
-      const auto* x = reinterpret_cast<const Stored*>(r.x) + offset(r.x_stride);
-      auto* out = reinterpret_cast<Stored*>(r.out) + offset(r.out_stride);
-      const auto* cos = reinterpret_cast<const Wide*>(r.cos) + offset(r.cos_stride);
-      const auto* sin = reinterpret_cast<const Wide*>(r.sin) + offset(r.sin_stride);
-      const int64_t rows = along_heads ? heads : std::min(longest, tokens - first);
-      Run<N> run{x, out, cos, sin, rows, r.x_stride[inner], r.out_stride[inner], r.cos_stride[inner], r.sin_stride[inner],
-                 d, r.start, n, r.back != 0};
+      const int64_t count = std::min(longest, tokens - first), inner = along_heads ? 1 : 2, outer = 3 - inner;
+      Run<N> run{reinterpret_cast<const Stored*>(r.x) + offset(r.x_stride),
+                 reinterpret_cast<Stored*>(r.out) + offset(r.out_stride),
+                 reinterpret_cast<const Wide*>(r.cos) + offset(r.cos_stride),
+                 reinterpret_cast<const Wide*>(r.sin) + offset(r.sin_stride),
+                 along_heads ? heads : count, r.x_stride[inner], r.out_stride[inner], r.cos_stride[inner], r.sin_stride[inner],
+                 d, r.start, n, r.back != 0,
+                 along_heads ? count : 1, r.x_stride[outer], r.out_stride[outer], r.cos_stride[outer], r.sin_stride[outer]};
       if (!one_by_one) {
         turn(run);
         continue;
       }
-      run.rows = 1;
-      for (int64_t row = 0; row < rows; ++row) {
-        run.x = gathered(x + row * run.x_step, r.x_stride[3], d, numbers.data());
-        run.cos = gathered(cos + row * run.cos_step, r.cos_stride[3], n, tables.data());
-        run.sin = gathered(sin + row * run.sin_step, r.sin_stride[3], n, tables.data() + n);
-        run.out = scatters ? numbers.data() + numbers.size() - d : out + row * run.out_step;
-        turn(run);
-        if (scatters)
-          for (int64_t i = 0; i < d; ++i) out[row * run.out_step + i * r.out_stride[3]] = run.out[i];
-      }
+      const Run<N> all = run;
+      run.lots = run.rows = 1;
+      for (int64_t lot = 0; lot < all.lots; ++lot)
+        for (int64_t row = 0; row < all.rows; ++row) {
+          auto* const out = all.out_at(lot, row);
+          run.x = gathered(all.x_at(lot, row), r.x_stride[3], d, numbers.data());
+          run.cos = gathered(all.cos_at(lot, row), r.cos_stride[3], n, tables.data());
+          run.sin = gathered(all.sin_at(lot, row), r.sin_stride[3], n, tables.data() + n);
+          run.out = scatters ? numbers.data() + numbers.size() - d : out;
+          turn(run);
+          if (scatters)
+            for (int64_t i = 0; i < d; ++i) out[i * r.out_stride[3]] = run.out[i];
+        }
     }
   };
-  const int64_t of_unit = bytes * (along_heads ? heads : longest);
-  in_parallel(units, std::max<int64_t>(1, CHUNK / of_unit), static_cast<int>(r.threads), work);
+  in_parallel(r.size[0] * side * blocks, std::max<int64_t>(1, CHUNK / (of_token * longest)), static_cast<int>(r.threads), work);
 }
 
 }  // namespace posenc

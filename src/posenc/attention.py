@@ -39,8 +39,7 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        q = encoding.rotate(q, at_q, "query")
-        k = encoding.rotate(k, at_k, "key")
+        q, k = encoding.rotate_both(q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
     return attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl)
 

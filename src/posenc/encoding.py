@@ -127,6 +127,12 @@ class PositionalEncoding(nn.Module):
         """
         return into(x, out)
 
+    def rotate_both(
+        self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
+    ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
+        """Queries and keys turned: `rotate` for each, or in one go by those that do better."""
+        return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
+
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
     ) -> BiasFn | None:

@@ -90,8 +90,7 @@ class Attention(nn.Module):
         Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
         """
         x = self.encoding.embed(x, at)
-        q = self.encoding.rotate(self._split(self.query(x)), at, "query")
-        k = self.encoding.rotate(self._split(self.key(x)), at, "key")
+        q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)

@@ -59,6 +59,18 @@ def rotate(
     return out
 
 
+def rotate_both(
+    q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], cos: Float[Tensor, "b t n"], sin: Float[Tensor, "b t n"],
+    layout: Layout, returns: Layout | None = None, *, start: int = 0,
+) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:  # fmt: skip
+    """`rotate` for queries and keys at the same positions: one step there and one back, which short inputs feel."""
+    half_in = layout == "half"
+    half_out = half_in if returns is None else returns == "half"
+    _check(q, cos, sin, layout, returns, start)
+    _check(k, cos, sin, layout, returns, start)
+    return _both_turned(q, k, cos, sin, start, half_in, half_out, False)
+
+
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
     """The operator, or what it comes to: its CPU kernel, with a node for the gradient where one is wanted."""
     if not plain_on_cpu(x, cos, sin):
@@ -66,6 +78,14 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
     if wants_gradient(x, cos, sin):
         return _Differentiable.apply(None, x, cos, sin, *options)  # type: ignore[no-any-return]
     return _on_cpu(x, cos, sin, *options)
+
+
+def _both_turned(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
+    if not plain_on_cpu(q, k, cos, sin) or wants_gradient(cos, sin):
+        return _turned(q, cos, sin, *options), _turned(k, cos, sin, *options)
+    if wants_gradient(q, k):
+        return _Both.apply(q, k, cos, sin, *options)  # type: ignore[no-any-return]
+    return _both_on_cpu(q, k, cos, sin, *options)
 
 
 # The implementations.
@@ -81,9 +101,20 @@ def _into_on_cpu(
     x: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool, out: Tensor
 ) -> None:
     if native := _kernel():
-        native(_packed(x, cos, sin, start, half_in, half_out, back, out))
+        native(_packed(x, cos, sin, start, half_in, half_out, back, out), 1)
     else:
         _into_in_torch(x, cos, sin, start, half_in, half_out, back, out)
+
+
+def _both_on_cpu(
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool
+) -> tuple[Tensor, Tensor]:
+    if (native := _kernel()) is None:
+        return tuple(in_torch(x, cos, sin, start, half_in, half_out, back) for x in (q, k))  # type: ignore[return-value]
+    turned_q, turned_k = torch.empty_like(q), torch.empty_like(k)
+    of_q = _packed(q, cos, sin, start, half_in, half_out, back, turned_q)
+    native(of_q + _packed(k, cos, sin, start, half_in, half_out, back, turned_k), 2)
+    return turned_q, turned_k
 
 
 def _on_cuda(x: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool) -> Tensor:
@@ -132,12 +163,12 @@ _pack = struct.Struct("34q").pack
 
 
 @functools.cache
-def _kernel() -> Callable[[bytes], None] | None:
+def _kernel() -> Callable[[bytes, int], None] | None:
     library = kernels.library()
     if library is None:
         return None
     native: Any = library.posenc_rotate
-    native.argtypes, native.restype = [ctypes.c_char_p], None
+    native.argtypes, native.restype = [ctypes.c_char_p, ctypes.c_int64], None
     return native  # type: ignore[no-any-return]
 
 
@@ -193,6 +224,20 @@ class _Differentiable(torch.autograd.Function):
                 for each, wanted in zip((of_cos, of_sin), ctx.needs_input_grad[2:4], strict=True)
             )
         return None, of_x, of_cos, of_sin, None, None, None, None
+
+
+class _Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
+        ctx.options = options
+        ctx.save_for_backward(cos, sin)
+        return _both_on_cpu(q, k, cos, sin, *options)
+
+    @staticmethod
+    def backward(ctx: Any, of_q: Tensor, of_k: Tensor) -> tuple[Tensor | None, ...]:
+        start, half_in, half_out, back = ctx.options
+        undone = _both_turned(of_q, of_k, *ctx.saved_tensors, start, half_out, half_in, not back)
+        return *undone, None, None, None, None, None, None
 
 
 def _autograd(keyset: Any, x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:

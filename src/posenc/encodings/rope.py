@@ -20,7 +20,7 @@ from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_
 from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.rotation import rotate
+from posenc.rotation import rotate, rotate_both
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -99,6 +99,17 @@ class RoPE(PositionalEncoding):
         cos, sin = self.tables_at(at, x.dtype)
         start = self.d_head - self.rotary_dim if self.trailing else 0
         return rotate(x, cos, sin, self.layout, self.returns, start=start, back=side == "output", out=out)
+
+    def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
+        own_way = type(self).rotate is not RoPE.rotate or not {"query", "key"} <= self.turning
+        if own_way or at_q is not at_k:
+            return super().rotate_both(q, k, at_q, at_k)
+        for x in (q, k):
+            check_width(self, "d_head", x.shape[-1], self.d_head)
+            check_tokens(self, x, at_q, axis=2)
+        cos, sin = self.tables_at(at_q, q.dtype)
+        start = self.d_head - self.rotary_dim if self.trailing else 0
+        return rotate_both(q, k, cos, sin, self.layout, self.returns, start=start)
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale

@@ -192,8 +192,9 @@ struct Vector<Plain<float>> {
     return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0));
   }
   static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi32(a, index, b); }
-  static AVX512 INLINE __m512i load(const void* from, int n) { return _mm512_maskz_loadu_epi32((1u << n) - 1, from); }
-  static AVX512 INLINE void store(void* to, int n, __m512i x) { _mm512_mask_storeu_epi32(to, (1u << n) - 1, x); }
+  using Mask = __mmask16;
+  static AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi32(of, from); }
+  static AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi32(to, of, x); }
   static AVX512 INLINE __m512 part(__m512i x, int) { return _mm512_castsi512_ps(x); }
   static AVX512 INLINE __m512i pack(const __m512* x) { return _mm512_castps_si512(x[0]); }
 };
@@ -213,9 +214,9 @@ struct Words {  // what both 16-bit types share
     return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mask_add_epi16(halved, 0xaaaaaaaau, halved, _mm512_set1_epi16(32)));
   }
   static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi16(a, index, b); }
-  static AVX512 INLINE __mmask32 first(int n) { return static_cast<__mmask32>((uint64_t{1} << n) - 1); }
-  static AVX512 INLINE __m512i load(const void* from, int n) { return _mm512_maskz_loadu_epi16(first(n), from); }
-  static AVX512 INLINE void store(void* to, int n, __m512i x) { _mm512_mask_storeu_epi16(to, first(n), x); }
+  using Mask = __mmask32;
+  static AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi16(of, from); }
+  static AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi16(to, of, x); }
 };
 
 template <>
@@ -257,64 +258,73 @@ struct Vector<Half> : Words<Half> {
   }
 };
 
+template <class Mask>
+INLINE Mask lowest(int64_t n) {  // as many bits
+  return static_cast<Mask>((uint64_t{1} << std::clamp<int64_t>(n, 0, 32)) - 1);
+}
+
 template <class N, bool half_in, bool half_out, bool past_caches>
 AVX512 void written_out(const Run<N>& run) {
   using V = Vector<N>;
+  using Mask = typename V::Mask;
   constexpr int L = V::lanes;
-  const int64_t n = run.pairs;
-  const int64_t ahead = bytes_ahead(run);
+  const int64_t n = run.pairs, ahead = bytes_ahead(run), whole_vectors = n / L * L, left = n % L;
   const __m512 sign = _mm512_set1_ps(run.back ? -0.0f : 0.0f);
   const __m512i even = V::index(0, 2), odd = V::index(1, 2), lower = V::merged(0), upper = V::merged(L / 2);
-  for (int64_t lot = 0, row = 0; lot < run.lots; row + 1 < run.rows ? ++row : (row = 0, ++lot)) {
-    const auto* const whole_x = run.x_at(lot, row);
-    auto* const whole_out = run.out_at(lot, row);
-    const auto* const x = whole_x + run.start;
-    auto* const out = whole_out + run.start;
-    const float *const cos = run.cos_at(lot, row), *const sin = run.sin_at(lot, row);
-    ask_for_rows_ahead(run, whole_x, ahead);
-    // Pairs i ... i + L - 1, or as many as are left: `whole` is known when this is compiled.
-    const auto turn = [&](int64_t i, auto whole) AVX512 {
-      const int left = static_cast<int>(std::min<int64_t>(n - i, L)), second = std::max(2 * left - L, 0);
-      const auto load = [&](const auto* from, int count) AVX512 {
-        if constexpr (whole) return _mm512_loadu_si512(from);
-        else return V::load(from, count);
-      };
-      const auto store = [&](auto* to, int count, __m512i value) AVX512 {
-        if constexpr (!whole) {
-          if (count) V::store(to, count, value);  // a store of nothing takes as long as ten
+  // What is left of a row after whole vectors: numbers of the two vectors that are read, of those written, of the tables.
+  const Mask in_a = lowest<Mask>(half_in ? left : std::min<int64_t>(2 * left, L)), in_b = lowest<Mask>(half_in ? left : 2 * left - L);
+  const Mask out_a = lowest<Mask>(half_out ? left : std::min<int64_t>(2 * left, L)), out_b = lowest<Mask>(half_out ? left : 2 * left - L);
+  const __mmask16 of_table[2] = {lowest<__mmask16>(std::min<int64_t>(left, 16)), lowest<__mmask16>(left - 16)};
+
+  for (int64_t lot = 0; lot < run.lots; ++lot) {
+    const auto* whole_x = run.x_at(lot, 0);
+    auto* whole_out = run.out_at(lot, 0);
+    const float *cos = run.cos_at(lot, 0), *sin = run.sin_at(lot, 0);
+    for (int64_t row = 0; row < run.rows; ++row) {
+      const auto* const x = whole_x + run.start;
+      auto* const out = whole_out + run.start;
+      ask_for_rows_ahead(run, whole_x, ahead);
+      // Pairs i ... i + L - 1, or as many as are left: `whole` is known when this is compiled.
+      const auto turn = [&](int64_t i, auto whole) AVX512 {
+        __m512i a, b;
+        if constexpr (whole) {
+          a = _mm512_loadu_si512(x + (half_in ? i : 2 * i)), b = _mm512_loadu_si512(x + (half_in ? n + i : 2 * i + L));
+        } else {
+          a = V::load(x + (half_in ? i : 2 * i), in_a), b = V::load(x + (half_in ? n + i : 2 * i + L), in_b);
         }
-        if constexpr (whole && past_caches) _mm512_stream_si512(reinterpret_cast<__m512i*>(to), value);
-        if constexpr (whole && !past_caches) _mm512_storeu_si512(to, value);
+        if constexpr (!half_in) {
+          const __m512i first = a;
+          a = V::choose(first, even, b), b = V::choose(first, odd, b);
+        }
+        __m512 turned_a[V::parts], turned_b[V::parts];
+        for (int part = 0; part < V::parts; ++part) {
+          const float *const cosines = cos + i + 16 * part, *const sines = sin + i + 16 * part;
+          const __m512 wide_a = V::part(a, part), wide_b = V::part(b, part);
+          const __m512 c = whole ? _mm512_loadu_ps(cosines) : _mm512_maskz_loadu_ps(of_table[part], cosines);
+          const __m512 s = _mm512_xor_ps(whole ? _mm512_loadu_ps(sines) : _mm512_maskz_loadu_ps(of_table[part], sines), sign);
+          turned_a[part] = _mm512_sub_ps(_mm512_mul_ps(wide_a, c), _mm512_mul_ps(wide_b, s));
+          turned_b[part] = _mm512_add_ps(_mm512_mul_ps(wide_b, c), _mm512_mul_ps(wide_a, s));
+        }
+        a = V::pack(turned_a), b = V::pack(turned_b);
+        if constexpr (!half_out) {
+          const __m512i first = a;
+          a = V::choose(first, lower, b), b = V::choose(first, upper, b);
+        }
+        auto *const to_a = out + (half_out ? i : 2 * i), *const to_b = out + (half_out ? n + i : 2 * i + L);
+        if constexpr (!whole) {
+          V::store(to_a, out_a, a);
+          if (out_b) V::store(to_b, out_b, b);  // a store of nothing takes as long as one of something
+        } else if constexpr (past_caches) {
+          _mm512_stream_si512(reinterpret_cast<__m512i*>(to_a), a), _mm512_stream_si512(reinterpret_cast<__m512i*>(to_b), b);
+        } else {
+          _mm512_storeu_si512(to_a, a), _mm512_storeu_si512(to_b, b);
+        }
       };
-      const auto table = [&](const float* from, int count) AVX512 {
-        if constexpr (whole) return _mm512_loadu_ps(from);
-        else return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << std::clamp(count, 0, 16)) - 1), from);
-      };
-      __m512i a = load(x + (half_in ? i : 2 * i), half_in ? left : std::min(2 * left, L));
-      __m512i b = load(x + (half_in ? n + i : 2 * i + L), half_in ? left : second);
-      if constexpr (!half_in) {
-        const __m512i first = a;
-        a = V::choose(first, even, b), b = V::choose(first, odd, b);
-      }
-      __m512 turned_a[V::parts], turned_b[V::parts];
-      for (int part = 0; part < V::parts; ++part) {
-        const __m512 wide_a = V::part(a, part), wide_b = V::part(b, part), c = table(cos + i + 16 * part, left - 16 * part);
-        const __m512 s = _mm512_xor_ps(table(sin + i + 16 * part, left - 16 * part), sign);
-        turned_a[part] = _mm512_sub_ps(_mm512_mul_ps(wide_a, c), _mm512_mul_ps(wide_b, s));
-        turned_b[part] = _mm512_add_ps(_mm512_mul_ps(wide_b, c), _mm512_mul_ps(wide_a, s));
-      }
-      a = V::pack(turned_a), b = V::pack(turned_b);
-      if constexpr (!half_out) {
-        const __m512i first = a;
-        a = V::choose(first, lower, b), b = V::choose(first, upper, b);
-      }
-      store(out + (half_out ? i : 2 * i), half_out ? left : std::min(2 * left, L), a);
-      store(out + (half_out ? n + i : 2 * i + L), half_out ? left : second, b);
-    };
-    int64_t i = 0;
-    for (; i + L <= n; i += L) turn(i, std::true_type{});
-    if (i < n) turn(i, std::false_type{});
-    copy_the_rest(run, whole_x, whole_out);
+      for (int64_t i = 0; i < whole_vectors; i += L) turn(i, std::true_type{});
+      if (left) turn(whole_vectors, std::false_type{});
+      copy_the_rest(run, whole_x, whole_out);
+      whole_x += run.x_step, whole_out += run.out_step, cos += run.cos_step, sin += run.sin_step;
+    }
   }
   if (past_caches) _mm_sfence();
 }
@@ -411,21 +421,29 @@ void rotate(const Rotation& r) {
 
 }  // namespace posenc
 
-extern "C" __attribute__((visibility("default"))) void posenc_rotate(const posenc::Rotation* given) {
-  posenc::Rotation copy = *given, *const r = &copy;
+namespace posenc {
+
+void rotate(const Rotation& given) {
+  Rotation r = given;
   for (int axis = 0; axis < 3; ++axis)
-    if (r->table_size[axis] == 1) r->cos_stride[axis] = r->sin_stride[axis] = 0;
-  if (r->size[0] * r->size[1] * r->size[2] * r->size[3] == 0) return;
-  switch (r->type) {
-    case 0: return posenc::rotate<posenc::Plain<float>>(*r);
-    case 1: return posenc::rotate<posenc::Plain<double>>(*r);
+    if (r.table_size[axis] == 1) r.cos_stride[axis] = r.sin_stride[axis] = 0;
+  if (r.size[0] * r.size[1] * r.size[2] * r.size[3] == 0) return;
+  switch (r.type) {
+    case 0: return rotate<Plain<float>>(r);
+    case 1: return rotate<Plain<double>>(r);
 #if defined(__x86_64__)
     case 2:
-      if (__builtin_cpu_supports("avx512bf16")) return posenc::rotate<posenc::RoundedByUnit>(*r);
-      return posenc::rotate<posenc::BFloat16>(*r);
+      if (__builtin_cpu_supports("avx512bf16")) return rotate<RoundedByUnit>(r);
+      return rotate<BFloat16>(r);
 #else
-    case 2: return posenc::rotate<posenc::BFloat16>(*r);
+    case 2: return rotate<BFloat16>(r);
 #endif
-    case 3: return posenc::rotate<posenc::Half>(*r);
+    case 3: return rotate<Half>(r);
   }
+}
+
+}  // namespace posenc
+
+extern "C" __attribute__((visibility("default"))) void posenc_rotate(const posenc::Rotation* given, int64_t count) {
+  for (int64_t n = 0; n < count; ++n) posenc::rotate(given[n]);
 }

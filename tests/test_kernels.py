@@ -104,24 +104,46 @@ def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkey
     assert not (copy / "kernels.so").exists()
 
 
+# Bits of rotations and tables over layouts, dtypes, widths that fill no vector, tables one by one and in a row.
 PROGRAM = """
-import torch, posenc
-from posenc import kernels
+import hashlib, itertools, torch
+from posenc import Positions, kernels, phasors
+from posenc.rotation import rotate, rotate_both
+
 torch.manual_seed(0)
-encoding = posenc.create("rope", d_model=256, n_heads=2)
-at = encoding.prepare(posenc.Positions.arange(2, 300, 1000))
-print(kernels.why_not())
-print(encoding.rotate(torch.randn(2, 2, 300, 128), at, "query").numpy().tobytes().hex())
+told = hashlib.sha256()
+dtypes, layouts = (torch.float32, torch.float64, torch.bfloat16, torch.float16), ("half", "interleaved")
+for dtype, layout, returns, pairs in itertools.product(dtypes, layouts, layouts, (1, 5, 16, 33, 48)):
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    x = torch.randn(2, 3, 7, 2 * pairs + 3).to(dtype)
+    cos, sin = torch.randn(2, 2, 7, pairs, dtype=wide)
+    back = rotate(x, cos, sin, layout, returns, start=2, back=True)
+    for turned in (back, *rotate_both(x, x[:, :1], cos, sin, layout, returns)):
+        told.update(turned.contiguous().view(torch.uint8).numpy().tobytes())
+tables, anywhere = hashlib.sha256(), torch.rand(2, 50, dtype=torch.float64) * 1e7
+for at in (Positions.arange(2, 300, torch.tensor([999_000, -5])), Positions.at(anywhere)):
+    for dtype in dtypes[:2]:
+        table = phasors.phasors(at, [[0.9**n for n in range(37)]], dtype)
+        tables.update(table.contiguous().numpy().tobytes())
+print(kernels.why_not(), told.hexdigest(), tables.hexdigest())
 """
 
 
-def test_without_kernels_the_rotation_has_the_same_bits():
-    def run(**more):
-        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
-                              env={**os.environ, **more})  # fmt: skip
-        return done.stdout.splitlines()
+def bits(**more):
+    """(why the kernels do not run, bits of rotations, bits of tables) of a process of its own."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
+                          env={**os.environ, **more})  # fmt: skip
+    why, rotations, tables = done.stdout.strip().rsplit(" ", 2)
+    return why, rotations, tables
 
-    native, plain = run(), run(POSENC_WITHOUT_KERNELS="1")
+
+def test_without_kernels_rotations_have_the_same_bits():
+    native, plain = bits(), bits(POSENC_WITHOUT_KERNELS="1")
     assert plain[0] == "POSENC_WITHOUT_KERNELS is set"
     assert native[0] == str(kernels.why_not())
     assert native[1] == plain[1]
+
+
+@pytest.mark.parametrize("instructions", ["portable", "avx2", "avx512"])
+def test_every_processor_gives_the_same_bits(instructions):
+    assert bits(POSENC_KERNELS=instructions) == bits()

@@ -1,10 +1,11 @@
 """Attention with a bias of the distance alone, for nothing: the bias is a vector, and torch's fused kernel reads it as one.
 
-    out_i = Σ_j softmax_j(q_i·k_j·scale + vector[i - j + keys - 1])·v_j
+    out_i = Σ_j softmax_j(q_i·k_j·scale + vector[queries - 1 - i + j])·v_j
 
-With the keys in reverse order j' = keys - 1 - j the bias of a pair is vector[i + j']: a strided view in which every row
-starts one entry later (a Toeplitz matrix that is stored once), handed to the fused CPU kernel by blocks of queries. Keys
-after a block are left out. Extra memory is that of the reversed keys and values, never queries times keys.
+The vector begins with the largest distance. With the queries of a block in reverse order i' = queries - 1 - i the bias of
+a pair is vector[i' + j]: a strided view in which every row starts one entry later (a Hankel matrix that is stored once),
+handed to the fused CPU kernel by blocks of queries. Keys after a block are left out. Extra memory is that of a block of
+queries, never queries times keys.
 
 Backward with fixed biases asks the fused kernel block by block; with a learned vector the probabilities are computed again
 tile by tile, and the gradients of the logits are summed along their diagonals, in fp32 (fp64 for fp64), in a fixed order.
@@ -16,12 +17,14 @@ tile.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from posenc.eager import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -35,6 +38,41 @@ _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 Tokens = slice | Tensor
 
 
+def attend(
+    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
+    vector: Float[Tensor, "h #b n"], ahead: Int[Tensor, "#b"], document: Int[Tensor, "b t"] | None,
+    scale: float, causal: bool,
+) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    """The output of `distance_attention`, differentiable: the operator, or in eager code what it comes to."""
+    arguments = (q, k, v, vector, ahead, document, scale, causal)
+    if not plain_on_cpu(q, k, v, vector, ahead):
+        return _OPERATORS.distance_attention(*arguments)[0]  # type: ignore[no-any-return]
+    if wants_gradient(q, k, v, vector):
+        return _Differentiable.apply(*arguments)  # type: ignore[no-any-return]
+    return distance_attention(*arguments)[0]
+
+
+def is_small(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t dv"]) -> bool:
+    """Whether the matrix of biases is no larger than keys and values: then `attend_small` costs the least."""
+    if not plain_on_cpu(q, k, v):  # first: the sizes in a graph are symbols
+        return False
+    (batch, heads, length, width), key_heads = q.shape, k.shape[1]
+    return length <= BLOCK and heads * length <= 2 * batch * key_heads * width and v.shape[3] == width
+
+
+def attend_small(
+    q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"],
+    vector: Float[Tensor, "h n"], scale: float,
+) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    """Self-attention of a few tokens, each row one document; eager code on the CPU only. Differentiable.
+
+    vector    the bias at distances t - 1 … 1 - t, or t - 1 … 0: then keys after the query are not seen
+    """
+    if vector.requires_grad and torch.is_grad_enabled():
+        return _SmallAndLearned.apply(q, k, v, vector, scale)  # type: ignore[no-any-return]
+    return _FLASH(q, k, v, attn_mask=_matrix(vector, q), scale=scale)[0]  # type: ignore[no-any-return]
+
+
 def distance_attention(
     q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
     vector: Float[Tensor, "h #b n"], ahead: Int[Tensor, "#b"], document: Int[Tensor, "b t"] | None,
@@ -42,7 +80,7 @@ def distance_attention(
 ) -> tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:  # fmt: skip
     """The output and the logarithm of each query's sum of exponentials, -inf and zeros for a query that sees no key.
 
-    vector    the bias where query and key are -(j - 1) … i - 1 tokens apart: fp32 beside 16-bit q, otherwise of q's dtype
+    vector    the bias where the query is i - 1 … 1 - j tokens after the key: fp32 beside 16-bit q, otherwise of q's dtype
     ahead     by how much the first query comes after the first key in causal order, for every row or for all
     document  for self-attention: tokens see their own document only, as if its tokens stood one after the other; -1 none
     """
@@ -164,22 +202,16 @@ def _narrow(x: Float[Tensor, "b h t d"], width: int) -> Float[Tensor, "b h t w"]
 
 
 class Blocks:
-    """Blocks of queries with the keys that they may see and the bias between them."""
+    """Blocks of queries in reverse order with the keys that they may see and the bias between them."""
 
     def __init__(self, q: Tensor, k: Tensor, vector: Tensor, ahead: int, causal: bool) -> None:
         self.batch, self.heads, self.queries, self.keys = q.shape[0], q.shape[1], q.shape[2], k.shape[2]
         self.ahead, self.causal = ahead, causal
         self.blind = min(max(-ahead, 0), self.queries) if causal else 0  # queries before all keys
-        if causal and (hidden := min(max(self.keys - 1 - ahead, 0), vector.shape[2])):
+        if causal and (first := max(self.queries + ahead, 0)) < vector.shape[2]:
             vector = vector.clone()
-            vector[..., :hidden] = float("-inf")
+            vector[..., first:] = float("-inf")
         self.vector = vector if vector.stride(2) == 1 else vector.contiguous()
-        # A small mask is cheaper to turn round than the keys and values.
-        few = (
-            self.queries <= BLOCK
-            and vector.shape[1] * q.shape[1] * self.queries <= 2 * k.shape[0] * k.shape[1] * k.shape[3]
-        )
-        self.reverse = not few
 
     @property
     def single(self) -> bool:
@@ -187,64 +219,46 @@ class Blocks:
         sees_all = not self.causal or self.queries + self.ahead >= self.keys
         return self.blind == 0 and self.queries <= BLOCK and sees_all
 
-    def turn(self, x: Tensor) -> Tensor:
-        """Keys or values, in the order in which the blocks read them; its own inverse."""
-        return x.flip(2) if self.reverse else x
-
     def __iter__(self) -> Iterator[tuple[slice, slice, Tensor]]:
         """(queries, keys, bias) of each block."""
         for begin in range(self.blind, self.queries, BLOCK):
             end = min(begin + BLOCK, self.queries)
             seen = min(end + self.ahead, self.keys) if self.causal else self.keys
-            keys = slice(self.keys - seen, self.keys) if self.reverse else slice(0, seen)
-            yield slice(begin, end), keys, self.bias(begin, end, seen)
+            yield slice(begin, end), slice(0, seen), self.bias(begin, end, seen)
 
     def bias(self, begin: int, end: int, seen: int) -> Float[Tensor, "b h r c"]:
-        """Key c of the last `seen` in reverse order: vector[begin + r + (keys - seen) + c]."""
-        heads, rows, distance = self.vector.stride()
-        start = self.vector.storage_offset() + (begin + self.keys - seen) * distance
+        """Row r is query end - 1 - r: vector[queries - end + r + c]."""
+        heads, rows, _ = self.vector.stride()
+        start = self.vector.storage_offset() + self.queries - end
         of_row = rows if self.vector.shape[1] > 1 else 0
-        if self.reverse:
-            return self.vector.as_strided((self.batch, self.heads, end - begin, seen), (of_row, heads, 1, 1), start)
-        small = (self.vector.shape[1], self.heads, end - begin, seen)
-        return self.vector.as_strided(small, (rows, heads, 1, 1), start).flip(3).expand(self.batch, -1, -1, -1)
+        return self.vector.as_strided((self.batch, self.heads, end - begin, seen), (of_row, heads, 1, 1), start)
 
-    def add_diagonals(
-        self,
-        d_vector: Float[Tensor, "h #b n"],
-        d_logits: Float[Tensor, "b h r c"],
-        queries: slice,
-        keys: slice,
-        rows: slice,
-    ) -> None:
-        """Rows written into zeros, each one entry further right, turn diagonals r + c into columns."""
-        if d_vector.shape[1] == 1:
-            d_logits, rows = d_logits.sum(dim=0, keepdim=True), slice(None)
-        if not self.reverse:
-            d_logits = d_logits.flip(3)
-        batch, heads, height, width = d_logits.shape
-        wide = height + width
-        skewed = d_logits.new_zeros(batch, heads, height, wide)
-        skewed.as_strided(d_logits.shape, (heads * height * wide, height * wide, wide + 1, 1)).copy_(d_logits)
-        first = queries.start + (keys.start if self.reverse else self.keys - keys.stop)
-        d_vector[:, rows, first : first + wide - 1] += skewed.sum(dim=2)[..., :-1].transpose(0, 1)
+
+def _add_diagonals(d_vector: Float[Tensor, "h #b n"], d_logits: Float[Tensor, "b h r c"], rows: slice, first: int) -> None:
+    """Adds entry (r, c) to column first + r + c: rows written into zeros, each one entry further right, are summed."""
+    if d_vector.shape[1] == 1:
+        d_logits, rows = d_logits.sum(dim=0, keepdim=True), slice(None)
+    batch, heads, height, width = d_logits.shape
+    wide = height + width
+    skewed = d_logits.new_zeros(batch, heads, height, wide)
+    skewed.as_strided(d_logits.shape, (heads * height * wide, height * wide, wide + 1, 1)).copy_(d_logits)
+    d_vector[:, rows, first : first + wide - 1] += skewed.sum(dim=2)[..., :-1].transpose(0, 1)
 
 
 def _forward(
     q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
     blocks = Blocks(q, k, vector, ahead, causal)
-    k, v = blocks.turn(k), blocks.turn(v)
     if blocks.single:
-        return _FLASH(q, k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)  # type: ignore[no-any-return]
+        out, logsumexp = _FLASH(q.flip(2), k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)
+        return out.flip(2), logsumexp.flip(2)
     out = q.new_empty(blocks.batch, blocks.queries, blocks.heads, v.shape[3]).transpose(1, 2)
     logsumexp = vector.new_empty(blocks.batch, blocks.queries, blocks.heads).transpose(1, 2)
     out[:, :, : blocks.blind] = 0
     logsumexp[:, :, : blocks.blind] = float("-inf")
     for queries, keys, bias in blocks:
-        out[:, :, queries], logsumexp[:, :, queries] = _FLASH(
-            q[:, :, queries], k[:, :, keys], v[:, :, keys], attn_mask=bias, scale=scale
-        )
+        part, sums = _FLASH(q[:, :, queries].flip(2), k[:, :, keys], v[:, :, keys], attn_mask=bias, scale=scale)
+        out[:, :, queries], logsumexp[:, :, queries] = part.flip(2), sums.flip(2)
     return out, logsumexp
 
 
@@ -254,30 +268,27 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of q, k and v; that of the vector is added to d_vector, where there is one."""
     blocks = Blocks(q, k, vector, ahead, causal)
-    k, v = blocks.turn(k), blocks.turn(v)
     if d_vector is not None:
-        d_q, d_k, d_v = _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)
-        return d_q, blocks.turn(d_k), blocks.turn(d_v)
-    if blocks.single:
-        bias = blocks.bias(0, blocks.queries, blocks.keys)
-        d_q, d_k, d_v = _FLASH_BACKWARD(grad, q, k, v, out, logsumexp, 0.0, False, attn_mask=bias, scale=scale)
-        return d_q, blocks.turn(d_k), blocks.turn(d_v)
+        return _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)
     d_q, d_k, d_v = _zeros(q), _zeros(k, vector.dtype), _zeros(v, vector.dtype)
     for queries, keys, bias in blocks:
-        d_q[:, :, queries], part_k, part_v = _FLASH_BACKWARD(
-            grad[:, :, queries], q[:, :, queries], k[:, :, keys], v[:, :, keys], out[:, :, queries],
-            logsumexp[:, :, queries], 0.0, False, attn_mask=bias, scale=scale,
-        )  # fmt: skip
+        block_q, block_grad, block_out, sums = (x[:, :, queries].flip(2) for x in (q, grad, out, logsumexp))
+        part_q, part_k, part_v = _FLASH_BACKWARD(
+            block_grad, block_q, k[:, :, keys], v[:, :, keys], block_out, sums, 0.0, False, attn_mask=bias, scale=scale
+        )
+        if blocks.single:
+            return part_q.flip(2), part_k, part_v
+        d_q[:, :, queries] = part_q.flip(2)
         d_k[:, :, keys] += part_k
         d_v[:, :, keys] += part_v
-    return d_q, blocks.turn(d_k), blocks.turn(d_v)
+    return d_q, d_k, d_v
 
 
 def _tiles(
     grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None,
     scale: float, blocks: Blocks, d_vector: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The same written out, tile by tile.
+    """The same written out, tile by tile, all queries in reverse order.
 
     P  = exp(q·kᵀ·scale + bias - logsumexp)     dS = P∘(dO·vᵀ - rowsum(dO∘O))
     dq = dS·k·scale     dk = dSᵀ·q·scale     dv = Pᵀ·dO     dvector = dS summed along its diagonals
@@ -286,31 +297,75 @@ def _tiles(
     if groups > 1:
         k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
     q, k, v, grad, out = (x.to(dtype).reshape(batch * heads, *x.shape[2:]) for x in (q, k, v, grad, out))
-    sums = logsumexp.reshape(batch * heads, -1, 1)
-    inner = (grad * out).sum(dim=2, keepdim=True)
+    inner = (grad * out).sum(dim=2, keepdim=True).flip(1)
+    sums = logsumexp.reshape(batch * heads, -1, 1).flip(1)
     if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
-        inner = inner - grad_sums.reshape(batch * heads, -1, 1)
+        inner = inner - grad_sums.reshape(batch * heads, -1, 1).flip(1)
+    q, grad = q.flip(1), grad.flip(1)
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     at_once = max(1, ENTRIES // (heads * BLOCK * TILE))
-    for queries, keys, bias in blocks:
-        for begin, row in itertools.product(range(keys.start, keys.stop, TILE), range(0, batch, at_once)):
+    for forwards, keys, bias in blocks:
+        queries = slice(blocks.queries - forwards.stop, blocks.queries - forwards.start)
+        for begin, row in itertools.product(range(0, keys.stop, TILE), range(0, batch, at_once)):
             tile, rows = slice(begin, min(begin + TILE, keys.stop)), slice(row, min(row + at_once, batch))
             of = slice(rows.start * heads, rows.stop * heads)
             tile_q, tile_k, tile_v, tile_grad = q[of, queries], k[of, tile], v[of, tile], grad[of, queries]
             probs = torch.bmm(tile_q, tile_k.mT)  # not yet
             shape = (-1, heads, *probs.shape[1:])
             logits = probs.view(shape)
-            torch.add(bias[rows, ..., begin - keys.start : tile.stop - keys.start], logits, alpha=scale, out=logits)
+            torch.add(bias[rows, ..., tile], logits, alpha=scale, out=logits)
             probs.sub_(sums[of, queries]).exp_()
             d_v[of, tile].baddbmm_(probs.mT, tile_grad)
             d_logits = torch.bmm(tile_grad, tile_v.mT).sub_(inner[of, queries]).mul_(probs)
             d_q[of, queries].baddbmm_(d_logits, tile_k, alpha=scale)
             d_k[of, tile].baddbmm_(d_logits.mT, tile_q, alpha=scale)
-            blocks.add_diagonals(d_vector, d_logits.view(shape), queries, tile, rows)
-    d_q, d_k, d_v = (x.unflatten(0, (batch, heads)) for x in (d_q, d_k, d_v))
+            _add_diagonals(d_vector, d_logits.view(shape), rows, queries.start + begin)
+    d_q, d_k, d_v = (x.unflatten(0, (batch, heads)) for x in (d_q.flip(1), d_k, d_v))
     if groups > 1:
         d_k, d_v = (x.unflatten(1, (-1, groups)).sum(dim=2) for x in (d_k, d_v))
     return d_q, d_k, d_v
+
+
+# Few tokens: the matrix of biases is written out, as large as a key or less, and queries stay in their order.
+
+
+def _matrix(vector: Float[Tensor, "h n"], q: Float[Tensor, "b h t d"]) -> Float[Tensor, "1 h t t"]:
+    """Row i begins at entry t - 1 - i; a vector that ends with distance 0 goes on with -inf."""
+    heads, length = q.shape[1], q.shape[2]
+    if vector.shape[1] == length:
+        vector = F.pad(vector, (0, length - 1), value=float("-inf"))
+    return vector.as_strided((1, heads, length, length), (0, vector.stride(0), vector.stride(1), vector.stride(1))).flip(2)
+
+
+class _SmallAndLearned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: float) -> Tensor:
+        bias = _matrix(vector, q)
+        out, sums = _FLASH(q, k, v, attn_mask=bias, scale=scale)
+        ctx.save_for_backward(q, k, v, bias, out, sums)
+        ctx.scale, ctx.size = scale, vector.shape[1]
+        return out  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return *_gradients(_small_backward, grad, *ctx.saved_tensors, ctx.scale, ctx.size), None
+
+
+def _small_backward(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, out: Tensor, logsumexp: Tensor, scale: float, size: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `_tiles`; gradients of q, k and v are the fused kernel's."""
+    d_q, d_k, d_v = _FLASH_BACKWARD(grad, q, k, v, out, logsumexp, 0.0, False, attn_mask=bias, scale=scale)
+    groups, dtype, length = q.shape[1] // k.shape[1], bias.dtype, q.shape[2]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
+    if q.dtype != dtype:
+        q, k, v, grad, out = (x.to(dtype) for x in (q, k, v, grad, out))
+    probs = torch.add(bias, torch.matmul(q, k.mT), alpha=scale).sub_(logsumexp.unsqueeze(3)).exp_()
+    d_logits = torch.matmul(grad, v.mT).sub_((grad * out).sum(dim=3, keepdim=True)).mul_(probs)
+    rows = F.pad(d_logits.sum(dim=0).flip(1), (0, length))  # read as if one shorter, each row begins one further right
+    skewed = rows.as_strided((len(rows), length, 2 * length - 1), (2 * length**2, 2 * length - 1, 1))
+    return d_q, d_k, d_v, skewed.sum(dim=1)[:, :size]
 
 
 # Registered by hand: the decorators import torch's compiler.
@@ -356,6 +411,40 @@ def _differentiate(ctx: Any, grad: Tensor | None, grad_sums: Tensor | None) -> t
 
 def _refuse(ctx: Any, *grads: Tensor | None) -> None:
     raise NotImplementedError("distance_attention: has no second derivative; use impl='reference'")
+
+
+# Eager code on the CPU, without the operator.
+
+
+class _Differentiable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Tensor:
+        out, sums = distance_attention(*arguments)
+        *tensors, ctx.scale, ctx.causal = arguments
+        ctx.save_for_backward(*tensors, out, sums)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        learned = ctx.needs_input_grad[3]
+        arguments = (grad, *ctx.saved_tensors, None, ctx.scale, ctx.causal, learned)
+        d_q, d_k, d_v, d_vector = _gradients(distance_attention_backward, *arguments)
+        return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
+
+
+def _gradients(function: Callable[..., tuple[Tensor, ...]], *arguments: Any) -> tuple[Tensor, ...]:
+    """What the function gives; where it is to be differentiated again, with a node that refuses."""
+    if torch.is_grad_enabled():
+        return _Last.apply(function, *arguments)  # type: ignore[no-any-return]
+    return function(*arguments)
+
+
+class _Last(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, function: Callable[..., tuple[Tensor, ...]], *arguments: Any) -> tuple[Tensor, ...]:
+        return function(*arguments)
+
+    backward = staticmethod(_refuse)
 
 
 _OPERATORS = torch.ops.posenc

@@ -11,7 +11,8 @@ import operator
 import torch
 from torch import Tensor
 
-import posenc.distance_attention  # noqa: F401 - registers the operator
+from posenc import distance_attention
+from posenc.distance_attention import attend_small, is_small
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions, readable
 from posenc.stack import Stack
@@ -40,20 +41,28 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 def attend(
     q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> Tensor:
+    scale = encoding.softmax_scale(q.shape[-1])
+    if at_q is at_k and at_q.consecutive and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+        length = at_q.length
+        delta = torch.arange(length - 1, -1 if causal else -length, -1)
+        return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive else at_q.document
-    scale = encoding.softmax_scale(q.shape[-1])
-    out: Tensor = torch.ops.posenc.distance_attention(q, k, v, vector, ahead, document, scale, causal)[0]
-    return out
+    return distance_attention.attend(q, k, v, vector, ahead, document, scale, causal)
 
 
 def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:
-    """The bias of -(keys - 1) … queries - 1 positions, [h, b or 1, n]; rows at other offsets have their own."""
+    """The bias of queries - 1 … -(keys - 1) positions, [h, b or 1, n]; rows at other offsets have their own."""
     start = at_q.coords.new_zeros(1) if at_q is at_k else first(at_q.coords) - first(at_k.coords)
-    delta = start[:, None] + torch.arange(1 - at_k.length, at_q.length, device=q.device)
-    terms = [part.at_distance(delta.reshape(-1)) for part in distance_biases(encoding) or ()]
-    vector: Tensor = functools.reduce(operator.add, terms)
-    return vector.to(working_dtype(q.dtype)).unflatten(1, delta.shape)
+    delta = start[:, None] + torch.arange(at_q.length - 1, -at_k.length, -1, device=q.device)
+    return bias_at(delta.reshape(-1), q, encoding).unflatten(1, delta.shape)
+
+
+def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
+    """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
+    terms = [part.at_distance(delta) for part in distance_biases(encoding) or ()]
+    total: Tensor = functools.reduce(operator.add, terms)
+    return total.to(working_dtype(q.dtype))
 
 
 def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:

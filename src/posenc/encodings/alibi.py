@@ -56,7 +56,7 @@ class ALiBi(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         slopes = constant(self.slopes, torch.float64, delta.device)
-        return delta.abs().double() * -slopes[:, None]
+        return delta.abs() * -slopes[:, None]  # fp64
 
     def heads(self, start: int, stop: int) -> ALiBi:
         return ALiBi(stop - start, slopes=self.slopes[start:stop])

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "pages.h"
+#include "processor.h"
 #include "threads.h"
 
 #if defined(__x86_64__)
@@ -216,10 +217,8 @@ void with_any(const Work& work, int64_t begin, int64_t end) {
 template <class Work>
 void run(const Work& work, int64_t begin, int64_t end) {
 #if defined(__x86_64__)
-  static const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  static const bool middle = __builtin_cpu_supports("avx2");
-  if (wide) return with_512_bits(work, begin, end);
-  if (middle) return with_256_bits(work, begin, end);
+  if (posenc::instructions() >= posenc::AVX512) return with_512_bits(work, begin, end);
+  if (posenc::instructions() >= posenc::AVX2) return with_256_bits(work, begin, end);
 #endif
   with_any(work, begin, end);
 }

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "processor.h"
 #include "threads.h"
 
 #if defined(__x86_64__)
@@ -168,10 +169,10 @@ __attribute__((target("avx2"))) void avx2(const Run<N>& run) {
   turn_run<N, half_in, half_out>(run);
 }
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#define WITH_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
 
 template <class N, bool half_in, bool half_out>
-AVX512 void avx512(const Run<N>& run) {
+WITH_AVX512 void avx512(const Run<N>& run) {
   turn_run<N, half_in, half_out>(run);
 }
 
@@ -184,60 +185,60 @@ struct Vector;  // `lanes` stored numbers, of which each part of 16 is computed 
 template <>
 struct Vector<Plain<float>> {
   static constexpr int lanes = 16, parts = 1;
-  static AVX512 INLINE __m512i index(int first, int step) {
+  static WITH_AVX512 INLINE __m512i index(int first, int step) {
     const __m512i count = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_mullo_epi32(_mm512_set1_epi32(step), count));
   }
-  static AVX512 INLINE __m512i merged(int first) {  // 0 16 1 17 ..., counted from `first`
+  static WITH_AVX512 INLINE __m512i merged(int first) {  // 0 16 1 17 ..., counted from `first`
     return _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0));
   }
-  static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi32(a, index, b); }
+  static WITH_AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi32(a, index, b); }
   using Mask = __mmask16;
-  static AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi32(of, from); }
-  static AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi32(to, of, x); }
-  static AVX512 INLINE __m512 part(__m512i x, int) { return _mm512_castsi512_ps(x); }
-  static AVX512 INLINE __m512i pack(const __m512* x) { return _mm512_castps_si512(x[0]); }
+  static WITH_AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi32(of, from); }
+  static WITH_AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi32(to, of, x); }
+  static WITH_AVX512 INLINE __m512 part(__m512i x, int) { return _mm512_castsi512_ps(x); }
+  static WITH_AVX512 INLINE __m512i pack(const __m512* x) { return _mm512_castps_si512(x[0]); }
 };
 
 template <class N>
 struct Words {  // what both 16-bit types share
   static constexpr int lanes = 32, parts = 2;
-  static AVX512 INLINE __m512i count() {
+  static WITH_AVX512 INLINE __m512i count() {
     return _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6,
                             5, 4, 3, 2, 1, 0);
   }
-  static AVX512 INLINE __m512i index(int first, int step) {
+  static WITH_AVX512 INLINE __m512i index(int first, int step) {
     return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mullo_epi16(_mm512_set1_epi16(step), count()));
   }
-  static AVX512 INLINE __m512i merged(int first) {
+  static WITH_AVX512 INLINE __m512i merged(int first) {
     const __m512i halved = _mm512_srli_epi16(count(), 1);
     return _mm512_add_epi16(_mm512_set1_epi16(first), _mm512_mask_add_epi16(halved, 0xaaaaaaaau, halved, _mm512_set1_epi16(32)));
   }
-  static AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi16(a, index, b); }
+  static WITH_AVX512 INLINE __m512i choose(__m512i a, __m512i index, __m512i b) { return _mm512_permutex2var_epi16(a, index, b); }
   using Mask = __mmask32;
-  static AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi16(of, from); }
-  static AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi16(to, of, x); }
+  static WITH_AVX512 INLINE __m512i load(const void* from, Mask of) { return _mm512_maskz_loadu_epi16(of, from); }
+  static WITH_AVX512 INLINE void store(void* to, Mask of, __m512i x) { _mm512_mask_storeu_epi16(to, of, x); }
 };
 
 template <>
 struct Vector<BFloat16> : Words<BFloat16> {
-  static AVX512 INLINE __m512 part(__m512i x, int number) {  // each word becomes the upper one of two, the lower is zero
+  static WITH_AVX512 INLINE __m512 part(__m512i x, int number) {  // each word becomes the upper one of two, the lower is zero
     const __m512i from = _mm512_add_epi16(_mm512_set1_epi16(static_cast<short>(16 * number)), _mm512_srli_epi16(count(), 1));
     return _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaau, from, x));
   }
-  static AVX512 INLINE __m512i rounded(__m512 x) {  // in the upper word
+  static WITH_AVX512 INLINE __m512i rounded(__m512 x) {  // in the upper word
     const __m512i u = _mm512_castps_si512(x);
     const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
     const __mmask16 odd = _mm512_mask_test_epi32_mask(number, u, _mm512_set1_epi32(0x10000));
     const __m512i below = _mm512_mask_add_epi32(u, number, u, _mm512_set1_epi32(0x7fff));
     return _mm512_mask_add_epi32(below, odd, below, _mm512_set1_epi32(1));
   }
-  static AVX512 INLINE __m512i pack(const __m512* x) { return choose(rounded(x[0]), index(1, 2), rounded(x[1])); }
+  static WITH_AVX512 INLINE __m512i pack(const __m512* x) { return choose(rounded(x[0]), index(1, 2), rounded(x[1])); }
 };
 
 template <>
 struct Vector<RoundedByUnit> : Vector<BFloat16> {
-  static AVX512 INLINE __m512i pack(const __m512* x) {  // the unit makes subnormal numbers zero, so those are left to the other
+  static WITH_AVX512 INLINE __m512i pack(const __m512* x) {  // the unit makes subnormal numbers zero, so those are left to the other
     constexpr int subnormal = 0x20;
     if (__builtin_expect(_mm512_fpclass_ps_mask(x[0], subnormal) | _mm512_fpclass_ps_mask(x[1], subnormal), 0))
       return Vector<BFloat16>::pack(x);
@@ -249,10 +250,10 @@ struct Vector<RoundedByUnit> : Vector<BFloat16> {
 
 template <>
 struct Vector<Half> : Words<Half> {
-  static AVX512 INLINE __m512 part(__m512i x, int number) {
+  static WITH_AVX512 INLINE __m512 part(__m512i x, int number) {
     return _mm512_cvtph_ps(number ? _mm512_extracti64x4_epi64(x, 1) : _mm512_castsi512_si256(x));
   }
-  static AVX512 INLINE __m512i pack(const __m512* x) {
+  static WITH_AVX512 INLINE __m512i pack(const __m512* x) {
     const __m256i low = _mm512_cvtps_ph(x[0], _MM_FROUND_TO_NEAREST_INT), high = _mm512_cvtps_ph(x[1], _MM_FROUND_TO_NEAREST_INT);
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
   }
@@ -264,7 +265,7 @@ INLINE Mask lowest(int64_t n) {  // as many bits
 }
 
 template <class N, bool half_in, bool half_out, bool past_caches>
-AVX512 void written_out(const Run<N>& run) {
+WITH_AVX512 void written_out(const Run<N>& run) {
   using V = Vector<N>;
   using Mask = typename V::Mask;
   constexpr int L = V::lanes;
@@ -285,7 +286,7 @@ AVX512 void written_out(const Run<N>& run) {
       auto* const out = whole_out + run.start;
       ask_for_rows_ahead(run, whole_x, ahead);
       // Pairs i ... i + L - 1, or as many as are left: `whole` is known when this is compiled.
-      const auto turn = [&](int64_t i, auto whole) AVX512 {
+      const auto turn = [&](int64_t i, auto whole) WITH_AVX512 {
         __m512i a, b;
         if constexpr (whole) {
           a = _mm512_loadu_si512(x + (half_in ? i : 2 * i)), b = _mm512_loadu_si512(x + (half_in ? n + i : 2 * i + L));
@@ -337,14 +338,14 @@ using Turn = void (*)(const Run<N>&);
 template <class N, bool half_in, bool half_out>
 Turn<N> variant([[maybe_unused]] bool& past_caches) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+  if (instructions() >= AVX512) {
     if constexpr (std::is_same_v<typename N::Wide, float>)
       return past_caches ? written_out<N, half_in, half_out, true> : written_out<N, half_in, half_out, false>;
     past_caches = false;
     return avx512<N, half_in, half_out>;
   }
   past_caches = false;
-  if (__builtin_cpu_supports("avx2")) return avx2<N, half_in, half_out>;
+  if (instructions() >= AVX2) return avx2<N, half_in, half_out>;
 #endif
   past_caches = false;
   return portable<N, half_in, half_out>;
@@ -433,7 +434,7 @@ void rotate(const Rotation& given) {
     case 1: return rotate<Plain<double>>(r);
 #if defined(__x86_64__)
     case 2:
-      if (__builtin_cpu_supports("avx512bf16")) return rotate<RoundedByUnit>(r);
+      if (instructions() >= AVX512_BF16) return rotate<RoundedByUnit>(r);
       return rotate<BFloat16>(r);
 #else
     case 2: return rotate<BFloat16>(r);

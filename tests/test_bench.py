@@ -178,6 +178,8 @@ def test_a_training_step_agrees_with_fp64():
 def off_by_a_little(function):
     def broken(*arguments, **options):
         out = function(*arguments, **options)
+        if isinstance(out, tuple):
+            return tuple(one * 1.0001 for one in out)
         return out.mul_(1.0001) if options.get("out") is not None else out * 1.0001
 
     return broken
@@ -185,10 +187,10 @@ def off_by_a_little(function):
 
 BROKEN = [
     ("rope", "forward", "posenc.encodings.rope.RoPE.rotate"),
-    ("rope", "forward + backward", "posenc.encodings.rope.RoPE.rotate"),
+    ("rope", "forward + backward", "posenc.encodings.rope.RoPE.rotate_both"),
     ("bias", "T5, packed", "posenc.attention.attend"),
     ("table", "sinusoidal table", "posenc.encodings.sinusoidal.sinusoidal_table"),
-    ("step", "training step", "posenc.encodings.rope.RoPE.rotate"),
+    ("step", "training step", "posenc.encodings.rope.RoPE.rotate_both"),
 ]
 
 

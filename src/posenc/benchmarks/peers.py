@@ -18,6 +18,7 @@ PEERS = {
     "transformer-engine": "cuda",
 }
 """The first device they run on; those for cuda have no CPU code."""
+NOT_ASKED = "not asked for"
 
 
 def version(distribution: str) -> str | None:
@@ -35,9 +36,9 @@ def chosen(words: str, device: str) -> dict[str, str]:
     asked = list(PEERS) if words in ("auto", "none") else [word.strip() for word in words.split(",")]
     if unknown := [name for name in asked if name not in PEERS]:
         raise ValueError(f"unknown peer {unknown[0]!r}; known: {', '.join(PEERS)}; or auto, or none")
-    found = {name: _standing(name, device) if name in asked else "not asked for" for name in PEERS}
+    found = {name: _standing(name, device) if name in asked else NOT_ASKED for name in PEERS}
     if words == "none":
-        return dict.fromkeys(PEERS, "not asked for")
+        return dict.fromkeys(PEERS, NOT_ASKED)
     if words != "auto" and (missing := [name for name in asked if not takes_part(found[name])]):
         raise ValueError(f"{missing[0]}: {found[missing[0]]}; pip install 'posenc[peers]' installs the peers for the CPU")
     return found

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from posenc.benchmarks.peers import NOT_ASKED
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -39,7 +41,7 @@ def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
         return ["", "peak beyond the inputs", "beyond the floor"], list(_memory_rows(members[0]))
     headings = ["", *(f"ratio ({name})" for name in columns(members)), "ms", "GB/s", "error"]
     rates = any(row.get("gb_per_s") for row in members[0]["rows"])
-    names = [row["name"] for row in members[0]["rows"]]
+    names = [row["name"] for row in members[0]["rows"] if row["status"] != NOT_ASKED]
     by_name = [{row["name"]: row for row in one["rows"]} for one in members]
     floor = members[0]["floor"]
     rows = [[floor["name"] + " (floor)", *["1"] * len(members), ms(floor), gb(floor), NOTHING]]
@@ -125,7 +127,8 @@ def error(own: list[dict[str, Any]]) -> str:
 
 def absent(done: dict[str, Any]) -> str:
     """Which peers took no part, and why: none is left out silently."""
-    missing = [f"{name} ({standing})" for name, standing in done["peers"].items() if not standing[:1].isdigit()]
+    missing = [f"{name} ({standing})" for name, standing in done["peers"].items()
+               if not standing[:1].isdigit() and standing != NOT_ASKED]  # fmt: skip
     return f"Not compared: {', '.join(missing)}." if missing else ""
 
 

@@ -8,7 +8,6 @@ Legend: b batch, h heads, t tokens, d channels of a head.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.benchmarks import truth
-from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable, made
+from posenc.benchmarks.contest import Contest, Entry, Made, made
 from posenc.benchmarks.gate import rounding
 from posenc.benchmarks.plan import Case
 
@@ -143,14 +142,12 @@ def _ours(inputs: Inputs) -> list[Entry]:
 
         def rotate(q: Tensor, k: Tensor) -> Pair:
             here = encoding.prepare(at) if inputs.decoding else at
-            return encoding.rotate(q, here, "query"), encoding.rotate(k, here, "key")
+            return encoding.rotate_both(q, k, here, here)  # type: ignore[no-any-return]
 
         return rotate
 
     def into(layout: str, in_place: bool) -> Made:
         encoding = rope(layout)
-        if "out" not in inspect.signature(encoding.rotate).parameters:
-            raise Unavailable("rotate() has no out= in this version")
         at, (q, k) = inputs.posenc(encoding), (x.detach() for x in inputs.pair)
 
         def rotate(q: Tensor, k: Tensor, to: Pair) -> Pair:

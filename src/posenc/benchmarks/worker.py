@@ -22,7 +22,7 @@ import torch
 
 from posenc.benchmarks import gate, machine
 from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable
-from posenc.benchmarks.peers import PEERS, takes_part
+from posenc.benchmarks.peers import NOT_ASKED, PEERS, takes_part
 from posenc.benchmarks.plan import Case
 from posenc.benchmarks.timing import FEWEST, LONG, MOST, take_turns
 
@@ -149,7 +149,7 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
 
 def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:
     """Raises Unavailable for peers that are not there, and for what would not fit into memory."""
-    if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, "not asked for")):
+    if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, NOT_ASKED)):
         raise Unavailable(standing)
     needs = entry.squares * case.batch * case.heads * case.length**2 * FLOAT
     if needs > SHARE * machine.free_bytes():

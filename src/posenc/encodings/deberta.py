@@ -23,6 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.eager import constant
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
 from posenc.positions import Positions
 
@@ -85,7 +86,7 @@ class DeBERTa(PositionalEncoding):
         if self.starts is None:
             return delta
         exact = self.span // 2
-        beyond = torch.bucketize(delta.abs(), torch.tensor(self.starts, device=delta.device), right=True)
+        beyond = torch.bucketize(delta.abs(), constant(self.starts, torch.int64, delta.device), right=True)
         return delta.clamp(-exact, exact) + delta.sign() * beyond
 
     def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:

@@ -15,6 +15,7 @@ import math
 import torch
 from torch import Tensor
 
+from posenc.eager import constant
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.alibi import alibi_slopes
 from posenc.positions import Positions
@@ -43,7 +44,7 @@ class FalconALiBi(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_k, integers=True)
-        slopes = torch.tensor(self.slopes, dtype=torch.bfloat16, device=k.device)
+        slopes = constant(self.slopes, torch.bfloat16, k.device)
         rounded = slopes[:, None, None] * at_k.coords.bfloat16()  # [h, b, j]
         bias = rounded.to(q.dtype) * self.softmax_scale(q.shape[-1]) * (2 if self.twice else 1)
         return lambda b, h, i, j: bias[h, b, j]

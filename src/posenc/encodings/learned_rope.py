@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import angles, layouts
+from posenc.eager import constant
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
@@ -51,7 +52,7 @@ class LeRoPE(RoPE):
         self.check_coords(at)
         with full_precision(self.alpha):
             precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
-            omega = torch.tensor(self.frequencies.values, dtype=precision, device=self.alpha.device)
+            omega = constant(self.frequencies.values, precision, self.alpha.device)
             angle = angles.of_pairs(at.coords, self.frequencies).to(precision) * (omega * self.alpha.to(precision).exp())
             return _tables(angle, self.frequencies.cos_sin_scale, self.reverse, dtype)
 

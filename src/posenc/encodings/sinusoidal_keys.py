@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.eager import constant
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
 from posenc.positions import Positions
 
@@ -64,7 +65,7 @@ class SinusoidalKeys(PositionalEncoding):
     def vectors(self, dtype: torch.dtype) -> Float[Tensor, "h r d"]:
         """W R(δ) for δ = -right … left."""
         delta = torch.arange(-self.right, self.left + 1, dtype=torch.float64, device=self.w_r.device)
-        angle = delta[:, None] * torch.tensor(self.values, dtype=torch.float64, device=self.w_r.device)
+        angle = delta[:, None] * constant(self.values, torch.float64, self.w_r.device)
         return torch.cat([angle.sin(), angle.cos()], dim=-1).to(dtype) @ self.w_r.to(dtype).transpose(-1, -2)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc.eager import constant
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
@@ -55,7 +56,7 @@ class TimedRotation(PositionalEncoding):
         """cos and sin of the angle of every pair, [b, t, 2n] each."""
         self.check_coords(at)
         precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
-        omega = torch.tensor(self.frequencies.values, dtype=precision, device=at.coords.device)
+        omega = constant(self.frequencies.values, precision, at.coords.device)
         time, window, index = (coords[..., None] for coords in at.coords.to(precision).unbind(-1))
         places = torch.cat([window / self.longest * omega, index / self.longest * (2 * math.pi) * omega], dim=-1)
         angle = places * (-time * 2 * math.pi)

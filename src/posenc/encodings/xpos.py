@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
+from posenc.eager import constant
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.layouts import Layout
 from posenc.phasors import phasors
@@ -63,7 +64,7 @@ class XPos(PositionalEncoding):
         """cos and sin of the angle, and the logarithm of the decay, of every pair: [b, t, n] each."""
         self.check_coords(at)
         sin, cos = phasors(at, [self.frequencies], dtype).unbind(-1)
-        rate = torch.tensor(self.log_decay, dtype=torch.float64, device=at.coords.device)
+        rate = constant(self.log_decay, torch.float64, at.coords.device)
         return cos.contiguous(), sin.contiguous(), (at.coords.double()[..., None] * rate).to(dtype)
 
     def rotate(

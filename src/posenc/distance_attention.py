@@ -38,7 +38,7 @@ _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 Tokens = slice | Tensor
 
 
-def attend(
+def attend_by_distance(
     q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
     vector: Float[Tensor, "h #b n"], ahead: Int[Tensor, "#b"], document: Int[Tensor, "b t"] | None,
     scale: float, causal: bool,

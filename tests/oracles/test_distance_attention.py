@@ -65,14 +65,14 @@ CASES = {
 
 
 def draw(case, dtype=torch.float64):
-    """q, k, v and the vector, then the two integer inputs."""
+    """q, k, v and the vector, largest distance first, then the two integer inputs."""
     generator = torch.Generator().manual_seed(case.i * 100 + case.j)
     shapes = ((case.b, case.h, case.i, case.d), (case.b, case.g, case.j, case.d), (case.b, case.g, case.j, case.dv),
               (case.h, case.vectors, case.i + case.j - 1))  # fmt: skip
     q, k, v, vector = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
     document = None if case.document is None else torch.tensor(case.document)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return (q.to(dtype), k.to(dtype), v.to(dtype), vector.to(wide)), (torch.tensor(case.ahead), document)
+    return (q.to(dtype), k.to(dtype), v.to(dtype), vector.flip(2).to(wide)), (torch.tensor(case.ahead), document)
 
 
 def by_loops(q, k, v, vector, ahead, document, scale, causal):
@@ -95,7 +95,7 @@ def by_loops(q, k, v, vector, ahead, document, scale, causal):
                         distance = nth[query] - nth[key]
                     if not hidden:
                         product = (q[row, head, query] * k[row, head * g // h, key]).sum()
-                        logits.append(product * scale + vector[head, bias_row, distance + j - 1])
+                        logits.append(product * scale + vector[head, bias_row, i - 1 - distance])
                         seen.append(v[row, head * g // h, key])
                 zeros = 0 * q[row, head, query].sum() + torch.zeros_like(v[row, 0, 0])
                 rows.append(torch.stack(logits).softmax(0) @ torch.stack(seen) if seen else zeros)

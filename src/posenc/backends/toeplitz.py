@@ -11,8 +11,7 @@ import operator
 import torch
 from torch import Tensor
 
-from posenc import distance_attention
-from posenc.distance_attention import attend_small, is_small
+from posenc.distance_attention import attend_by_distance, attend_small, is_small
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions, readable
 from posenc.stack import Stack
@@ -48,14 +47,15 @@ def attend(
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive else at_q.document
-    return distance_attention.attend(q, k, v, vector, ahead, document, scale, causal)
+    return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
 
 
 def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:
     """The bias of queries - 1 … -(keys - 1) positions, [h, b or 1, n]; rows at other offsets have their own."""
     start = at_q.coords.new_zeros(1) if at_q is at_k else first(at_q.coords) - first(at_k.coords)
     delta = start[:, None] + torch.arange(at_q.length - 1, -at_k.length, -1, device=q.device)
-    return bias_at(delta.reshape(-1), q, encoding).unflatten(1, delta.shape)
+    vector: Tensor = bias_at(delta.reshape(-1), q, encoding).unflatten(1, delta.shape)
+    return vector
 
 
 def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:

@@ -25,8 +25,7 @@ def sin_cos(
     """sin and cos of coordinate times frequency, each pair reading its own axis; both contiguous on every row."""
     if frequencies.arithmetic == "float64":
         axes = frequencies.axes if frequencies.n_axes > 1 else ()
-        sin, cos = phasors.of_pairs(at, frequencies.values, axes, dtype, planes=True).unbind(-1)
-        return sin, cos
+        return phasors.apart(at, frequencies.values, axes, dtype)
     angle = of_pairs(at.coords, frequencies).to(torch.float32)
     angle = angle * constant(frequencies.values, torch.float32, angle.device)
     return angle.sin().to(dtype), angle.cos().to(dtype)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
 BLOCK = 16384  # entries of a block: 256 KiB of complex fp64 stay in the cache, and torch keeps so few on one thread
+FILLED = (torch.float32, torch.float64)  # what the kernels write
 KEPT = 256  # frequencies, as text and as numbers, that are kept ready
 
 
@@ -60,6 +61,27 @@ def of_pairs(
     in_a_row = _consecutive_native if direct else torch.ops.posenc.consecutive_phasors.default
     table = in_a_row(starts, coords.shape[1], text, dtype, planes)
     return table if len(starts) == len(coords) else table.expand(len(coords), -1, -1, -1)
+
+
+def apart(
+    at: Positions, frequencies: Sequence[float], axes: Sequence[int], dtype: torch.dtype
+) -> tuple[Float[Tensor, "b t n"], Float[Tensor, "b t n"]]:
+    """sin and cos as tensors of their own, contiguous; that a graph takes as inputs without asking where they begin."""
+    coords = at.coords if axes or at.coords.ndim == 2 else at.coords[..., 0]
+    if not plain_on_cpu(coords) or coords.requires_grad or dtype not in FILLED or _native() is None:
+        sin, cos = of_pairs(at, frequencies, axes, dtype, planes=True).unbind(-1)
+        return sin, cos if torch.compiler.is_compiling() else cos.clone()
+    in_a_row = at.consecutive and not axes and not coords.is_floating_point()
+    b, t = coords.shape[:2]
+    rows = 1 if in_a_row and coords.stride(0) == 0 else b
+    sin, cos = (torch.empty(rows, t, len(frequencies), dtype=dtype) for _ in range(2))
+    row, token, pair = sin.stride()
+    where = sin.data_ptr(), cos.data_ptr(), (ctypes.c_int64 * 3)(row, token, pair), dtype == torch.float64
+    if in_a_row:
+        _fill_in_a_row(coords[:rows, 0], t, spelt(frequencies), where)
+    else:
+        _fill_anywhere(coords, spelt(frequencies), spelt(axes), where)
+    return (sin, cos) if rows == b else (sin.expand(b, -1, -1), cos.expand(b, -1, -1))
 
 
 # Frequencies as text: the shortest that reads as the same number.
@@ -112,35 +134,42 @@ def _native() -> tuple[Any, Any] | None:
 
 
 def _where(table: Tensor) -> tuple[Any, ...]:
-    """Addresses, strides and kind of a table, and the threads to fill it with."""
+    """Addresses of sin and cos, strides, and whether fp64."""
     row, token, pair, other = table.stride()
-    sin, fp64 = table.data_ptr(), table.dtype == torch.float64
-    return sin, sin + other * table.element_size(), (ctypes.c_int64 * 3)(row, token, pair), fp64, torch.get_num_threads()
+    sin = table.data_ptr()
+    return sin, sin + other * table.element_size(), (ctypes.c_int64 * 3)(row, token, pair), table.dtype == torch.float64
 
 
-def _consecutive_native(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
-    native = _native()
-    if native is None or dtype not in (torch.float32, torch.float64):
-        return _consecutive_plain(starts, length, frequencies, dtype, planes)
+def _fill_in_a_row(starts: Tensor, length: int, frequencies: str, where: tuple[Any, ...]) -> None:
     starts = starts.to(torch.int64).contiguous()
-    omega, n = _doubles(frequencies)
-    table = _empty(starts, len(starts), length, n, dtype, planes)
-    native[0](starts.data_ptr(), len(starts), length, omega, n, *_where(table))
-    return table
-
-
-def _at_native(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
     native = _native()
-    if native is None or dtype not in (torch.float32, torch.float64):
-        return _at_plain(coords, frequencies, axes, dtype, planes)
+    assert native is not None
+    native[0](starts.data_ptr(), len(starts), length, *_doubles(frequencies), *where, torch.get_num_threads())
+
+
+def _fill_anywhere(coords: Tensor, frequencies: str, axes: str, where: tuple[Any, ...]) -> None:
     real = coords.is_floating_point()
     if coords.dtype not in (torch.int64, torch.float64):
         coords = coords.double() if real else coords.long()
     omega, n = _doubles(frequencies)
-    b, t = coords.shape[:2]
-    table = _empty(coords, b, t, n, dtype, planes)
-    strides = (ctypes.c_int64 * 3)(*coords.stride())
-    native[1](coords.data_ptr(), real, strides, b, t, omega, _whole(axes), n, *_where(table))
+    native, strides = _native(), (ctypes.c_int64 * 3)(*coords.stride())
+    assert native is not None
+    native[1](coords.data_ptr(), real, strides, *coords.shape[:2], omega, _whole(axes), n, *where, torch.get_num_threads())
+
+
+def _consecutive_native(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    if _native() is None or dtype not in FILLED:
+        return _consecutive_plain(starts, length, frequencies, dtype, planes)
+    table = _empty(starts, len(starts), length, frequencies.count(",") + 1, dtype, planes)
+    _fill_in_a_row(starts, length, frequencies, _where(table))
+    return table
+
+
+def _at_native(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
+    if _native() is None or dtype not in FILLED:
+        return _at_plain(coords, frequencies, axes, dtype, planes)
+    table = _empty(coords, coords.shape[0], coords.shape[1], frequencies.count(",") + 1, dtype, planes)
+    _fill_anywhere(coords, frequencies, axes, _where(table))
     return table
 
 

@@ -64,8 +64,7 @@ def rotate_both(
     layout: Layout, returns: Layout | None = None, *, start: int = 0,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:  # fmt: skip
     """`rotate` for queries and keys at the same positions: one step there and one back, which short inputs feel."""
-    half_in = layout == "half"
-    half_out = half_in if returns is None else returns == "half"
+    half_in, half_out = layout == "half", (returns or layout) == "half"
     _check(q, cos, sin, layout, returns, start)
     _check(k, cos, sin, layout, returns, start)
     return _both_turned(q, k, cos, sin, start, half_in, half_out, False)

@@ -56,11 +56,11 @@ def test_kernels_fill_the_table_and_nothing_else(rows, length, n, strides, kind)
     for fill in ("consecutive", "anywhere"):
         memory.fill_(math.nan)
         if fill == "consecutive":
-            native[0](starts.data_ptr(), rows, length, omega, n, *module._where(table))
+            native[0](starts.data_ptr(), rows, length, omega, n, *module._where(table), 1)
         else:
             coords = starts[:, None] + torch.arange(length)
             of_coords = (ctypes.c_int64 * 3)(*coords.stride(), 0)
-            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module._where(table))
+            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module._where(table), 1)
         assert memory[gaps].isnan().all()
         expected = formula([range(int(s), int(s) + length) for s in starts], spread(n))
         assert np.abs(table.double().numpy() - expected).max() <= (3.0e-8 if kind == torch.float32 else 2e-12)

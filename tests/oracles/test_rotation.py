@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from posenc import Positions, create, kernels
-from posenc.rotation import in_torch, rotate
+from posenc.encodings.rope import RoPE
+from posenc.rotation import in_torch, rotate, rotate_both
 
 from .by_hand import close, draw
 
@@ -430,3 +431,65 @@ def test_every_encoding_takes_an_out(name):
         same(out, expected), same(place, expected)
     with pytest.raises(ValueError, match=r"out: expected torch\.float32"):
         encoding.rotate(x, at, "query", out=x.double())
+
+
+# Queries and keys at once.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("layout", "returns"), [("half", "half"), ("half", "interleaved"), ("interleaved", "interleaved")])
+def test_both_at_once_are_each_by_itself(layout, returns, dtype):
+    q, cos, sin = inputs(2, 4, 5, 14, 6, dtype)
+    k = inputs(2, 2, 5, 14, 6, dtype, seed=9)[0]
+    with_gradient = [x.clone().requires_grad_() for x in (q, k)]
+    for pair in ((q, k), with_gradient):
+        for got, x in zip(rotate_both(*pair, cos, sin, layout, returns, start=1), (q, k), strict=True):
+            right(got.detach(), x, cos, sin, layout, returns, start=1)
+    incoming = [torch.randn_like(x) for x in (q, k)]
+    torch.autograd.backward(rotate_both(*with_gradient, cos, sin, layout, returns, start=1), incoming)
+    for x, grad in zip(with_gradient, incoming, strict=True):
+        right(x.grad, grad, cos, sin, returns, layout, start=1, back=True)
+
+
+def test_both_at_once_twice_and_with_learned_tables():
+    q, cos, sin = inputs(1, 2, 3, 6, 2, torch.float64)
+    k = inputs(1, 1, 3, 6, 2, torch.float64, seed=9)[0]
+    for wanted in ((q, k), (q, k, cos, sin), (q,)):
+        for x in (q, k, cos, sin):
+            x.requires_grad_(any(x is one for one in wanted))
+        given = (q, k, cos, sin)
+        torch.autograd.gradcheck(lambda *given: rotate_both(*given, "half", "interleaved"), given)
+        torch.autograd.gradgradcheck(lambda *given: rotate_both(*given, "half", "interleaved"), given)
+
+
+def test_an_encoding_turns_both_as_it_turns_each():
+    """Own ways of turning are respected, and sides and positions that differ."""
+
+    class Shifted(RoPE):
+        def rotate(self, x, at, side, out=None):
+            return super().rotate(x, at.shift(1) if side == "key" else at, side, out)
+
+    q, k = inputs(2, 4, 5, 8, 4, torch.float32)[0], inputs(2, 2, 5, 8, 4, torch.float32, seed=9)[0]
+    here, there = Positions.arange(2, 5), Positions.arange(2, 5, 7)
+    for encoding in (RoPE(8), RoPE(8, layout="half", rotary_dim=4, trailing=True, returns="interleaved"), Shifted(8),
+                     RoPE(8, sides=("query",)), create("nope"), create("xpos", d_head=8)):  # fmt: skip
+            expected = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
+            for one, other in zip(encoding.rotate_both(q, k, at_q, at_k), expected, strict=True):
+            for one, expected in zip(
+                got, (encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")), strict=True
+            ):
+                assert torch.equal(one, expected)
+
+
+def test_without_kernels_the_same_in_this_process(monkeypatch):
+    from posenc import rotation
+
+    monkeypatch.setattr(rotation, "_kernel", lambda: None)
+    q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
+    out = torch.full_like(q, torch.nan)
+    for back in (False, True):
+        for got in (rotate(q, cos, sin, "half", "interleaved", start=1, back=back),
+                    rotate(q, cos, sin, "half", "interleaved", start=1, back=back, out=out)):  # fmt: skip
+            right(got, q, cos, sin, "half", "interleaved", start=1, back=back)
+    for got, x in zip(rotate_both(q, q[:, :1], cos, sin, "interleaved"), (q, q[:, :1]), strict=True):
+        right(got, x, cos, sin, "interleaved", "interleaved")

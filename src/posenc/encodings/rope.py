@@ -74,6 +74,7 @@ class RoPE(PositionalEncoding):
         if self.rotary_dim > d_head:
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
+        self.start = d_head - self.rotary_dim if trailing else 0
         self.reverse, self.turning = reverse, frozenset(sides)
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
@@ -97,8 +98,7 @@ class RoPE(PositionalEncoding):
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
         cos, sin = self.tables_at(at, x.dtype)
-        start = self.d_head - self.rotary_dim if self.trailing else 0
-        return rotate(x, cos, sin, self.layout, self.returns, start=start, back=side == "output", out=out)
+        return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         own_way = type(self).rotate is not RoPE.rotate or not {"query", "key"} <= self.turning
@@ -108,8 +108,7 @@ class RoPE(PositionalEncoding):
             check_width(self, "d_head", x.shape[-1], self.d_head)
             check_tokens(self, x, at_q, axis=2)
         cos, sin = self.tables_at(at_q, q.dtype)
-        start = self.d_head - self.rotary_dim if self.trailing else 0
-        return rotate_both(q, k, cos, sin, self.layout, self.returns, start=start)
+        return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale

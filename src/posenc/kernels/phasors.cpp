@@ -40,7 +40,7 @@ struct Table {
   bool neighbours() const { return pair == 2 && cos == sin + 1; }
   bool planes() const { return pair == 1; }
   bool dense(int64_t rows, int64_t length, int64_t n) const {
-    return token == n * pair && row == length * token && (neighbours() || (planes() && cos == sin + rows * row));
+    return token == n * pair && row == length * token && (neighbours() || planes()) && rows > 0;
   }
 };
 
@@ -236,7 +236,10 @@ void consecutive(const int64_t* starts, int64_t rows, int64_t length, const doub
   const bool whole = n % tile == 0 && lines(out.sin, tile * step | out.token * size | out.row * size) &&
                      (out.neighbours() || (out.planes() && lines(out.cos, 0)));
   const bool streaming = whole && 2 * rows * length * n * size >= STREAM;
-  if (out.dense(rows, length, n)) posenc::in_large_pages(out.sin, 2 * rows * length * n * size);
+  if (out.dense(rows, length, n)) {
+    posenc::in_large_pages(out.sin, rows * length * n * size * out.pair);
+    if (out.planes()) posenc::in_large_pages(out.cos, rows * length * n * size);
+  }
   const int64_t blocks = (length + block - 1) / block;
   const Consecutive<Out> work{starts, length, n, block, blocks, frequencies, sin.data(), cos.data(), out, streaming};
   posenc::in_parallel(rows * blocks, std::max<int64_t>(CHUNK / (block * n), 1), threads, [&](int64_t begin, int64_t end) {

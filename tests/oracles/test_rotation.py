@@ -473,12 +473,10 @@ def test_an_encoding_turns_both_as_it_turns_each():
     here, there = Positions.arange(2, 5), Positions.arange(2, 5, 7)
     for encoding in (RoPE(8), RoPE(8, layout="half", rotary_dim=4, trailing=True, returns="interleaved"), Shifted(8),
                      RoPE(8, sides=("query",)), create("nope"), create("xpos", d_head=8)):  # fmt: skip
+        for at_q, at_k in ((here, here), (here, there)):
             expected = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
-            for one, other in zip(encoding.rotate_both(q, k, at_q, at_k), expected, strict=True):
-            for one, expected in zip(
-                got, (encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")), strict=True
-            ):
-                assert torch.equal(one, expected)
+            for got, one in zip(encoding.rotate_both(q, k, at_q, at_k), expected, strict=True):
+                assert torch.equal(got, one)
 
 
 def test_without_kernels_the_same_in_this_process(monkeypatch):

@@ -16,7 +16,10 @@ tile.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import itertools
+import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from posenc import kernels
 from posenc.eager import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
@@ -57,7 +61,8 @@ def is_small(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[
     if not plain_on_cpu(q, k, v):  # first: the sizes in a graph are symbols
         return False
     (batch, heads, length, width), key_heads = q.shape, k.shape[1]
-    return length <= BLOCK and heads * length <= 2 * batch * key_heads * width and v.shape[3] == width
+    dense = q.stride(3) == k.stride(3) == v.stride(3) == 1
+    return dense and length <= BLOCK and heads * length <= 2 * batch * key_heads * width and v.shape[3] == width
 
 
 def attend_small(
@@ -183,9 +188,17 @@ def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Ite
 
 
 def _one_width(q: Tensor, k: Tensor, v: Tensor, *like_v: Tensor) -> tuple[Tensor, ...]:
-    """The kernel wants one width: channels of zeros add nothing to a product."""
+    """The kernel wants one width, channels side by side: channels of zeros add nothing to a product."""
     width = max(q.shape[3], v.shape[3])
-    return tuple(x if x.shape[3] == width else F.pad(x, (0, width - x.shape[3])) for x in (q, k, v, *like_v))
+    return tuple(_side_by_side(x) if x.shape[3] == width else F.pad(x, (0, width - x.shape[3])) for x in (q, k, v, *like_v))
+
+
+def _side_by_side(x: Tensor) -> Tensor:
+    return x if x.stride(3) == 1 else x.contiguous()
+
+
+def _for_every_head(x: Float[Tensor, "b g t d"], groups: int) -> Float[Tensor, "b h t d"]:
+    return x.repeat_interleave(groups, dim=1) if groups > 1 else x
 
 
 # Results lie as the kernel lays them, token by token and then head by head; gradients beside a learned vector's, head by
@@ -294,8 +307,7 @@ def _tiles(
     dq = dS·k·scale     dk = dSᵀ·q·scale     dv = Pᵀ·dO     dvector = dS summed along its diagonals
     """
     batch, heads, groups, dtype = q.shape[0], q.shape[1], q.shape[1] // k.shape[1], d_vector.dtype
-    if groups > 1:
-        k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
+    k, v = _for_every_head(k, groups), _for_every_head(v, groups)
     q, k, v, grad, out = (x.to(dtype).reshape(batch * heads, *x.shape[2:]) for x in (q, k, v, grad, out))
     inner = (grad * out).sum(dim=2, keepdim=True).flip(1)
     sums = logsumexp.reshape(batch * heads, -1, 1).flip(1)
@@ -340,32 +352,64 @@ def _matrix(vector: Float[Tensor, "h n"], q: Float[Tensor, "b h t d"]) -> Float[
 class _SmallAndLearned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: float) -> Tensor:
-        bias = _matrix(vector, q)
-        out, sums = _FLASH(q, k, v, attn_mask=bias, scale=scale)
-        ctx.save_for_backward(q, k, v, bias, out, sums)
-        ctx.scale, ctx.size = scale, vector.shape[1]
+        out, sums = _FLASH(q, k, v, attn_mask=_matrix(vector, q), scale=scale)
+        ctx.save_for_backward(q, k, v, vector, out, sums)
+        ctx.scale = scale
         return out  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return *_gradients(_small_backward, grad, *ctx.saved_tensors, ctx.scale, ctx.size), None
+        return *_gradients(_small_backward, grad, *ctx.saved_tensors, ctx.scale), None
 
 
 def _small_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: Tensor, out: Tensor, logsumexp: Tensor, scale: float, size: int
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, out: Tensor, logsumexp: Tensor, scale: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As `_tiles`; gradients of q, k and v are the fused kernel's."""
+    """As `_tiles`, in C++ for fp32 and otherwise in torch."""
+    grad = _side_by_side(grad)
+    if q.dtype == torch.float32 and (native := _kernel()):
+        (batch, heads, length, width), key_heads = q.shape, k.shape[1]
+        d_q = q.new_empty(batch, length, heads, width)
+        d_k, d_v = (q.new_empty(batch, length, key_heads, width) for _ in "kv")
+        d_vector = vector.new_empty(vector.shape)
+        tensors = (q, k, v, grad, out, logsumexp, vector)
+        native(_pack(
+            *[x.data_ptr() for x in (*tensors, d_q, d_k, d_v, d_vector)],
+            batch, heads, key_heads, length, width, vector.shape[1],
+            *[stride for x in tensors[:6] for stride in x.stride()[:3]],
+            *vector.stride(), torch.get_num_threads(), scale,
+        ))  # fmt: skip
+        return d_q.transpose(1, 2), d_k.transpose(1, 2), d_v.transpose(1, 2), d_vector
+    return _small_backward_in_torch(grad, q, k, v, vector, out, logsumexp, scale)
+
+
+_pack = struct.Struct("38qd").pack  # struct BiasGradients: addresses, sizes, strides, threads and the scale
+
+
+@functools.cache
+def _kernel() -> Callable[[bytes], None] | None:
+    library = kernels.library()
+    if library is None:
+        return None
+    native: Any = library.posenc_bias_gradients
+    native.argtypes, native.restype = [ctypes.c_char_p], None
+    return native  # type: ignore[no-any-return]
+
+
+def _small_backward_in_torch(
+    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, out: Tensor, logsumexp: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of q, k and v are the fused kernel's."""
+    bias = _matrix(vector, q)
     d_q, d_k, d_v = _FLASH_BACKWARD(grad, q, k, v, out, logsumexp, 0.0, False, attn_mask=bias, scale=scale)
     groups, dtype, length = q.shape[1] // k.shape[1], bias.dtype, q.shape[2]
-    if groups > 1:
-        k, v = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1)
-    if q.dtype != dtype:
-        q, k, v, grad, out = (x.to(dtype) for x in (q, k, v, grad, out))
+    k, v = _for_every_head(k, groups), _for_every_head(v, groups)
+    q, k, v, grad, out = (x.to(dtype) for x in (q, k, v, grad, out))
     probs = torch.add(bias, torch.matmul(q, k.mT), alpha=scale).sub_(logsumexp.unsqueeze(3)).exp_()
     d_logits = torch.matmul(grad, v.mT).sub_((grad * out).sum(dim=3, keepdim=True)).mul_(probs)
     rows = F.pad(d_logits.sum(dim=0).flip(1), (0, length))  # read as if one shorter, each row begins one further right
     skewed = rows.as_strided((len(rows), length, 2 * length - 1), (2 * length**2, 2 * length - 1, 1))
-    return d_q, d_k, d_v, skewed.sum(dim=1)[:, :size]
+    return d_q, d_k, d_v, skewed.sum(dim=1)[:, : vector.shape[1]]
 
 
 # Registered by hand: the decorators import torch's compiler.

@@ -237,6 +237,114 @@ def test_opcheck(name, learned, dtype):
                           (torch.ones_like(out), *plain, *integers, out, sums, None, 0.3, True, learned))  # fmt: skip
 
 
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", ["plain", "packed", "wider values"])
+def test_channels_need_not_lie_side_by_side(name, causal):
+    case = CASES[name]
+    tensors, integers = draw(case)
+    expected = by_loops(*tensors, *integers, 0.3, causal)
+    apart = [x.mT.contiguous().mT for x in tensors[:3]]
+    torch.testing.assert_close(fused(*apart, tensors[3], *integers, 0.3, causal), expected, rtol=1e-12, atol=1e-12)
+    leaves = [x.requires_grad_() for x in apart]
+    for first, second in zip(
+        torch.autograd.grad(fused(*leaves, tensors[3], *integers, 0.3, causal).sum(), leaves),  # a gradient of stride 0
+        torch.autograd.grad(by_loops(*leaves, tensors[3], *integers, 0.3, causal).sum(), leaves), strict=True,
+    ):  # fmt: skip
+        torch.testing.assert_close(first, second, rtol=1e-12, atol=1e-12)
+
+
+# Few tokens: without the operator
+
+FEW = {
+    "plain": Case(),
+    "one row": Case(b=1),
+    "one key head": Case(g=1),
+    "one token": Case(i=1, j=1),
+    "as wide as a vector": Case(b=1, h=2, i=16, j=16, d=16, dv=16),
+    "past a vector": Case(h=2, g=1, i=18, j=18, d=20, dv=20),
+    "several vectors": Case(b=1, h=1, g=1, i=37, j=37, d=9, dv=9),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["C++", "torch"])
+def way(request, monkeypatch):
+    if request.param == "torch":
+        monkeypatch.setattr(distance_attention, "_kernel", lambda: None)
+    elif distance_attention._kernel() is None:
+        pytest.skip("the kernels are not built here")
+
+
+def few(q, k, v, vector, ahead, document, scale, causal):
+    vector = vector[:, 0]
+    return distance_attention.attend_small(q, k, v, vector[:, : q.shape[2]] if causal else vector, scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", FEW)
+def test_few_tokens_against_loops(name, causal, learned, dtype, way):
+    """fp64 as closely as the other paths; otherwise twice the error of the loops in fp32, and some roundings."""
+    case = FEW[name]
+    tensors, integers = draw(case, dtype)
+    exact = run(by_loops, [x.double() for x in tensors], integers, causal, learned, upstream_of(case))
+    rounded = run(by_loops, [x.float() for x in tensors], integers, causal, learned, upstream_of(case))
+    with poisoned():
+        got = run(few, tensors, integers, causal, learned, upstream_of(case))
+    for n, (mine, theirs, by_fp32) in enumerate(zip(got, exact, rounded, strict=True)):
+        assert mine.dtype == (dtype if n < 4 else tensors[3].dtype)
+        if dtype == torch.float64:
+            torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+        else:
+            rounding = torch.finfo(dtype).eps * max(float(theirs.abs().max()), float(exact[0].abs().max()))
+            allowed = (2 if n == 0 else 8) * rounding + 2 * float((by_fp32.double() - theirs).abs().max())
+            assert float((mine.double() - theirs).abs().max()) <= allowed
+
+
+def test_few_tokens_give_the_same_bits_with_two_threads(way):
+    tensors, integers = draw(FEW["past a vector"], torch.float32)
+    threads, results = torch.get_num_threads(), []
+    try:
+        for count in (1, 1, 2):
+            torch.set_num_threads(count)
+            results.append(run(few, tensors, integers, True, True, upstream_of(FEW["past a vector"])))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(mine, first) for again in results[1:] for mine, first in zip(again, results[0], strict=True))
+
+
+def test_nan_stays(way):
+    tensors, integers = draw(CASES["plain"], torch.float32)
+    tensors[0][0, 0, 4, 1] = math.nan
+    _, d_q, d_k, d_v, d_vector = run(few, tensors, integers, True, True, upstream_of(CASES["plain"]))
+    assert all(x.isnan().all() for x in (d_q[0, 0, 4], d_k[0, 0, :5], d_v[0, 0, :5], d_vector[0, 0, 4:9]))
+    assert all(x.isfinite().all() for x in (d_q[1], d_k[1], d_vector[1:]))
+
+
+@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize("length", [7, 9])  # the matrix of biases is smaller than the keys, or larger
+def test_second_derivatives_are_refused_in_eager_code(learned, length):
+    encoding = (T5 if learned else ALiBi)(4)
+    q, k, v = (x.float().requires_grad_() for x in heads(2, 4, 2, length, length))
+    out = attend(q, k, v, encoding, Positions.arange(2, length), impl="toeplitz")
+    (grad,) = torch.autograd.grad(out.square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"no second derivative|backward is not implemented"):
+        grad.sum().backward()
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 2, 7), (2, 4, 2, 9)])  # as above
+@pytest.mark.parametrize("make", [ALiBi, lambda h: Stack(ALiBi(h), T5(h)), lambda h: T5(h, bidirectional=True)])
+def test_eager_code_and_the_operator_agree(make, sizes):
+    b, h, g, length = sizes
+    q, k, v = heads(b, h, g, length, length)
+    encoding, at = make(h).double(), Positions.arange(b, length)
+    assert distance_attention.is_small(q, k, v) == (length == 7)
+    causal = not getattr(encoding, "bidirectional", False)
+    vector = toeplitz.bias_vector(q, encoding, at, at)
+    expected = operator(q, k, v, vector, torch.zeros(1, dtype=torch.long), None, encoding.softmax_scale(4), causal)[0]
+    torch.testing.assert_close(attend(q, k, v, encoding, at, causal=causal, impl="toeplitz"), expected)
+
+
 # Through attend
 
 

@@ -313,6 +313,31 @@ def test_few_tokens_give_the_same_bits_with_two_threads(way):
     assert all(torch.equal(mine, first) for again in results[1:] for mine, first in zip(again, results[0], strict=True))
 
 
+BITS = """
+import hashlib, torch
+from posenc import Positions, attend
+from posenc.encodings.t5 import T5
+torch.set_num_threads(1)
+torch.manual_seed(0)
+told = hashlib.sha256()
+for d, t in ((16, 40), (20, 19), (3, 5)):
+    q, k, v = (x.transpose(1, 2).requires_grad_() for x in torch.randn(3, 8, t, 4, d))
+    encoding = T5(4)
+    attend(q, k, v, encoding, Positions.arange(8, t), impl="toeplitz").square().sum().backward()
+    for x in (q.grad, k.grad, v.grad, encoding.table.grad):
+        told.update(x.contiguous().numpy().tobytes())
+print(told.hexdigest())
+"""
+
+
+def test_few_tokens_give_the_same_bits_on_every_processor():
+    def bits(instructions):
+        environment = {**os.environ, "POSENC_KERNELS": instructions}
+        return subprocess.run([sys.executable, "-c", BITS], capture_output=True, check=True, env=environment).stdout
+
+    assert len({bits(instructions) for instructions in ("portable", "avx2", "avx512_bf16")}) == 1
+
+
 def test_nan_stays(way):
     tensors, integers = draw(CASES["plain"], torch.float32)
     tensors[0][0, 0, 4, 1] = math.nan

@@ -21,7 +21,8 @@ namespace posenc {
 
 // As distance_attention.py packs it.
 struct BiasGradients {
-  const float *q, *k, *v, *grad, *out, *sums, *bias;  // sums [b, h, t]; bias [h, 2t - 1] or, causal, [h, t]; largest distance first
+  const float *q, *k, *v, *grad, *out, *sums;         // sums [b, h, t]
+  const float* bias;                                  // [h, 2t - 1] or, causal, [h, t]; the largest distance first
   float *d_q, *d_k, *d_v, *d_bias;                    // [b, t, h or g, d], and as bias; the latter two without gaps
   int64_t batch, heads, key_heads, length, width, distances;
   int64_t stride[6][3];  // of q, k, v, grad, out, sums along b, h, t
@@ -38,7 +39,7 @@ typedef int32_t Integers __attribute__((vector_size(64)));
 
 ALWAYS_INLINE int64_t whole(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-// e^x with an error of 2 units at most: x = n·ln 2 + r, |r| ≤ ln 2 / 2, Taylor's series of e^r; 0 where e^x is below 2^-125.
+// e^x with an error of 1 unit at most: x = n·ln 2 + r, |r| ≤ ln 2 / 2, Taylor's series of e^r; 0 where e^x is below 2^-125.
 ALWAYS_INLINE void exponentiate(Lanes& x) {
   const Integers seen = ~(x < -86.6f);  // NaN stays
   x = (Lanes)((Integers)x & seen);

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
+SIDES = get_args(Side)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""

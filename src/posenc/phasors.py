@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,15 +73,14 @@ def apart(
         sin, cos = of_pairs(at, frequencies, axes, dtype, planes=True).unbind(-1)
         return sin, cos if torch.compiler.is_compiling() else cos.clone()
     in_a_row = at.consecutive and not axes and not coords.is_floating_point()
-    b, t = coords.shape[:2]
+    b, t, n = coords.shape[0], coords.shape[1], len(frequencies)
     rows = 1 if in_a_row and coords.stride(0) == 0 else b
-    sin, cos = (torch.empty(rows, t, len(frequencies), dtype=dtype) for _ in range(2))
-    row, token, pair = sin.stride()
-    where = sin.data_ptr(), cos.data_ptr(), (ctypes.c_int64 * 3)(row, token, pair), dtype == torch.float64
+    sin, cos = torch.empty(rows, t, n, dtype=dtype), torch.empty(rows, t, n, dtype=dtype)
+    where = sin.data_ptr(), cos.data_ptr(), _three(t * n, n, 1), dtype == torch.float64
     if in_a_row:
-        _fill_in_a_row(coords[:rows, 0], t, spelt(frequencies), where)
+        _fill_in_a_row(coords if rows == 1 else coords[:, 0], rows, t, _numbers(tuple(frequencies)), where)
     else:
-        _fill_anywhere(coords, spelt(frequencies), spelt(axes), where)
+        _fill_anywhere(coords, _numbers(tuple(frequencies)), spelt(axes), where)
     return (sin, cos) if rows == b else (sin.expand(b, -1, -1), cos.expand(b, -1, -1))
 
 
@@ -103,10 +103,14 @@ _kept_text = functools.lru_cache(KEPT)(_spelt)
 
 
 @functools.lru_cache(KEPT)
-def _doubles(text: str) -> tuple[Any, int]:
-    """Numbers as a C array, and how many."""
-    numbers = read(text)
+def _numbers(numbers: tuple[float, ...]) -> tuple[Any, int]:
+    """As a C array, and how many."""
     return (ctypes.c_double * len(numbers))(*numbers), len(numbers)
+
+
+@functools.lru_cache(KEPT)
+def _doubles(text: str) -> tuple[Any, int]:
+    return _numbers(tuple(read(text)))
 
 
 @functools.lru_cache(KEPT)
@@ -133,35 +137,42 @@ def _native() -> tuple[Any, Any] | None:
     return consecutive, at
 
 
+_three = struct.Struct("3q").pack  # strides
+
+
 def _where(table: Tensor) -> tuple[Any, ...]:
     """Addresses of sin and cos, strides, and whether fp64."""
     row, token, pair, other = table.stride()
     sin = table.data_ptr()
-    return sin, sin + other * table.element_size(), (ctypes.c_int64 * 3)(row, token, pair), table.dtype == torch.float64
+    return sin, sin + other * table.element_size(), _three(row, token, pair), table.dtype == torch.float64
 
 
-def _fill_in_a_row(starts: Tensor, length: int, frequencies: str, where: tuple[Any, ...]) -> None:
-    starts = starts.to(torch.int64).contiguous()
+def _fill_in_a_row(starts: Tensor, rows: int, length: int, omega: tuple[Any, int], where: tuple[Any, ...]) -> None:
+    """The first `rows` numbers of `starts` are where the rows start."""
+    if starts.dtype != torch.int64 or rows > 1:
+        starts = starts.to(torch.int64).contiguous()
     native = _native()
     assert native is not None
-    native[0](starts.data_ptr(), len(starts), length, *_doubles(frequencies), *where, torch.get_num_threads())
+    native[0](starts.data_ptr(), rows, length, *omega, *where, torch.get_num_threads())
 
 
-def _fill_anywhere(coords: Tensor, frequencies: str, axes: str, where: tuple[Any, ...]) -> None:
+def _fill_anywhere(coords: Tensor, omega: tuple[Any, int], axes: str, where: tuple[Any, ...]) -> None:
     real = coords.is_floating_point()
     if coords.dtype not in (torch.int64, torch.float64):
         coords = coords.double() if real else coords.long()
-    omega, n = _doubles(frequencies)
-    native, strides = _native(), (ctypes.c_int64 * 3)(*coords.stride())
+    (frequencies, n), size, native = omega, coords.shape, _native()
     assert native is not None
-    native[1](coords.data_ptr(), real, strides, *coords.shape[:2], omega, _whole(axes), n, *where, torch.get_num_threads())
+    strides = _three(*(*coords.stride(), 0)[:3])
+    native[1](
+        coords.data_ptr(), real, strides, size[0], size[1], frequencies, _whole(axes), n, *where, torch.get_num_threads()
+    )
 
 
 def _consecutive_native(starts: Tensor, length: int, frequencies: str, dtype: torch.dtype, planes: bool = False) -> Tensor:
     if _native() is None or dtype not in FILLED:
         return _consecutive_plain(starts, length, frequencies, dtype, planes)
     table = _empty(starts, len(starts), length, frequencies.count(",") + 1, dtype, planes)
-    _fill_in_a_row(starts, length, frequencies, _where(table))
+    _fill_in_a_row(starts, len(starts), length, _doubles(frequencies), _where(table))
     return table
 
 
@@ -169,7 +180,7 @@ def _at_native(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, 
     if _native() is None or dtype not in FILLED:
         return _at_plain(coords, frequencies, axes, dtype, planes)
     table = _empty(coords, coords.shape[0], coords.shape[1], frequencies.count(",") + 1, dtype, planes)
-    _fill_anywhere(coords, frequencies, axes, _where(table))
+    _fill_anywhere(coords, _doubles(frequencies), axes, _where(table))
     return table
 
 

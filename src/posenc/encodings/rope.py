@@ -92,8 +92,8 @@ class RoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:  # fmt: skip
-        turns(side)
         if side not in self.turning:
+            turns(side)
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)

@@ -51,7 +51,7 @@ def catalogue(tmp_path: Path, *mutations: tuple[str, str, str]) -> str:
 
 def test_a_harmless_change_survives_and_a_lost_text_is_stale(tmp_path):
     """The harness itself can fail: both are reported, and the exit code says so."""
-    harmless = ("distance = delta.abs().double()", "distance = delta.double().abs()", "nothing")
+    harmless = ("delta.abs() * -slopes[:, None]", "-slopes[:, None] * delta.abs()", "nothing")
     code, result = told("--list", catalogue(tmp_path, harmless, ("no such text", "", "nothing either")))
     verdicts = {one["breaks"]: one["verdict"] for one in result["outcomes"]}
     assert verdicts == {"unbroken": "survived", "nothing": "survived", "nothing either": "stale"}

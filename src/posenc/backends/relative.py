@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc import relative_attention  # noqa: F401 - registers the operator
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions
-from posenc.relative import RelativeVectors
+from posenc.relative_vectors import RelativeVectors
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:

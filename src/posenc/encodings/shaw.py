@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import BiasFn, Site, check_width
 from posenc.positions import Positions
-from posenc.relative import Relative, RelativeVectors
+from posenc.relative_vectors import Relative, RelativeVectors
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int

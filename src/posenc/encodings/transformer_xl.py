@@ -19,7 +19,7 @@ from posenc import frequencies
 from posenc.encoding import BiasFn, Site, check_configuration, check_width, full_precision
 from posenc.phasors import phasors
 from posenc.positions import Positions
-from posenc.relative import Relative, RelativeVectors
+from posenc.relative_vectors import Relative, RelativeVectors
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -55,8 +55,8 @@ BARS: list[Bar] = [
       for bar in _both("bias", f"{method}, {how}", "posenc", "ratio", 1.8, 1.8)),
     *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.3),
     *_both("bias", "T5, forward + backward", "posenc", "speedup", 3, 3, against="unfused: a mask that wants gradients"),
-    # The output has 256 B for each head and key (64 channels of float32), a mask 4 B for each head, query and key.
-    *(Bar("bias", method, "posenc", "memory", 16 * MiB, per_key=512) for method in ("ALiBi", "T5")),
+    # The bias and what makes it: a few numbers for each head and key, where a mask has one for each head, query and key.
+    *(Bar("bias", method, "posenc", "memory", 16 * MiB, per_key=64) for method in ("ALiBi", "T5")),
     Bar("step", "training step", "rope", "ratio", 1.05),
     Bar("step", "training step", "alibi", "ratio", 1.08),
     Bar("step", "training step", "t5", "ratio", 1.08),

@@ -116,7 +116,7 @@ def test_limits_of_bars():
     assert (met("ratio", 1.15, alibi), met("ratio", 1.16, alibi)) == ([True], [False])
     table = plan.table()[0]
     assert (met("speedup", 5.0, table), met("speedup", 4.99, table)) == ([True], [False])
-    allowed = 16 * 2**20 + 512 * 16 * 2048
+    allowed = 16 * 2**20 + 64 * 16 * 2048
     assert (met("memory", allowed, alibi), met("memory", allowed + 1, alibi)) == ([True], [False])
 
 

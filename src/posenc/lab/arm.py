@@ -1,6 +1,7 @@
 """One contender: an encoding by name, with plain or with randomised positions in training.
 
     rope              positions 0, 1, 2, …
+    mine.py:Mine      a user's own class, from the text of its file
     rope+randomized   a sorted random subset of 0 … M-1 at every training step, plain positions when scored
 
 Ruoss et al. 2023, arXiv 2305.16843, section 3: so that an encoding has met every position it will be asked for.
@@ -15,6 +16,7 @@ from torch import nn
 
 from posenc import catalogue
 from posenc.encoding import PositionalEncoding
+from posenc.lab import own
 from posenc.positions import Positions
 
 RANDOMIZED = "+randomized"
@@ -28,16 +30,17 @@ PER_LAYER = frozenset({"shaw", "transformer_xl", "cope"})
 
 @dataclass(frozen=True)
 class Arm:
-    """`Arm.parse("rope+randomized")`."""
+    """`Arm.parse("rope+randomized")`; `source` is the text of the file where the encoding is a user's own."""
 
     encoding: str
     randomized: bool = False
+    source: str | None = None
 
     @classmethod
-    def parse(cls, word: str) -> Arm:
+    def parse(cls, word: str, source: str | None = None) -> Arm:
         """Raises ValueError for an unknown name, pointing to the right one."""
-        arm = cls(word.removesuffix(RANDOMIZED), word.endswith(RANDOMIZED))
-        if arm.encoding not in catalogue.names():
+        arm = cls(word.removesuffix(RANDOMIZED), word.endswith(RANDOMIZED), source)
+        if source is None and arm.encoding not in catalogue.names():
             raise ValueError(f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
                              f"{', '.join(catalogue.names())}, each also with {RANDOMIZED}")  # fmt: skip
         return arm
@@ -49,9 +52,10 @@ class Arm:
         """One module, or one per layer, for positions 0 … positions-1 in training: no table reaches further."""
 
         def one() -> PositionalEncoding:
-            return catalogue.create(
-                self.encoding, d_model=d_model, n_heads=n_heads, n_layers=n_layers, max_positions=positions
-            )
+            sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
+            if self.source is not None:
+                return own.create(self.encoding, self.source, sizes)
+            return catalogue.create(self.encoding, **sizes)
 
         return nn.ModuleList(one() for _ in range(n_layers if self.encoding in PER_LAYER else 1))
 

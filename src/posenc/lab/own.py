@@ -1,0 +1,59 @@
+"""A researcher's own encoding: a class in a file, named `my_encoding.py:MyEncoding`.
+
+The file is the user's own code and is executed. Its text travels with every trial, so that a worker on another machine
+runs the same class, and a changed file is another encoding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import linecache
+import sys
+import types
+from typing import Any
+
+from posenc.encoding import PositionalEncoding
+
+
+REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def load(word: str, source: str) -> type[PositionalEncoding]:
+    """The class that `word` names in `source`.
+
+    Raises ValueError where there is no such class, or it is none of positional encodings; what the file raises is passed on.
+    """
+    file, _, name = word.partition(":")
+    found = getattr(_module(file, source), name, None)
+    if not (isinstance(found, type) and issubclass(found, PositionalEncoding)):
+        raise ValueError(f"{word}: expected a subclass of posenc.PositionalEncoding called {name!r}, got {found!r}")
+    return found
+
+
+def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:
+    """One built from those of the sizes that its constructor asks for by name: d_model, n_heads, d_head, n_layers,
+    max_positions. Raises ValueError where it needs anything else.
+    """
+    given = {**sizes, "d_head": sizes["d_model"] // sizes["n_heads"]}
+    parameters = inspect.signature(made := load(word, source)).parameters
+    required = {name for name, about in parameters.items() if about.default is about.empty and about.kind not in REST}
+    if unknown := sorted(required - given.keys()):
+        raise ValueError(f"{word}: its constructor needs {', '.join(unknown)}; the lab knows {', '.join(given)}")
+    return made(**{name: size for name, size in given.items() if name in parameters})
+
+
+def _module(file: str, source: str) -> types.ModuleType:
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    name = f"posenc_own_{digest}"
+    if name not in sys.modules:
+        module: Any = types.ModuleType(name)
+        module.__file__ = f"<{file} {digest}>"
+        linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
+        sys.modules[name] = module
+        try:
+            exec(compile(source, module.__file__, "exec"), module.__dict__)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

@@ -1,7 +1,8 @@
 """Charts as inline SVG, in both languages at once; colours and fonts come from the page's style sheet.
 
-lines   curves with every seed as a dot, names at their right ends
-ratios  a dot and its quartiles per name, on a logarithmic scale
+lines     curves with every seed as a dot, names at their right ends
+ratios    a dot and its quartiles per name, on a logarithmic scale
+scatter   a dot and its two intervals per name, names beside them
 """
 
 from __future__ import annotations
@@ -20,24 +21,39 @@ NOTHING = Words("", "")
 
 @dataclass(frozen=True)
 class Series:
-    """A curve: `points` are (x, mean, every seed), x ascending; `kind` is the class that colours it."""
+    """A curve: `points` are (x, mean, every seed), x ascending; `kind` are the classes that colour and dash it.
+
+    `rings` are single (x, y) of the same name that belong to no curve.
+    """
 
     name: Words
     kind: str
     points: Sequence[tuple[float, float, Sequence[float]]]
     note: Words = NOTHING
+    rings: Sequence[tuple[float, float]] = ()
 
 
 class Mark(NamedTuple):
-    """A dashed line at one x or one y, with its words."""
+    """A dashed line at one x, with its words."""
 
     at: float
     words: Words
 
 
+class Level(NamedTuple):
+    """A dotted line to hold the curves against, with its words: (x, y), x ascending."""
+
+    points: Sequence[tuple[float, float]]
+    words: Words
+
+
+def level(height: float, xs: Sequence[float], words: Words) -> Level:
+    return Level([(x, height) for x in (xs[0], xs[-1])], words)
+
+
 @dataclass(frozen=True)
 class Chart:
-    """`trained` is a vertical mark, `level` a horizontal one."""
+    """`levels` outside of what the curves span are left out; `y_range` where it is not theirs to say."""
 
     series: Sequence[Series]
     ticks: Sequence[tuple[float, str]]
@@ -45,8 +61,9 @@ class Chart:
     y_words: Words
     described: Words
     trained: Mark
-    level: Mark | None
     x_log: bool
+    levels: Sequence[Level] = ()
+    y_range: tuple[float, float] | None = None
 
 
 class Ratio(NamedTuple):
@@ -68,36 +85,42 @@ class Frame:
     x_range: tuple[float, float]
     y_range: tuple[float, float]
     x_log: bool
+    y_log: bool = False
 
     def x(self, value: float) -> float:
-        low, high = self.x_range
-        share = math.log(value / low) / math.log(high / low) if self.x_log else (value - low) / (high - low)
-        return self.left + share * (self.right - self.left)
+        return self.left + _share(value, self.x_range, self.x_log) * (self.right - self.left)
 
     def y(self, value: float) -> float:
-        low, high = self.y_range
-        return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
+        return self.bottom - _share(value, self.y_range, self.y_log) * (self.bottom - self.top)
+
+
+def _share(value: float, within: tuple[float, float], log: bool) -> float:
+    """0 … 1; the middle where there is but one value."""
+    low, high = within
+    if low == high:
+        return 0.5
+    return math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
 
 
 def lines(chart: Chart, *, width: int, height: int) -> str:
     """Names stand at the right, a line apart from each other; on a wide chart with their notes."""
     values = [value for one in chart.series for _, mean, seeds in one.points for value in (mean, *seeds)]
+    values += [y for one in chart.series for _, y in one.rings]
     wide = width > 600
     x_range = (chart.ticks[0][0], chart.ticks[-1][0])
-    frame = Frame(40, width - (190 if wide else 128), 46, height - 46, x_range, _range(values), chart.x_log)
-    parts = [_grid(frame, chart), _words(4, 14, chart.y_words, "axis", "start")]
-    parts.append(_words((frame.left + frame.right) / 2, height - 8, chart.x_words, "axis", "middle"))
+    y_range = chart.y_range or _range(values)
+    frame = Frame(44, width - (190 if wide else 128), 46, height - 46, x_range, y_range, chart.x_log)
+    parts = [_grid(frame, chart), spoken(4, 14, chart.y_words, "axis", "start")]
+    parts.append(spoken((frame.left + frame.right) / 2, height - 8, chart.x_words, "axis", "middle"))
     x = frame.x(chart.trained.at)
-    parts.append(_line(x, frame.top - 8, x, frame.bottom, "trained"))
-    parts.append(_words(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
-    level = chart.level if chart.level and frame.y_range[0] < chart.level.at < frame.y_range[1] else None
-    if level:
-        parts.append(_line(frame.left, frame.y(level.at), frame.right, frame.y(level.at), "level"))
-    heights = spaced([frame.y(one.points[-1][1]) for one in chart.series], LEADING, 8, height - 12)
+    parts.append(line(x, frame.top - 8, x, frame.bottom, "trained"))
+    parts.append(spoken(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
+    levels = [one for one in chart.levels if all(y_range[0] <= y <= y_range[1] for _, y in one.points)]
+    parts += [f'<path d="{_corners(frame, one.points)}" class="level"/>' for one in levels]
+    heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, height - 12)
     parts += [_series(frame, one, place, wide) for one, place in zip(chart.series, heights, strict=True)]
-    if level:
-        parts.append(_words(frame.right - 4, frame.y(level.at) - 6, level.words, "mark", "end"))
-    return _svg(width, height, parts, chart.described)
+    parts += [spoken(frame.right - 4, frame.y(one.points[-1][1]) - 6, one.words, "mark", "end") for one in levels]
+    return picture(width, height, parts, chart.described)
 
 
 def ratios(rows: Sequence[Ratio], *, width: int, described: Words) -> str:
@@ -109,16 +132,98 @@ def ratios(rows: Sequence[Ratio], *, width: int, described: Words) -> str:
     frame = Frame(178, width - 58, 6, height - 28, (low, high), (0, 1), True)
     parts = []
     for tick in _doublings(low, high):
-        parts.append(_line(frame.x(tick), frame.top, frame.x(tick), frame.bottom, "one" if tick == 1 else "grid"))
-        parts.append(_text(frame.x(tick), height - 10, f"{tick:g}×", "tick", "middle"))
+        parts.append(line(frame.x(tick), frame.top, frame.x(tick), frame.bottom, "one" if tick == 1 else "grid"))
+        parts.append(text(frame.x(tick), height - 10, f"{tick:g}×", "tick", "middle"))
     for n, row in enumerate(rows):
         y = frame.top + pitch * (n + 0.5)
-        spread = _line(frame.x(row.low), y, frame.x(row.high), y, "spread")
-        parts.append(_words(frame.left - 10, y + 4, row.name, "name", "end"))
-        parts.append(f'<g class="{row.kind}">{spread}{_dot(frame.x(row.median), y, 4.5)}</g>')
+        spread = line(frame.x(row.low), y, frame.x(row.high), y, "spread")
+        parts.append(spoken(frame.left - 10, y + 4, row.name, "name", "end"))
+        parts.append(f'<g class="{row.kind}">{spread}{dot(frame.x(row.median), y, 4.5)}</g>')
         number = f"{row.median:.2f}×" if row.median < 10 else f"{row.median:.0f}×"
-        parts.append(_text(width - 4, y + 4, number, "number", "end"))
-    return _svg(width, height, parts, described)
+        parts.append(text(width - 4, y + 4, number, "number", "end"))
+    return picture(width, height, parts, described)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place of two measures, each with low and high."""
+
+    name: Words
+    kind: str
+    x: tuple[float, float, float]  # low, middle, high
+    y: tuple[float, float, float]
+    front: bool  # none is better in both
+
+
+@dataclass(frozen=True)
+class Axis:
+    words: Words
+    ticks: Sequence[tuple[float, str]]
+    log: bool
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.ticks[0][0], self.ticks[-1][0]
+
+
+def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int, described: Words) -> str:
+    """A full dot is one of the front."""
+    frame = Frame(44, width - 16, 30, height - 46, x.range, y.range, x.log, y.log)
+    parts = [spoken(4, 14, y.words, "axis", "start")]
+    parts.append(spoken((frame.left + frame.right) / 2, height - 8, x.words, "axis", "middle"))
+    for value, word in y.ticks:
+        parts.append(line(frame.left, frame.y(value), frame.right, frame.y(value), "grid"))
+        parts.append(text(frame.left - 7, frame.y(value) + 4, word, "tick", "end"))
+    for value, word in x.ticks:
+        parts.append(line(frame.x(value), frame.top, frame.x(value), frame.bottom, "grid"))
+        parts.append(text(frame.x(value), frame.bottom + 18, word, "tick", "middle"))
+    dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
+    sizes = [(7.4 * max(map(written, spot.name)), LEADING - 2) for spot in spots]
+    places = beside(dots, sizes, (frame.left, frame.top, frame.right, frame.bottom))
+    for spot, (at_x, at_y), (left, top), size in zip(spots, dots, places, sizes, strict=True):
+        spread = line(frame.x(spot.x[0]), at_y, frame.x(spot.x[2]), at_y, "spread")
+        spread += line(at_x, frame.y(spot.y[0]), at_x, frame.y(spot.y[2]), "spread")
+        nearest = min(max(at_x, left), left + size[0]), min(max(at_y, top), top + size[1])
+        leader = line(at_x, at_y, *nearest, "leader") if math.dist((at_x, at_y), nearest) > 14 else ""
+        name = spoken(left + size[0] / 2, top + size[1] - 4, spot.name, "name", "middle")
+        circle = dot(at_x, at_y, 5.5, "dot" if spot.front else "ring")
+        parts.append(f'<g class="series {spot.kind}">{spread}{leader}{circle}{name}</g>')
+    return picture(width, height, parts, described)
+
+
+def written(letters: str) -> float:
+    """How wide, in Latin letters."""
+    return sum(1.0 if ord(letter) < 0x2E80 else 1.8 for letter in letters)
+
+
+def beside(
+    dots: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], within: tuple[float, float, float, float]
+) -> list[tuple[float, float]]:
+    """Left and top of a name beside each dot, over no other dot or name and within the frame where there is room for it."""
+    left, top, right, bottom = within
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
+
+    def overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> float:
+        wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+        return max(wide, 0.0) * max(high, 0.0)
+
+    places = []
+    for (x, y), (width, height) in zip(dots, sizes, strict=True):
+        best: tuple[float, tuple[float, float, float, float]] | None = None
+        for away in (9.0, 20.0, 34.0, 50.0, 70.0):
+            for turn in range(16):
+                angle = turn * math.pi / 8
+                middle_x = x + math.cos(angle) * (away + width / 2)
+                middle_y = y + math.sin(angle) * (away + height / 2)
+                box = (middle_x - width / 2, middle_y - height / 2, middle_x + width / 2, middle_y + height / 2)
+                out = max(left - box[0], 0) + max(box[2] - right, 0) + max(top - box[1], 0) + max(box[3] - bottom, 0)
+                harm = sum(overlap(box, other) for other in taken) + 20 * out + away / 10
+                if best is None or harm < best[0]:
+                    best = harm, box
+        assert best is not None
+        taken.append(best[1])
+        places.append(best[1][:2])
+    return places
 
 
 def spaced(wanted: Sequence[float], apart: float, low: float, high: float) -> list[float]:
@@ -139,14 +244,24 @@ def spaced(wanted: Sequence[float], apart: float, low: float, high: float) -> li
 
 
 def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
-    corners = " L".join(f"{frame.x(x):.1f} {frame.y(mean):.1f}" for x, mean, _ in one.points)
-    dots = "".join(_dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in one.points for seed in seeds)
-    end_x, end_y = frame.x(one.points[-1][0]), frame.y(one.points[-1][1])
-    leader = _line(end_x + 5, end_y, frame.right + 12, label, "leader")
-    said = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
-    name = _words(frame.right + 16, label + 4, Words(*said) if wide else one.name, "name", "start")
-    tip = f"<title>{html.escape(said[0])}</title>"
-    return f'<g class="series {one.kind}">{tip}<path d="M{corners}" class="curve"/>{dots}{leader}{name}</g>'
+    curve = f'<path d="{_corners(frame, [(x, mean) for x, mean, _ in one.points])}" class="curve"/>' if one.points else ""
+    dots = "".join(dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in one.points for seed in seeds)
+    rings = "".join(dot(frame.x(x), frame.y(y), 4, "ring") for x, y in one.rings)
+    end_x, end_y = (frame.x(_end(one)[0]), frame.y(_end(one)[1]))
+    leader = line(end_x + 5, end_y, frame.right + 12, label, "leader")
+    noted = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
+    name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
+    tip = f"<title>{html.escape(noted[0])}</title>"
+    return f'<g class="series {one.kind}">{tip}{curve}{dots}{rings}{leader}{name}</g>'
+
+
+def _end(one: Series) -> tuple[float, float]:
+    """Where its name is led to."""
+    return one.points[-1][:2] if one.points else one.rings[-1]
+
+
+def _corners(frame: Frame, points: Iterable[tuple[float, float]]) -> str:
+    return "M" + " L".join(f"{frame.x(x):.1f} {frame.y(y):.1f}" for x, y in points)
 
 
 def _grid(frame: Frame, chart: Chart) -> str:
@@ -155,10 +270,23 @@ def _grid(frame: Frame, chart: Chart) -> str:
     parts = []
     for n in range(round((high - low) / step) + 1):
         y = frame.y(low + n * step)
-        parts.append(_line(frame.left, y, frame.right, y, "grid"))
-        parts.append(_text(frame.left - 7, y + 4, f"{low + n * step:g}", "tick", "end"))
-    parts += [_text(frame.x(value), frame.bottom + 18, word, "tick", "middle") for value, word in chart.ticks]
+        parts.append(line(frame.left, y, frame.right, y, "grid"))
+        parts.append(text(frame.left - 7, y + 4, f"{low + n * step:.6g}", "tick", "end"))
+    kept = _apart([frame.x(value) for value, _ in chart.ticks], 30)
+    parts += [
+        text(frame.x(value), frame.bottom + 18, word, "tick", "middle")
+        for value, word in map(chart.ticks.__getitem__, kept)
+    ]
     return "".join(parts)
+
+
+def _apart(places: Sequence[float], least: float) -> list[int]:
+    """The last one, and from the left whatever is `least` away from those kept."""
+    kept: list[int] = []
+    for n, place in enumerate(places[:-1]):
+        if places[-1] - place >= least and (not kept or place - places[kept[-1]] >= least):
+            kept.append(n)
+    return [*kept, len(places) - 1]
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -169,7 +297,9 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _step(span: float) -> float:
-    return 0.5 if span <= 2 else 1.0
+    """Of the grid: the least of 1, 2, 5 times a power of ten that gives no more than six steps."""
+    power = 10.0 ** math.floor(math.log10(max(span, 1e-9) / 6))
+    return next(step for step in (power, 2 * power, 5 * power, 10 * power) if span <= 6 * step * (1 + 1e-9))
 
 
 def _doublings(low: float, high: float) -> Iterable[float]:
@@ -178,25 +308,25 @@ def _doublings(low: float, high: float) -> Iterable[float]:
     return [2.0**power for power in powers if power % every == 0]
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
 
-def _dot(x: float, y: float, radius: float) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="dot"/>'
+def dot(x: float, y: float, radius: float, kind: str = "dot") -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{kind}"/>'
 
 
-def _text(x: float, y: float, text: str, kind: str, anchor: str) -> str:
+def text(x: float, y: float, text: str, kind: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
-def _words(x: float, y: float, words: Words, kind: str, anchor: str) -> str:
+def spoken(x: float, y: float, words: Words, kind: str, anchor: str) -> str:
     """Once where both languages say the same."""
     if words.en == words.zh:
-        return _text(x, y, words.en, kind, anchor)
-    return _text(x, y, words.en, f"{kind} en", anchor) + _text(x, y, words.zh, f"{kind} zh", anchor)
+        return text(x, y, words.en, kind, anchor)
+    return text(x, y, words.en, f"{kind} en", anchor) + text(x, y, words.zh, f"{kind} zh", anchor)
 
 
-def _svg(width: float, height: float, parts: Iterable[str], described: Words) -> str:
+def picture(width: float, height: float, parts: Iterable[str], described: Words) -> str:
     label = html.escape(f"{described.en} {described.zh}")
     return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

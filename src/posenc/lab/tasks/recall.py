@@ -1,0 +1,73 @@
+"""Multi-query associative recall: pairs of key and value, then some of the keys again, in another order.
+
+    length 3, queries 2
+    tokens    [ ^  A  4  B  3  C  6  B  3  A ]      no key comes twice among the pairs, nor among the queries
+    targets   [ .  .  .  .  .  .  .  3  .  4 ]      what followed the key when it came first
+
+Arora et al. 2023, arXiv 2312.04927. Longer rows have more pairs to choose from and as many queries. Keys are
+the same set at every length, so it must hold as many as the longest row has pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field, model_validator
+
+from posenc.lab.tasks.drawn import Drawn, column
+from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.words import Words
+
+
+class Recall(Drawn):
+    """Values are 0 … values-1, then the keys, then ^."""
+
+    name: Literal["recall"] = "recall"
+    length: int = Field(default=8, ge=1)
+    lengths: tuple[int, ...] = (8, 10, 12, 16, 32)
+    keys: int = Field(default=32, ge=1)
+    values: int = Field(default=8, ge=2)
+    queries: int = Field(default=4, ge=1)  # or as many as there are pairs, where those are fewer
+
+    title: ClassVar[Words] = Words("Associative recall", "联想回忆")
+    unit: ClassVar[Words] = Words("pairs to remember", "要记住的键值对数")
+
+    @model_validator(mode="after")
+    def _keys_suffice(self) -> Recall:
+        if self.keys < self.lengths[-1]:
+            raise ValueError(f"keys: expected at least as many as the longest row has pairs, {self.lengths[-1]}; "
+                             f"got {self.keys}")  # fmt: skip
+        return self
+
+    @property
+    def vocabulary(self) -> int:
+        return self.values + self.keys + 1
+
+    def tokens(self, length: int) -> int:
+        return 2 * length + 2 * self._queries(length)
+
+    def draw(self, rows: int, length: int, random: torch.Generator) -> Batch:
+        if length > self.keys:
+            raise ValueError(f"length: expected at most {self.keys} pairs, of which there are keys; got {length}")
+        # The order of random numbers is a draw without replacement.
+        keys = torch.rand(rows, self.keys, generator=random).argsort(dim=1)[:, :length] + self.values
+        values = torch.randint(self.values, (rows, length), generator=random)
+        asked = torch.rand(rows, length, generator=random).argsort(dim=1)[:, : self._queries(length)]
+        answers = values.gather(1, asked)
+        pairs, queries = (torch.stack(two, dim=2).flatten(1) for two in ((keys, values), (keys.gather(1, asked), answers)))
+        tokens = torch.cat([column(rows, self.values + self.keys), pairs, queries[:, :-1]], dim=1)
+        targets = torch.full_like(tokens, IGNORE)
+        targets[:, 1 + 2 * length :: 2] = answers
+        return Batch(tokens, targets)
+
+    def different(self, length: int) -> int:
+        return int(math.perm(self.keys, length) * self.values**length * math.perm(length, self._queries(length)))
+
+    def chance(self, length: int) -> float:
+        """Every value guessed evenly."""
+        return float(self.values) ** -self._queries(length)
+
+    def _queries(self, length: int) -> int:
+        return min(self.queries, length)

@@ -1,0 +1,26 @@
+"""Say a string backwards. Kazemnejad et al. 2023, arXiv 2305.19466: the reverse task.
+
+tokens    [ ^  c  a  b  =  b  a  c ]
+targets   [ .  .  .  .  b  a  c  $ ]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from torch import Tensor
+
+from posenc.lab.tasks.rewriting import Rewriting
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+
+class Reverse(Rewriting):
+    name: Literal["reverse"] = "reverse"
+
+    title: ClassVar[Words] = Words("Reverse", "反转")
+
+    def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
+        return symbols.flip(1)

@@ -1,0 +1,57 @@
+"""A string of symbols, a separator, and the string written anew by some rule: copy, reverse, sort.
+
+    tokens    [ ^  c  a  c  =  x  y  z ]      ^ begins the row: a place to count from for a model without positions
+    targets   [ .  .  .  .  x  y  z  $ ]      $ ends the answer: where to stop is part of it
+
+The alphabet is smaller than the strings are long, so symbols repeat and no symbol tells its place.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from posenc.lab.tasks.drawn import Drawn, answered, column
+from posenc.lab.tasks.task import Batch
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+
+class Rewriting(Drawn):
+    """Symbols are 0 … alphabet-1, then ^, = and $."""
+
+    length: int = Field(default=10, ge=1)
+    lengths: tuple[int, ...] = (10, 12, 15, 20, 40)
+    alphabet: int = Field(default=8, ge=2)
+
+    unit: ClassVar[Words] = Words("symbols to rewrite", "要改写的符号数")
+
+    @abstractmethod
+    def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
+        """The answer."""
+
+    @property
+    def vocabulary(self) -> int:
+        return self.alphabet + 3
+
+    def tokens(self, length: int) -> int:
+        return 2 * length + 2
+
+    def draw(self, rows: int, length: int, random: torch.Generator) -> Batch:
+        symbols = torch.randint(self.alphabet, (rows, length), generator=random)
+        begin, equals, end = (column(rows, self.alphabet + n) for n in range(3))
+        prompt = torch.cat([begin, symbols, equals], dim=1)
+        return answered(prompt, torch.cat([self.rewritten(symbols), end], dim=1))
+
+    def different(self, length: int) -> int:
+        return int(self.alphabet**length)
+
+    def chance(self, length: int) -> float:
+        """Every symbol guessed evenly among the alphabet, the end known."""
+        return float(self.alphabet) ** -length

@@ -1,0 +1,28 @@
+"""Say the symbols of a string in ascending order. Kazemnejad et al. 2023, arXiv 2305.19466: the sort task.
+
+    tokens    [ ^  c  a  c  b  =  a  b  c  c ]
+    targets   [ .  .  .  .  .  a  b  c  c  $ ]
+
+What comes next depends on how many of each symbol there are, not on where they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from torch import Tensor
+
+from posenc.lab.tasks.rewriting import Rewriting
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+
+class Sort(Rewriting):
+    name: Literal["sort"] = "sort"
+
+    title: ClassVar[Words] = Words("Sort", "排序")
+
+    def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
+        return symbols.sort(dim=1).values

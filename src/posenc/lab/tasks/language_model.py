@@ -1,0 +1,87 @@
+"""The next byte of real text. Trained on windows of one length; scored on the same last bytes, however long the context.
+
+    tokens    [ d  e  f   _  f  ]          held-out window   ……………………………………………………│ targets │
+    targets   [ e  f  _   f  o  ]          context 1×                        ├──────┼─────────┤
+                                           context 8×    ├──────────────────────────┼─────────┤
+
+So a longer context brings no easier bytes, only more text before them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+from pydantic import Field, model_validator
+
+from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.tasks.text import BYTES, HeldOut, given, held_out_windows, pair_bits, training_windows
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from posenc.lab.corpus import Corpus
+
+
+class LanguageModel(Task):
+    """An item is a held-out document. `held_out` windows are of as many documents as there are; `targets` are the last half
+    of the trained length, so that each has half of it or more before it.
+    """
+
+    name: Literal["language_model"] = "language_model"
+    length: int = Field(default=64, ge=1)
+    lengths: tuple[int, ...] = (64, 72, 96, 128, 256, 512)
+    held_out: int = Field(default=64, ge=1)
+    targets: int = Field(default=32, ge=1)
+
+    title: ClassVar[Words] = Words("Language model on bytes", "字节语言模型")
+    unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
+    measure: ClassVar[Literal["bits", "exact"]] = "bits"
+    reads_text: ClassVar[bool] = True
+    shows_attention: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _targets_fit(self) -> LanguageModel:
+        if self.targets > self.lengths[0]:
+            raise ValueError(f"targets: expected at most the shortest length, {self.lengths[0]}, got {self.targets}")
+        return self
+
+    @property
+    def vocabulary(self) -> int:
+        return BYTES
+
+    def tokens(self, length: int) -> int:
+        return length
+
+    def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
+        windows = training_windows(given(text), self.length + 1)
+        drawn = windows.take(torch.randint(windows.count, (rows,), generator=random))
+        return Batch(drawn[:, :-1], drawn[:, 1:])
+
+    def scored(self, length: int, text: Corpus | None) -> Batch:
+        windows, document = self._held_out(text)
+        window = windows[:, -length - 1 :]
+        targets = window[:, 1:].clone()
+        targets[:, : -self.targets] = IGNORE
+        return Batch(window[:, :-1], targets, document)
+
+    def side_by_side(self, length: int, text: Corpus | None) -> Batch:
+        """The windows cut into as many rows of `length` as fit, every byte a target: non-overlapping evaluation.
+
+        At the longest length, bits by position follow from it.
+        """
+        windows, document = self._held_out(text)
+        parts = self.lengths[-1] // length
+        window = windows[:, -parts * length - 1 :]
+        tokens, targets = window[:, :-1].reshape(-1, length), window[:, 1:].reshape(-1, length)
+        return Batch(tokens, targets, document.repeat_interleave(parts))
+
+    def chance(self, length: int) -> float:
+        return 8.0
+
+    def baseline(self, text: Corpus | None) -> float | None:
+        """By a table of byte pairs: what is known from the byte before alone."""
+        last = self._held_out(text).windows[:, -self.targets - 1 :]
+        return pair_bits(given(text).train)[last[:, :-1], last[:, 1:]].mean().item()
+
+    def _held_out(self, text: Corpus | None) -> HeldOut:
+        return held_out_windows(given(text), self.lengths[-1] + 1, self.held_out)

@@ -1,0 +1,98 @@
+"""Bytes hidden in real text, read from both sides. Trained with hidden places all over the row; scored on the same
+hidden bytes in its middle, the context growing on both sides.
+
+    tokens    [ d  ▒  f  _  f  ▒  o ]      held-out window   …………………………│ targets │…………………………
+    targets   [ .  e  .  .  .  o  . ]      context 1×                 ├───┼─────────┼───┤
+                                           context 4×    ├────────────────┼─────────┼────────────────┤
+
+A hidden byte is always the token ▒ (BERT leaves a fifth of them readable, which is for fine-tuning and not needed here).
+Without positions every ▒ of a row gets the same answer: little more than how often each byte occurs, the baseline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+from pydantic import Field, model_validator
+
+from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, given, held_out_windows, training_windows
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+    from torch import Tensor
+
+    from posenc.lab.corpus import Corpus
+
+MASK = BYTES
+
+
+class MaskedLanguageModel(Task):
+    """An item is a held-out document. A share of `hidden` bytes is hidden; those of the `targets` in the middle are asked."""
+
+    name: Literal["masked_language_model"] = "masked_language_model"
+    length: int = Field(default=64, ge=1)
+    lengths: tuple[int, ...] = (64, 72, 96, 128, 256)
+    held_out: int = Field(default=128, ge=1)
+    targets: int = Field(default=32, ge=1)
+    hidden: float = Field(default=0.15, gt=0, lt=1)
+
+    title: ClassVar[Words] = Words("Masked language model on bytes", "字节掩码语言模型")
+    unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
+    measure: ClassVar[Literal["bits", "exact"]] = "bits"
+    causal: ClassVar[bool] = False
+    reads_text: ClassVar[bool] = True
+    shows_attention: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _targets_fit(self) -> MaskedLanguageModel:
+        if self.targets > self.lengths[0]:
+            raise ValueError(f"targets: expected at most the shortest length, {self.lengths[0]}, got {self.targets}")
+        return self
+
+    @property
+    def vocabulary(self) -> int:
+        return BYTES + 1
+
+    def tokens(self, length: int) -> int:
+        return length
+
+    def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
+        windows = training_windows(given(text), self.length)
+        drawn = windows.take(torch.randint(windows.count, (rows,), generator=random))
+        hidden = _places(rows, self.length, self.hidden, random)
+        return Batch(drawn.masked_fill(hidden, MASK), drawn.masked_fill(~hidden, IGNORE))
+
+    def scored(self, length: int, text: Corpus | None) -> Batch:
+        (window, document), hidden, asked = self._held_out(text)
+        start = (self.lengths[-1] - length) // 2
+        tokens, targets = window.masked_fill(hidden, MASK), window.masked_fill(~asked, IGNORE)
+        return Batch(tokens[:, start : start + length], targets[:, start : start + length], document)
+
+    def chance(self, length: int) -> float:
+        return 8.0
+
+    def baseline(self, text: Corpus | None) -> float | None:
+        """By how often each byte occurs."""
+        held_out, _, asked = self._held_out(text)
+        return byte_bits(given(text).train)[held_out.windows[asked]].mean().item()
+
+    def _held_out(self, text: Corpus | None) -> tuple[HeldOut, Bool[Tensor, "n w"], Bool[Tensor, "n w"]]:
+        """Windows, the places hidden in them, and those of them that are asked for: in the middle, as many in each row."""
+        longest = self.lengths[-1]
+        held_out = held_out_windows(given(text), longest, self.held_out)
+        random = torch.Generator().manual_seed(int(hashlib.sha256(b"hidden places").hexdigest()[:8], 16))
+        left = (longest - self.targets) // 2
+        widths = (left, self.targets, longest - self.targets - left)
+        parts = [_places(len(held_out.windows), width, self.hidden, random) for width in widths]
+        asked = torch.cat([parts[0] & False, parts[1], parts[2] & False], dim=1)
+        return held_out, torch.cat(parts, dim=1), asked
+
+
+def _places(rows: int, width: int, share: float, random: torch.Generator) -> Bool[Tensor, "rows width"]:
+    """True at that share of the places of every row, at one of them at least."""
+    order = torch.rand(rows, width, generator=random).argsort(dim=1)
+    return order < max(1, round(share * width))

@@ -1,0 +1,87 @@
+"""What both tasks on real text share: windows to train on, windows to score, and tables that know no context.
+
+    document 0   ├─────── one window in the middle ───────┤
+    document 1   ├───── window ─────┤├───── window ─────┤      a second one only where every document has its first
+
+Legend: n windows, w bytes of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from posenc.lab.corpus import Corpus, Windows
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+BYTES = 256
+
+
+def given(text: Corpus | None) -> Corpus:
+    if text is None:
+        raise ValueError("text: got none, expected a corpus; `corpus.read(None, width)` reads Python's standard library")
+    return text
+
+
+@lru_cache(maxsize=4)  # a trial asks for the same ones at every step
+def training_windows(text: Corpus, width: int) -> Windows:
+    """Raises ValueError where no training document is so long."""
+    windows = Windows(text.train, width)
+    if not windows.count:
+        raise ValueError(f"text: no training document of {text.source} has {width} bytes")
+    return windows
+
+
+class HeldOut(NamedTuple):
+    windows: Int[Tensor, "n w"]
+    document: Int[Tensor, "n"]  # which held-out document a window is of
+
+
+def held_out_windows(text: Corpus, width: int, most: int) -> HeldOut:
+    """Up to `most` windows that do not overlap, over as many documents as can be, in the documents' order.
+
+    Raises ValueError where no held-out document is so long.
+    """
+    rooms = [len(document) // width for document in text.held_out]
+    shares = [0] * len(rooms)
+    while (left := most - sum(shares)) > 0 and (open_ := [n for n, room in enumerate(rooms) if shares[n] < room]):
+        for n in open_[:left]:
+            shares[n] += 1
+    starts = [(n, start) for n, share in enumerate(shares) for start in _starts(len(text.held_out[n]), width, share)]
+    if not starts:
+        raise ValueError(f"text: no held-out document of {text.source} has {width} bytes, so many as the longest row")
+    windows = _bytes(b"".join(text.held_out[n][start : start + width] for n, start in starts)).view(-1, width)
+    return HeldOut(windows, torch.tensor([n for n, _ in starts]))
+
+
+def _starts(length: int, width: int, share: int) -> list[int]:
+    """Of `share` windows, each in the middle of its own part of the document."""
+    return [n * length // share + (length // share - width) // 2 for n in range(share)]
+
+
+def byte_bits(documents: Sequence[bytes]) -> Float[Tensor, "256"]:
+    """Bits of a byte by how often it occurs, each counted once more than it does."""
+    counts = 1 + sum(
+        (torch.bincount(_bytes(document), minlength=BYTES) for document in documents),
+        torch.zeros(BYTES, dtype=torch.float64),
+    )
+    return -(counts / counts.sum()).log2()
+
+
+def pair_bits(documents: Sequence[bytes]) -> Float[Tensor, "256 256"]:
+    """[before, byte]: bits of a byte by the one before it, each pair counted once more than it occurs."""
+    counts = torch.ones(BYTES, BYTES, dtype=torch.float64)
+    for document in documents:
+        text = _bytes(document)
+        counts += torch.bincount(text[:-1] * BYTES + text[1:], minlength=BYTES**2).view(BYTES, BYTES)
+    return -(counts / counts.sum(dim=1, keepdim=True)).log2()
+
+
+def _bytes(document: bytes) -> Int[Tensor, "n"]:
+    return torch.frombuffer(bytearray(document), dtype=torch.uint8).long()

@@ -1,0 +1,139 @@
+"""Short Chinese sentences whose label the order of the characters alone decides; `grammar` makes them.
+
+    tokens    [ ? 猫 追 老 鼠 ]      [ ? 老 鼠 追 猫 ]      read from both sides; a token is a character
+    targets   [ ✓ .  .  .  . ]      [ ✗ .  .  .  . ]      said at the leading token alone
+
+Every sentence is as frequent as its twin, which has the same characters and the other label: what cannot see order is
+right in exactly half of them. Longer sentences have more adjuncts around the same cores.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+from pydantic import Field, model_validator
+
+from posenc.lab.tasks import grammar
+from posenc.lab.tasks.grammar import KINDS, Pair
+from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.words import Words
+
+if TYPE_CHECKING:
+    from posenc.lab.corpus import Corpus
+
+ASK, NO, YES = range(3)  # then the characters
+LEAST, SHORTEST = 4, 12  # characters: of a sentence that is trained on, of one that is scored, where every kind has some
+LINKS = (("追", "猫"), ("追", "老鼠"), ("无聊", "电影"), ("精彩", "演员表演"), ("精彩", "电影"))
+
+
+class WordOrder(Task):
+    """An item is a sentence; 2n and 2n+1 are twins, the first is so. The kinds take turns.
+
+    One combination of words in five is held out. In training, the number of characters is drawn evenly up to `length`.
+    """
+
+    name: Literal["word_order"] = "word_order"
+    length: int = Field(default=16, ge=SHORTEST)
+    lengths: tuple[int, ...] = (16, 24, 32, 48)
+    held_out: int = Field(default=256, ge=2, multiple_of=2)
+
+    title: ClassVar[Words] = Words("Word order in Chinese sentences", "汉语语序判断")
+    unit: ClassVar[Words] = Words("characters", "字数")
+    measure: ClassVar[Literal["bits", "exact"]] = "exact"
+    causal: ClassVar[bool] = False
+    shows_attention: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _sentences_exist(self) -> WordOrder:
+        longest = longest_sentence()
+        if self.lengths[0] < SHORTEST or self.lengths[-1] > longest:
+            raise ValueError(f"lengths: expected from {SHORTEST} to {longest} characters, got {self.lengths}")
+        return self
+
+    @property
+    def vocabulary(self) -> int:
+        return YES + 1 + len(grammar.alphabet())
+
+    def tokens(self, length: int) -> int:
+        return 1 + length
+
+    def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
+        """Twins side by side; where `rows` is odd, one of them is alone."""
+        length = LEAST + _below(self.length + 1 - LEAST, random)
+        kinds = [fitting for kind in KINDS if (fitting := _fitting(kind, length, False))]
+        drawn = []
+        for _ in range((rows + 1) // 2):
+            fitting = kinds[_below(len(kinds), random)]
+            drawn.append(fitting[_below(len(fitting), random)])
+        return _batch(drawn, length, random, rows)
+
+    def scored(self, length: int, text: Corpus | None) -> Batch:
+        batch = _batch(self._held_out(), length, torch.Generator().manual_seed(length), self.held_out)
+        return Batch(batch.tokens, batch.targets, torch.arange(len(batch.tokens)), batch.links)
+
+    def chance(self, length: int) -> float:
+        return 0.5
+
+    def _held_out(self) -> list[Pair]:
+        """The examples first; all fit the shortest length, so that they are the same at every one."""
+        random = torch.Generator().manual_seed(0)
+        kinds = []
+        for kind in KINDS:
+            fitting = _fitting(kind, self.lengths[0], True)
+            order = torch.randperm(len(fitting), generator=random).tolist()
+            kinds.append(sorted((fitting[n] for n in order), key=lambda pair: pair.words not in grammar.EXAMPLES))
+        turns = [(kinds[n % len(kinds)], n // len(kinds)) for n in range(self.held_out // 2)]
+        return [fitting[n % len(fitting)] for fitting, n in turns]
+
+
+@cache
+def longest_sentence() -> int:
+    """Up to it, every core can be filled up to every length."""
+    shortest = {kind: min(len(pair) for pair in grammar.pairs() if pair.kind == kind) for kind in KINDS}
+    return min(_filled(kind) + shortest[kind] for kind in KINDS)
+
+
+def _filled(kind: str) -> int:
+    """The largest room that it, and every smaller one, can fill."""
+    room = 0
+    while room + 1 in grammar.fillings(kind):
+        room += 1
+    return room
+
+
+@cache
+def _fitting(kind: str, length: int, held_out: bool) -> list[Pair]:
+    return [p for p in grammar.pairs() if p.kind == kind and len(p) <= length and p.held_out == held_out]
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    return {character: YES + 1 + n for n, character in enumerate(grammar.alphabet())}
+
+
+def _batch(pairs: list[Pair], length: int, random: torch.Generator, rows: int) -> Batch:
+    numbers, tokens, links = _numbers(), list[list[int]](), list[Link]()
+    for pair in pairs:
+        before, after = grammar.adjuncts(pair.kind, length - len(pair), lambda n: _below(n, random))
+        for core in (pair.yes, pair.no):
+            if pair.words in grammar.EXAMPLES:
+                links += _links(core, len(tokens), 1 + len(before))
+            tokens.append([ASK, *(numbers[character] for character in before + core + after)])
+    targets = torch.full((len(tokens), 1 + length), IGNORE)
+    targets[0::2, 0], targets[1::2, 0] = YES, NO
+    return Batch(torch.tensor(tokens)[:rows], targets[:rows], links=tuple(links))
+
+
+def _links(core: str, row: int, start: int) -> list[Link]:
+    """From every character of one word to every character of the other, where both are in the core."""
+    return [
+        Link(f"{word}→{other}", row, start + core.index(word) + i, start + core.index(other) + j)
+        for word, other in LINKS if word in core and other in core
+        for i in range(len(word)) for j in range(len(other))
+    ]  # fmt: skip
+
+
+def _below(n: int, random: torch.Generator) -> int:
+    return int(torch.randint(n, (), generator=random))

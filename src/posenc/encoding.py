@@ -295,13 +295,26 @@ class DistanceBias(PositionalEncoding):
             keys = at_k.length
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]
             delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]
-            vector = self.at_distance(delta.reshape(-1)).to(q.dtype).unflatten(1, delta.shape)  # [h, b, n]
+            vector = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype).unflatten(1, delta.shape)  # [h, b, n]
             return lambda b, h, i, j: vector[h, b, i - j + (keys - 1)]
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             delta = query[b, i] - key[b, j]
-            flat = self.at_distance(delta.reshape(-1)).to(q.dtype)
+            flat = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype)
             return flat[h, torch.arange(delta.numel(), device=delta.device).view(delta.shape)]
 
         return of_pair
+
+
+def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
+    """The bias as it is, where it has the heads of q, [b, h, i, d].
+
+    Raises ValueError otherwise: with fewer heads, kernels would read past its end; with more, the last would be lost.
+    """
+    if bias.shape[0] != q.shape[1]:
+        raise ValueError(
+            f"the encoding has a bias for {bias.shape[0]} heads, q has {q.shape[1]}: make it with n_heads={q.shape[1]}, "
+            "or give every slice of the heads its own with encoding.heads(start, stop)"
+        )
+    return bias

@@ -45,6 +45,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "backends/reference.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/toeplitz.py": ("test_distance_attention.py",),
     "distance_attention.py": ("test_distance_attention.py",),
+    "backends/fused.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/sdpa.py": ("test_attention.py", "test_alibi.py", "test_t5.py", "test_transformer_xl.py"),
     "backends/relative.py": ("test_relative_attention.py", "test_transformer_xl.py"),
     "relative_attention.py": ("test_relative_attention.py",),
@@ -1225,7 +1226,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("max(q.shape[3], v.shape[3])", "q.shape[3]", "wider values cut off"),
     ],
     "backends/toeplitz.py": [
-        ("encoding.sites & (Site.CONTEXT | Site.VALUE)", "False", "encodings that read logits accepted"),
+        ("if why := hidden_from(encoding):", "if why := None:", "encodings that read logits accepted"),
         ("type(encoding).bias is DistanceBias.bias", "True", "biases of their own replaced"),
         ("(at_q.consecutive and at_k.consecutive) or", "(at_q.consecutive or at_k.consecutive) or", "any keys"),
         ("at_q is at_k and at_q.counted", "at_q.counted", "documents of other keys"),
@@ -1251,6 +1252,8 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ('float("-inf")', "-1.0", "hidden keys still weigh"),
         ("k.to(dtype).repeat_interleave(groups, dim=1)", "k.to(dtype).repeat(1, groups, 1, 1)",
          "bias reads the wrong keys"),
+    ],
+    "backends/fused.py": [
         ("if encoding.sites & Site.CONTEXT", "if False", "context silently dropped"),
         ("if encoding.sites & Site.VALUE", "if False", "addend to the values silently dropped"),
     ],

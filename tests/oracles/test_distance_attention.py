@@ -563,3 +563,13 @@ def test_memory_grows_with_keys_not_with_pairs():
     )
     tensors = 16 * 8 * 8192 * 32 * 4 / 2**20  # inputs, gradients, reversed keys, …: 16 of the size of q
     assert float(done.stdout) < tensors + 80
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "toeplitz", "auto"])
+@pytest.mark.parametrize("length", [3, 300])
+@pytest.mark.parametrize("n_heads", [2, 8])
+@pytest.mark.parametrize("name", ["alibi", "t5"])
+def test_bias_of_other_heads_than_those_of_q_is_refused(name, n_heads, length, impl):
+    x = torch.randn(1, 4, length, 16, requires_grad=True)
+    with pytest.raises(ValueError, match=f"bias for {n_heads} heads, q has 4: make it with n_heads=4"):
+        posenc.attend(x, x, x, posenc.create(name, n_heads=n_heads), Positions.arange(1, length), impl=impl)

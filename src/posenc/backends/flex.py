@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from posenc.backends.fused import hidden_from
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions
 
@@ -32,11 +33,7 @@ NARROWEST = 16  # channels of a head: Triton multiplies no smaller matrices
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if encoding.sites & Site.CONTEXT:
-        return "it reads the logits, which the fused kernel never shows"
-    if encoding.sites & Site.VALUE:
-        return "it adds to the output by the attention probabilities, which the fused kernel never shows"
-    return None
+    return hidden_from(encoding)
 
 
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:

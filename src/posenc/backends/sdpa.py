@@ -9,16 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions, may_attend
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if encoding.sites & Site.CONTEXT:
-        return "it reads the logits, which the fused kernel never shows"
-    if encoding.sites & Site.VALUE:
-        return "it adds to the output by the attention probabilities, which the fused kernel never shows"
-    return None
+    return hidden_from(encoding)
 
 
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:

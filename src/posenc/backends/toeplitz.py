@@ -11,15 +11,16 @@ import operator
 import torch
 from torch import Tensor
 
+from posenc.backends.fused import hidden_from
 from posenc.distance_attention import attend_by_distance, attend_small, is_small
-from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.encoding import DistanceBias, PositionalEncoding, Site, one_per_head, working_dtype
 from posenc.positions import Positions, readable
 from posenc.stack import Stack
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if encoding.sites & (Site.CONTEXT | Site.VALUE):
-        return "it reads logits or probabilities, which the fused kernel never shows"
+    if why := hidden_from(encoding):
+        return why
     if not encoding.sites & Site.BIAS:
         return "it has no bias"
     if distance_biases(encoding) is None:
@@ -60,7 +61,7 @@ def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: 
 
 def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
     """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
-    terms = [part.at_distance(delta) for part in distance_biases(encoding) or ()]
+    terms = [one_per_head(part.at_distance(delta), q) for part in distance_biases(encoding) or ()]
     total: Tensor = functools.reduce(operator.add, terms)
     return total.to(working_dtype(q.dtype))
 

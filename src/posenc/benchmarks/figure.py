@@ -25,6 +25,7 @@ class Panel:
 def draw(panels: list[Panel], form: str) -> bytes:
     """The file's content; `form` is "png" or "svg". Needs matplotlib."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     deep = -(-len(panels) // COLUMNS)
     heights = [max(len(panel.rows) for panel in panels[row * COLUMNS : (row + 1) * COLUMNS]) for row in range(deep)]
@@ -50,6 +51,9 @@ def draw(panels: list[Panel], form: str) -> bytes:
             )
         spot.axvline(1, color=MUTED, linewidth=1, linestyle="--")
         spot.set_xscale("log")
+        spot.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        spot.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        spot.xaxis.set_minor_formatter(NullFormatter())
         spot.margins(x=0.18)
         spot.set_yticks(range(len(panel.rows)), [row[0] for row in panel.rows], fontsize=9)
         for label, row in zip(spot.get_yticklabels(), panel.rows, strict=True):

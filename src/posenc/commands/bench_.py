@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.commands.interruption import interruptible
+from posenc.commands.progress import WORDS, clock, in_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,24 +141,15 @@ def verdict(done: dict[str, Any], strict: bool, quiet: Console) -> int:
 def shown(console: Console) -> Iterator[Progress]:
     """A bar with the time left; a line for every comparison where nobody watches."""
     if not console.is_terminal:
-        last = ""
-
-        def line(what: str, so_far: float, left: float) -> None:
-            nonlocal last
-            if what != last:
-                console.print(f"posenc bench: {what}", soft_wrap=True, markup=False)
-            last = what
-
-        yield line
+        yield in_lines(console, "bench")
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
-    words = "[progress.percentage]{task.percentage:>3.0f} %[/]  {task.fields[left]}  {task.description}"
-    with Progress(BarColumn(), TextColumn(words), console=console, transient=True) as bar:
+    with Progress(BarColumn(), TextColumn(WORDS), console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0, left="")
 
         def update(what: str, so_far: float, left: float) -> None:
-            said = f"about {int(left) // 60}:{int(left) % 60:02} left" if left >= 1 else ""
-            bar.update(task, description=what, completed=so_far, left=said)
+            said = clock(left)
+            bar.update(task, description=what, completed=so_far, left=f"about {said}" if said else "")
 
         yield update

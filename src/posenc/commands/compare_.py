@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.commands.interruption import interruptible
+from posenc.commands.progress import WORDS, clock, in_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,25 +85,15 @@ def chosen(encodings: str | None) -> tuple[Any, ...]:
 def shown(console: Console) -> Iterator[Progress]:
     """A bar with the time left; a line for every change of stage where nobody watches."""
     if not console.is_terminal:
-        last = ""
-
-        def line(what: str, so_far: float, left: float) -> None:
-            nonlocal last
-            if what != last:
-                console.print(f"posenc compare: {what}", soft_wrap=True)
-            last = what
-
-        yield line
+        yield in_lines(console, "compare")
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
-    words = "[progress.percentage]{task.percentage:>3.0f} %[/]  {task.fields[left]}  {task.description}"
-    with Progress(BarColumn(), TextColumn(words), console=console, transient=True) as bar:
+    with Progress(BarColumn(), TextColumn(WORDS), console=console, transient=True) as bar:
         task = bar.add_task("reading the text", total=None, left="")
 
         def update(what: str, so_far: float, left: float) -> None:
-            said = f"{int(left) // 60}:{int(left) % 60:02} left" if left >= 1 else ""
-            bar.update(task, description=what, completed=so_far, total=so_far + left, left=said)
+            bar.update(task, description=what, completed=so_far, total=so_far + left, left=clock(left))
 
         yield update
 

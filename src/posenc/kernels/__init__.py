@@ -33,12 +33,13 @@ def why_not() -> str | None:
     except OSError as error:
         return f"does not load: {error}"
     built.posenc_sources.restype = ctypes.c_char_p
-    if built.posenc_sources().decode() != _fingerprint():
+    if built.posenc_sources().decode() != fingerprint():
         return "built from other sources than these: install posenc again"
     return None
 
 
-def _fingerprint() -> str:
+def fingerprint() -> str:
+    """Of the sources beside this file; the build writes it into the library."""
     digest = hashlib.sha256()
     for source in sorted([*HERE.glob("*.cpp"), *HERE.glob("*.h")]):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

@@ -1,0 +1,14 @@
+"""What no fused kernel can serve, for the backends that hand over to one."""
+
+from __future__ import annotations
+
+from posenc.encoding import PositionalEncoding, Site
+
+
+def hidden_from(encoding: PositionalEncoding) -> str | None:
+    """Why a kernel that keeps logits and probabilities to itself can never serve the encoding, or None."""
+    if encoding.sites & Site.CONTEXT:
+        return "it reads the logits, which the fused kernel never shows"
+    if encoding.sites & Site.VALUE:
+        return "it adds to the output by the attention probabilities, which the fused kernel never shows"
+    return None

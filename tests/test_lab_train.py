@@ -16,7 +16,7 @@ from torch import Tensor
 from posenc.lab import train
 from posenc.lab.arm import DEFAULT, Arm
 from posenc.lab.corpus import Windows
-from posenc.lab.model import Decoder, Shape
+from posenc.lab.model import Shape, Transformer
 from posenc.lab.train import Recipe
 from posenc.positions import Positions
 
@@ -35,7 +35,7 @@ def ignore(_: float) -> None:
 # What arms share ------------------------------------------------------------------------------------------------------
 
 
-def shared(model: Decoder) -> dict[str, Tensor]:
+def shared(model: Transformer) -> dict[str, Tensor]:
     return {name: value for name, value in model.state_dict().items() if not name.startswith("encodings")}
 
 
@@ -107,7 +107,7 @@ def test_absolute_encodings_act_once_and_floater_at_every_layer() -> None:
 
 def test_encodings_parameters_are_trained_without_decay() -> None:
     model = train.new_model(Arm("t5"), SMALL, 0)
-    decayed, rest = train._groups(model, SMALL)
+    decayed, rest = train.groups(model, SMALL.weight_decay)
     assert (decayed["weight_decay"], rest["weight_decay"]) == (SMALL.weight_decay, 0)
     assert any(parameter is model.encodings[0].table for parameter in rest["params"])
     assert {id(p) for group in (decayed, rest) for p in group["params"]} == {id(p) for p in model.parameters()}

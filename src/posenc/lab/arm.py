@@ -48,14 +48,15 @@ class Arm:
     def __str__(self) -> str:
         return self.encoding + RANDOMIZED * self.randomized
 
-    def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int) -> nn.ModuleList:
+    def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
         """One module, or one per layer, for positions 0 … positions-1 in training: no table reaches further."""
+        options = {"bidirectional": True} if self.encoding == "t5" and not causal else {}
 
         def one() -> PositionalEncoding:
             sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
             if self.source is not None:
                 return own.create(self.encoding, self.source, sizes)
-            return catalogue.create(self.encoding, **sizes)
+            return catalogue.create(self.encoding, **sizes, **options)
 
         return nn.ModuleList(one() for _ in range(n_layers if self.encoding in PER_LAYER else 1))
 

@@ -1,4 +1,4 @@
-"""A small decoder that takes any encoding; nothing else differs between two arms.
+"""A small Transformer that takes any encoding; nothing else differs between two arms.
 
     x = token embedding
     per layer:  x = encoding.at_layer(n).embed(x)
@@ -6,15 +6,16 @@
                 x = x + W_down · gelu(W_up · norm(x))
     logits = W_head · norm(x)
 
-Absolute encodings are added to the residual stream at layer 0, FLOATER's at every layer.
-Legend: b batch, t tokens, d d_model, h heads, v 256 bytes.
+A decoder, or an encoder where attention is not causal. Absolute encodings are added to the residual stream at layer 0,
+FLOATER's at every layer.
+Legend: b rows, t tokens, n asked places, d d_model, h heads, v vocabulary.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -28,11 +29,16 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
+    from posenc.lab.experiment import Size
+    from posenc.lab.parallel import Shards
+
 BYTES = 256
 
 
 @dataclass(frozen=True)
 class Shape:
+    """The size of a model, where nothing is read from a file: `experiment.Size` otherwise."""
+
     d_model: int = 64
     n_heads: int = 4
     n_layers: int = 2
@@ -51,38 +57,53 @@ class Norm(nn.Module):
         return normed
 
 
+class Watcher(Protocol):
+    """Sees what a layer attends with, and at which positions."""
+
+    def __call__(self, q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None: ...
+
+
 class Layer(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, size: Shape | Size, causal: bool) -> None:
         super().__init__()
-        d, wide = shape.d_model, shape.widening * shape.d_model
-        self.n_heads = shape.n_heads
+        d, wide = size.d_model, size.widening * size.d_model
+        self.n_heads, self.causal = size.n_heads, causal
         self.before_attention, self.before_mlp = Norm(d), Norm(d)
         self.qkv, self.out = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
         self.up, self.down = nn.Linear(d, wide, bias=False), nn.Linear(wide, d, bias=False)
 
-    def forward(self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "b t d"]:
-        x = encoding.embed(x, at)
+    def forward(
+        self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions,
+        shards: Shards | None, watcher: Watcher | None,
+    ) -> Float[Tensor, "b t d"]:  # fmt: skip
+        x, at_keys = encoding.embed(x, at), at
         heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
-        x = x + self.out(attend(q, k, v, encoding, at).transpose(1, 2).flatten(-2))
+        if shards is not None:
+            k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
+        if watcher is not None:
+            watcher(q, k, encoding, at)
+        x = x + self.out(attend(q, k, v, encoding, at, at_keys, causal=self.causal).transpose(1, 2).flatten(-2))
         widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
         return x + widened
 
 
-class Decoder(nn.Module):
-    """`model(bytes, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
+class Transformer(nn.Module):
+    """`model(tokens, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
 
-    def __init__(self, arm: Arm, shape: Shape, *, positions: int, seed: int) -> None:
+    def __init__(
+        self, arm: Arm, size: Shape | Size, *, vocabulary: int, causal: bool, positions: int, seed: int
+    ) -> None:  # fmt: skip
         super().__init__()
         with torch.random.fork_rng(devices=[]):
-            self.embedding = nn.Embedding(BYTES, shape.d_model)
-            self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.n_layers))
-            self.last_norm = Norm(shape.d_model)
-            self.head = nn.Linear(shape.d_model, BYTES, bias=False)
-            draw(self, seed, shape.n_layers)
+            self.embedding = nn.Embedding(vocabulary, size.d_model)
+            self.layers = nn.ModuleList(Layer(size, causal) for _ in range(size.n_layers))
+            self.last_norm = Norm(size.d_model)
+            self.head = nn.Linear(size.d_model, vocabulary, bias=False)
+            draw(self, seed, size.n_layers)
             torch.manual_seed(seed_of("encoding", seed))
             self.encodings = arm.create(
-                d_model=shape.d_model, n_heads=shape.n_heads, n_layers=shape.n_layers, positions=positions
+                d_model=size.d_model, n_heads=size.n_heads, n_layers=size.n_layers, positions=positions, causal=causal
             )
 
     def prepare(self, at: Positions) -> Positions:
@@ -91,12 +112,21 @@ class Decoder(nn.Module):
         return prepared
 
     def forward(self, tokens: Int[Tensor, "b t"], at: Positions, last: int = 0) -> Float[Tensor, "b t v"]:
-        """Logits for the byte after each, or after each of the `last` ones."""
-        x = self.embedding(tokens)
+        """Logits at every token, or at each of the `last` ones."""
+        return self.logits(self.hidden(tokens, at)[:, -last:])
+
+    def hidden(
+        self, tokens: Int[Tensor, "b t"], at: Positions, shards: Shards | None = None, watcher: Watcher | None = None
+    ) -> Float[Tensor, "b t d"]:
+        """The residual stream after the last layer; `shards` where other processes hold the rest of the rows."""
+        x: Tensor = self.embedding(tokens)
         for n, layer in enumerate(self.layers):
-            x = layer(x, self.encoding(n), at)
-        logits: Tensor = self.head(self.last_norm(x[:, -last:]))
-        return logits
+            x = layer(x, self.encoding(n), at, shards, watcher)
+        return x
+
+    def logits(self, x: Float[Tensor, "*places d"]) -> Float[Tensor, "*places v"]:
+        said: Tensor = self.head(self.last_norm(x))
+        return said
 
     def encoding(self, n: int) -> PositionalEncoding:
         """The encoding of layer n: its own module, or its view of the shared one."""

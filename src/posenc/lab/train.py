@@ -25,7 +25,7 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.xpos import XPos
 from posenc.lab.arm import Arm
 from posenc.lab.corpus import Windows
-from posenc.lab.model import BYTES, Decoder, Shape, seed_of
+from posenc.lab.model import BYTES, Shape, Transformer, seed_of
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -64,9 +64,10 @@ class Recipe:
         return max(self.lengths)
 
 
-def new_model(arm: Arm, recipe: Recipe, seed: int) -> Decoder:
+def new_model(arm: Arm, recipe: Recipe, seed: int) -> Transformer:
     """Learned tables end where training ends: at the trained length, at the longest one with randomised positions."""
-    return Decoder(arm, recipe.shape, positions=recipe.longest if arm.randomized else recipe.length, seed=seed)
+    positions = recipe.longest if arm.randomized else recipe.length
+    return Transformer(arm, recipe.shape, vocabulary=BYTES, causal=True, positions=positions, seed=seed)
 
 
 def trial(
@@ -85,7 +86,9 @@ def trial(
     return {"result": result, "seconds": {"training": trained - begun, "scoring": time.perf_counter() - trained}}
 
 
-def fit(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: Windows, report: Report) -> dict[str, Any]:
+def fit(
+    model: Transformer, arm: Arm, seed: int, steps: int, recipe: Recipe, train: Windows, report: Report
+) -> dict[str, Any]:
     """Trains in place; a loss that is no number ends it."""
     curve, since, every = list[tuple[int, float]](), list[float](), max(1, steps // 20)
     for step, loss in enumerate(training(model, arm, seed, steps, recipe, train), start=1):
@@ -99,11 +102,11 @@ def fit(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: 
     return {"curve": curve}
 
 
-def training(model: Decoder, arm: Arm, seed: int, steps: int, recipe: Recipe, train: Windows) -> Iterator[float]:
+def training(model: Transformer, arm: Arm, seed: int, steps: int, recipe: Recipe, train: Windows) -> Iterator[float]:
     """Takes a step whenever asked and yields its loss in bits per byte; the data are the seed's, for every arm."""
     data = torch.Generator().manual_seed(seed_of("data", seed))
     places = torch.Generator().manual_seed(seed_of("positions", seed))
-    optimizer = torch.optim.AdamW(_groups(model, recipe), betas=recipe.betas, fused=True)
+    optimizer = torch.optim.AdamW(groups(model, recipe.weight_decay), betas=recipe.betas, fused=True)
     model.train()
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -124,12 +127,12 @@ def schedule(step: int, steps: int, warmup: float) -> float:
     return min(1.0, (step + 1) / max(1.0, warmup * steps)) * (1 - step / steps)
 
 
-def _groups(model: Decoder, recipe: Recipe) -> list[dict[str, Any]]:
+def groups(model: Transformer, weight_decay: float) -> list[dict[str, Any]]:
     """Weight decay for the shared matrices only: neither for gains nor for what belongs to the encoding."""
     own = {id(parameter) for parameter in model.encodings.parameters()}
     decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in own]
     rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in own]
-    return [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": rest, "weight_decay": 0.0}]
+    return [{"params": decayed, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]
 
 
 def _all_numbers(scored: dict[str, Any]) -> bool:
@@ -139,7 +142,7 @@ def _all_numbers(scored: dict[str, Any]) -> bool:
 
 @torch.no_grad()
 def score(
-    model: Decoder, recipe: Recipe, held_out: Int[Tensor, "n w"], report: Report = lambda share: None
+    model: Transformer, recipe: Recipe, held_out: Int[Tensor, "n w"], report: Report = lambda share: None
 ) -> dict[str, Any]:
     """Bits per byte over the same last bytes of every window, for each length of context; every byte weighs the same.
 
@@ -162,7 +165,7 @@ def score(
     return {"bits": bits, "by_position": by_position, "cannot": cannot}
 
 
-def losses_of(model: Decoder, held_out: Int[Tensor, "n w"], length: int, last: int) -> Float[Tensor, "n last"]:
+def losses_of(model: Transformer, held_out: Int[Tensor, "n w"], length: int, last: int) -> Float[Tensor, "n last"]:
     """Bits of the last bytes of every window, given the `length` bytes before the last one."""
     at = model.prepare(Positions.arange(1, length))
     rows = []

@@ -1,0 +1,108 @@
+"""One trial on several processes, started by `torchrun`: each computes a part, gradients are those of the whole.
+
+    shard="rows"        rank 0 | a a a a |        shard="sequence"    rank 0 | rank 1
+                               | b b b b |                            a a    | a a
+                        rank 1 | c c c c |                            b b    | b b
+                               | d d d d |                            c c    | c c     keys and values come from all
+
+Every process draws the same batch from the same generator and takes its part, so nobody has to send data.
+Legend: b rows, t tokens, h heads, s shards, d channels.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+import torch.distributed
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.lab.tasks.task import IGNORE
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+Shard = Literal["rows", "sequence"]
+
+
+def world() -> tuple[int, int]:
+    """Which process this is, of how many, as torchrun says; 0 of 1 without it."""
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The keys of the whole rows, of which this process has `at_mine`."""
+
+    at: Positions
+
+    def gather(self, mine: Float[Tensor, "b h s d"]) -> Float[Tensor, "b h t d"]:
+        whole: Tensor = _Gather.apply(mine)
+        return whole
+
+
+class _Gather(torch.autograd.Function):
+    """Forward: the parts of all processes, side by side. Backward: what all of them want of mine, summed."""
+
+    @staticmethod
+    def forward(context: Any, mine: Tensor) -> Tensor:
+        parts = [torch.empty_like(mine, memory_format=torch.contiguous_format) for _ in range(world()[1])]
+        torch.distributed.all_gather(parts, mine.contiguous())
+        return torch.cat(parts, dim=2)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> Tensor:
+        (gradient,) = gradients
+        rank, size = world()
+        gradient = gradient.contiguous()
+        torch.distributed.all_reduce(gradient)
+        return gradient.chunk(size, dim=2)[rank]
+
+
+class Part:
+    """What one process computes of a batch: its tokens, where they sit, at which of them something is asked, and what."""
+
+    def __init__(
+        self, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, device: torch.device,
+        shards: Shards | None = None,
+    ) -> None:  # fmt: skip
+        flat = targets.flatten()
+        asked = flat != IGNORE
+        self.places = None if bool(asked.all()) else asked.nonzero()[:, 0].to(device)
+        self.targets = flat[asked].to(device)
+        self.tokens, self.at, self.shards = tokens.to(device), at, shards
+
+    def asked(self, hidden: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
+        """The places where something is asked: the head is not computed for others."""
+        flat = hidden.flatten(0, 1)
+        return flat if self.places is None else flat.index_select(0, self.places)
+
+
+def part_of(
+    tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, how: Shard, device: torch.device
+) -> Part:
+    """This process's part of the rows, or of every row. Raises ValueError where there are fewer rows than processes."""
+    rank, size = world()
+    at = at.to(device)
+    if size == 1:
+        return Part(tokens, targets, at, device)
+    if how == "rows":
+        if len(tokens) < size:
+            raise ValueError(f"rows: {len(tokens)} cannot be shared by {size} processes; take shard='sequence'")
+        return Part(tokens.tensor_split(size)[rank], targets.tensor_split(size)[rank], at, device)
+    missing = -tokens.shape[1] % size
+    tokens, targets, at = F.pad(tokens, (0, missing)), F.pad(targets, (0, missing), value=IGNORE), padded(at, missing)
+    mine = slice(rank * tokens.shape[1] // size, (rank + 1) * tokens.shape[1] // size)
+    return Part(tokens[:, mine], targets[:, mine], at.shard(rank, size), device, Shards(at))
+
+
+def padded(at: Positions, missing: int) -> Positions:
+    """With `missing` more tokens that nobody sees, at the last position, since a table may end there."""
+    if not missing:
+        return at
+    last = at.take(torch.full((missing,), at.length - 1, device=at.coords.device))
+    return Positions.cat([at, replace(last, document=torch.full_like(last.document, -1))])

@@ -1095,7 +1095,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         (" * encoding.softmax_scale(q.shape[-1])", "", "no softmax scale"),
         ("wide_k = k.to(dtype).repeat_interleave(groups, dim=1)", "wide_k = k.to(dtype).repeat(1, groups, 1, 1)",
          "keys given to the wrong heads"),
-        ("wide_v = v.to(dtype).repeat_interleave(groups, dim=1)", "wide_v = v.to(dtype).repeat(1, groups, 1, 1)",
+        ("repeat_interleave(q.shape[1] // v.shape[1], dim=1)", "repeat(1, q.shape[1] // v.shape[1], 1, 1)",
          "values given to the wrong heads"),
         ("logits = logits + bias(", "logits = logits - bias(", "bias subtracted"),
         ("logits = encoding.context(logits, wide_q, at_q, at_k, allowed)", "pass", "context not called"),

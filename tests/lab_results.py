@@ -8,7 +8,6 @@ write(folder, left_out={("copy", "rope", 1)}, failed={("copy", "t5", 0): "why"},
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,10 @@ from typing import Any, NamedTuple
 
 from posenc.lab.experiment import canonical
 from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
+from posenc.lab.results import Folder
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5")
+COST = "c057" * 16
 SURROUNDINGS = {"code": "c0de" * 16, "posenc": "0.0", "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16}
 TASKS: dict[str, dict[str, Any]] = {
     "language_model": {"length": 64, "lengths": [64, 96, 128, 256, 512], "measure": "bits", "chance": 8.0, "baseline": 3.9},
@@ -110,7 +111,8 @@ def write(
     """Writes the folder and returns it."""
     failed = failed or {}
     cannot = {"learned": "table ends at {length}"} if cannot is None else cannot
-    (folder / "trials").mkdir(parents=True, exist_ok=True)
+    results = Folder(folder)
+    results.prepare()
     keys = []
     for seed in range(seeds):
         for task in tasks:
@@ -124,24 +126,23 @@ def write(
                         continue
                     record = _record(trial, items, value, failed.get((task, encoding, seed)), cannot,
                                      (task, encoding) in causal_only, looks)  # fmt: skip
-                    name = f"{task}-{encoding}-s{seed}{'-oracle' * at_length}-{key[:16]}.parquet".replace("/", "_")
-                    (folder / "trials" / name).write_bytes(record.to_parquet())
+                    results.put(key, record, SURROUNDINGS)
     plans = [
         {"task": task_of(task), "training": TRAINING, "encodings": None, "learning_rates": [], "oracle": oracle,
          "after": list(after) if TASKS[task]["measure"] == "bits" else []}
         for task in tasks
     ]  # fmt: skip
     manifest = {
-        "format": 1, "surroundings": SURROUNDINGS, "keys": keys, "chosen": [], "command": "posenc lab run made-up",
+        "cost": COST, "surroundings": SURROUNDINGS, "keys": keys, "chosen": [], "command": "posenc lab run made-up",
         "experiment": {"name": "made-up", "about": {"en": "Made-up numbers.", "zh": "虚构的数字。"},
                        "encodings": list(encodings), "tasks": plans, "seeds": seeds,
                        "size": SIZE, "precision": "32-true", "sources": {}},
         "text": {"source": "made up", "sha256": SURROUNDINGS["text"], "train": {"documents": 9, "bytes": 90000},
                  "held_out": {"documents": 1, "bytes": 10000}, "notes": []},
     }  # fmt: skip
-    (folder / "experiment.json").write_text(json.dumps(manifest, ensure_ascii=False), "utf-8")
+    results.put_experiment(manifest)
     if cost:
-        _write_cost(folder, encodings)
+        results.put_measurement("cost", COST, _cost(encodings))
     return folder
 
 
@@ -221,8 +222,7 @@ def _along(rows: Rows, trial: dict[str, Any], looks: bool) -> None:
                     rows.add("similarity", 1.0 if one == other else near, step=step, position=one * 8, other=other * 8)
 
 
-def _write_cost(folder: Path, encodings: Sequence[str]) -> None:
-    (folder / "measurements").mkdir(exist_ok=True)
+def _cost(encodings: Sequence[str]) -> dict[str, Any]:
     times = {"nope": 1.0, "sinusoidal": 1.01, "learned": 1.02, "rope": 1.3, "alibi": 1.05, "t5": 1.6}
 
     def spread(encoding: str) -> dict[str, float]:
@@ -230,6 +230,5 @@ def _write_cost(folder: Path, encodings: Sequence[str]) -> None:
         return {"median": median, "low": median - 0.02, "high": median + 0.02}
 
     ratios = {encoding: {kind: spread(encoding) for kind in ("training", "prefill", "decode")} for encoding in encodings}
-    about = {"rounds": 9, "sizes": {"d_model": 512, "n_heads": 8, "prompt": 512, "tokens": 8}, "ratios": ratios,
-             "nope_seconds": {"training": 0.02, "prefill": 0.01, "decode": 0.001}, "device": "cpu"}  # fmt: skip
-    (folder / "measurements" / "cost-0000000000000000.json").write_text(json.dumps(about), "utf-8")
+    return {"rounds": 9, "sizes": {"d_model": 512, "n_heads": 8, "prompt": 512, "tokens": 8}, "ratios": ratios,
+            "nope_seconds": {"training": 0.02, "prefill": 0.01, "decode": 0.001}}  # fmt: skip

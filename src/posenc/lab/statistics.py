@@ -1,0 +1,131 @@
+"""What many scores come to, by rules that are the same for every encoding.
+
+mean        Σ w·v / Σ w over the items of a seed, w their targets; then the plain mean over seeds
+interval    95 %: seeds are drawn with replacement, and documents too; a document is the same for all seeds, so its draw is
+factor      the largest L / L_train such that at L and at every scored length from L_train to it nothing much is lost
+area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by trapezoids
+rank        1 is best, ties share their average; over those seeds and lengths at which nobody's number is missing
+
+Legend: n lengths, s seeds, i items (documents or examples), draws of the bootstrap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+    from numpy import ndarray as Array
+
+Measure = Literal["bits", "exact"]
+
+ENOUGH = 5  # seeds: of fewer the numbers are shown, and no interval is claimed
+LEVEL = 0.95
+DRAWS = 4000
+FLAT = {"bits": 0.05, "exact": 0.9}  # bits lost at most; share of the exact match in distribution at least
+BREAKS = {"bits": 0.5, "exact": 0.5}
+ROUNDING = 1e-9  # 2.35 - 2.30 is 0.05, and a little more in binary
+
+
+def seed_means(values: Float[Array, "n s i"], weights: Float[Array, "n s i"]) -> Float[Array, "n s"]:
+    """Token-weighted over items; weight 0 where a seed has no such item."""
+    means: Float[Array, "n s"] = (values * weights).sum(-1) / weights.sum(-1)
+    return means
+
+
+def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], seed: int = 0) -> Float[Array, "draws n"]:
+    """Means as they might have come out with other seeds and other documents.
+
+    A draw takes the same seeds and documents at every length, so that differences between its lengths are paired.
+    """
+    documents, seeds = _counts(values.shape[2], values.shape[1], seed)
+    # [draws, i] @ [n, i, s]: sums over the drawn documents, for every seed
+    sums = documents @ np.swapaxes(values * weights, 1, 2)
+    totals = documents @ np.swapaxes(weights, 1, 2)
+    of_seeds = np.divide(sums, totals, out=np.full_like(sums, np.nan), where=totals > 0)
+    drawn: Float[Array, "draws n"] = (of_seeds * seeds).sum(-1).T / values.shape[1]
+    return drawn
+
+
+@lru_cache(maxsize=8)
+def _counts(items: int, seeds: int, seed: int) -> tuple[Array, Array]:
+    """How often every document and every seed is drawn."""
+    random = np.random.default_rng(seed)
+    return (
+        random.multinomial(items, np.full(items, 1 / items), DRAWS).astype(float),
+        random.multinomial(seeds, np.full(seeds, 1 / seeds), DRAWS).astype(float),
+    )
+
+
+def interval(drawn: Float[Array, "draws"]) -> tuple[float, float]:
+    """The middle 95 % of the draws."""
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def wilson(right: float, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `of` examples (Wilson 1927).
+
+    The examples of all seeds are pooled as if each had a model of its own: how much models of different seeds differ is
+    left out, so it is too narrow where they do.
+    """
+    z = float(ndtri((1 + LEVEL) / 2))
+    share = right / of
+    middle = share + z * z / (2 * of)
+    half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    down = 1 + z * z / of
+    return max(0.0, (middle - half) / down), min(1.0, (middle + half) / down)
+
+
+def kept(measure: Measure, means: Float[Array, "... n"]) -> Bool[Array, "... n"]:
+    """Where little is lost against the first length, which is the trained one."""
+    home = means[..., :1]
+    if measure == "bits":
+        return np.asarray(means - home <= FLAT["bits"] + ROUNDING)
+    return np.asarray(means >= FLAT["exact"] * home - ROUNDING)
+
+
+def factors(measure: Measure, means: Float[Array, "... n"], lengths: Sequence[int]) -> Float[Array, "..."]:
+    """The valid length factor of every curve; its lengths ascend from the trained one."""
+    unbroken = np.logical_and.accumulate(kept(measure, means), axis=-1).sum(-1)
+    ratios: Float[Array, "..."] = (np.asarray(lengths) / lengths[0])[unbroken - 1]
+    return ratios
+
+
+def factor_interval(drawn: Float[Array, "draws"]) -> tuple[float, float]:
+    """Of factors, which are scored lengths: no number between two of them."""
+    low = np.quantile(drawn, (1 - LEVEL) / 2, method="lower")
+    high = np.quantile(drawn, (1 + LEVEL) / 2, method="higher")
+    return float(low), float(high)
+
+
+def behaviour(measure: Measure, home: float, far: float) -> Literal["flat", "fades", "breaks"]:
+    """What became of the score at the longest length."""
+    if kept(measure, np.array([home, far]))[1]:
+        return "flat"
+    broken = far - home >= BREAKS["bits"] - ROUNDING if measure == "bits" else far < BREAKS["exact"] * home
+    return "breaks" if broken else "fades"
+
+
+def area(lengths: Sequence[int], means: Sequence[float]) -> float | None:
+    """The mean score over log₂ of the length; None for a single length."""
+    if len(lengths) < 2:
+        return None
+    at = np.log2(np.asarray(lengths, float))
+    return float(np.trapezoid(np.asarray(means, float), at) / (at[-1] - at[0]))
+
+
+def mean_ranks(measure: Measure, blocks: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float] | None:
+    """Over the blocks in which every name has a number; None where there is none."""
+    complete = np.array([[block[name] for name in names] for block in blocks if block.keys() >= set(names)])
+    if not complete.size:
+        return None
+    ranks = rankdata(complete if measure == "bits" else -complete, method="average", axis=1).mean(0)
+    return dict(zip(names, ranks.tolist(), strict=True))

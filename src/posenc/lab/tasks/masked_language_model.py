@@ -31,7 +31,7 @@ MASK = BYTES
 
 
 class MaskedLanguageModel(Task):
-    """An item is a held-out document. A share of `hidden` bytes is hidden; those of the `targets` in the middle are asked."""
+    """An item is a held-out document. `hidden` is a share of its bytes; those in the middle `targets` bytes are asked."""
 
     name: Literal["masked_language_model"] = "masked_language_model"
     length: int = Field(default=64, ge=1)

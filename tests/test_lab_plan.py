@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc.commands import compare_
-from posenc.lab import compare, svg
+from posenc.lab import compare, svg, workers
 from posenc.lab.arm import DEFAULT
 
 
@@ -38,10 +38,10 @@ def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: 
 
 
 def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(workers.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     for quota, expected in {"max 100000": 8, "250000 100000": 3, "50000 100000": 1, "": 8}.items():
         monkeypatch.setattr(Path, "read_text", lambda self, quota=quota: quota)
-        assert compare.cores() == expected
+        assert workers.cores() == expected
 
 
 @pytest.mark.parametrize(("word", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), (" 2m ", 120)])

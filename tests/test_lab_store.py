@@ -99,36 +99,3 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert "another posenc compare is writing" in other.stderr
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
-
-
-def test_the_code_counts_and_its_presentation_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("__init__.py", "encodings/rope.py", "lab/page.py", "lab/train.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(name)
-    monkeypatch.setattr(store.posenc, "__file__", str(tmp_path / "__init__.py"))
-    first = store.code_hash()
-    (tmp_path / "lab/page.py").write_text("another heading")
-    assert store.code_hash() == first
-    (tmp_path / "encodings/rope.py").write_text("another sign")
-    second = store.code_hash()
-    (tmp_path / "encodings/new.py").write_text("")
-    assert len({first, second, store.code_hash()}) == 3
-
-
-def test_presentation_is_named_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A renamed file would silently change from presentation to substance, or the other way round."""
-    root = Path(store.posenc.__file__).parent
-    for name in store.APART:
-        if name.startswith("lab/"):
-            assert (root / name).exists(), name
-    for name in (
-        "lab/train.py",
-        "lab/model.py",
-        "lab/corpus.py",
-        "lab/arm.py",
-        "lab/exact.py",
-        "lab/cost.py",
-        "attention.py",
-    ):
-        assert not name.startswith(store.APART)
-        assert (root / name).exists(), name

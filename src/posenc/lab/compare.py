@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
-import os
 import platform
 import statistics
 import time
@@ -25,19 +23,19 @@ import posenc
 from posenc.encoding import PositionalEncoding
 from posenc.lab import corpus, store
 from posenc.lab.arm import Arm
+from posenc.lab.code import code_hash
 from posenc.lab.corpus import Corpus, Windows
 from posenc.lab.cost import cost
 from posenc.lab.exact import exact, order_of
 from posenc.lab.train import Recipe, byte_pairs, new_model, score, training, trial
 from posenc.lab.verdict import results
-from posenc.lab.workers import Job, Workers
+from posenc.lab.workers import Job, Workers, cores
 
 SEEDS = 2
 COST_SHARE = 0.06  # of the budget
 CLOSING = 12.0  # seconds kept for starting the workers and writing the page
 FEWEST_STEPS = 10
 LEARNS_SOMETHING = 200  # steps; fewer are worth a warning
-MOST_WORKERS = 64
 
 Progress = Callable[[str, float, float], None]
 """What goes on, seconds so far, seconds left as far as can be told."""
@@ -76,7 +74,7 @@ def compare(request: Request, progress: Progress) -> dict[str, Any]:
 def _decisive(recipe: Recipe, texts: Corpus) -> dict[str, Any]:
     """What every number depends on, besides arm, seed and steps."""
     return {
-        "text": texts.sha256, "recipe": asdict(recipe), "code": store.code_hash(), "torch": torch.__version__,
+        "text": texts.sha256, "recipe": asdict(recipe), "code": code_hash(), "torch": torch.__version__,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
     }  # fmt: skip
 
@@ -279,17 +277,6 @@ def makespan(seconds: list[float], workers: int) -> float:
     for one in sorted(seconds, reverse=True):
         free[free.index(min(free))] += one
     return max(free)
-
-
-def cores() -> int:
-    """Cores this process may use: its affinity, and the quota of its control group where there is one."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        count = min(count, math.ceil(int(quota) / int(period)))
-    except (OSError, ValueError):
-        pass  # no control group, or "max"
-    return max(1, min(count, MOST_WORKERS))
 
 
 def machine() -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -128,9 +128,7 @@ def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], lis
 
 def _standard_library() -> tuple[str, list[bytes], list[Words]]:
     root = Path(sysconfig.get_paths()["stdlib"])
-    files = [
-        path for path in _files(root) if path.suffix == ".py" and not NOT_THE_LIBRARY & {*path.parts[len(root.parts) :]}
-    ]
+    files = [path for path in _files(root, NOT_THE_LIBRARY) if path.suffix == ".py"]
     found = [text for path in files if (text := path.read_bytes())]
     if not found:
         raise ValueError("--text: this Python has no sources of its standard library; name a file or a folder")
@@ -178,10 +176,10 @@ def _read(path: Path, most: int) -> bytes:
         return file.read(most)
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Every regular file under `root`, in the order of names; hidden files and folders, and links, are passed by."""
+def _files(root: Path, without: Collection[str] = ()) -> Iterator[Path]:
+    """Every regular file under `root`, in the order of names; hidden ones, links and folders `without` are passed by."""
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in without)
         for name in sorted(names):
             path = Path(folder, name)
             if not name.startswith(".") and path.is_file() and not path.is_symlink():

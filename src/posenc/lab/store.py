@@ -9,21 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import posenc
+from posenc.lab.files import locked
+from posenc.lab.files import write as write
 
 MARKER, PARTS, LOCK = "comparison.json", "parts", ".lock"
-
-# Sources that cannot change a measured number. Whatever is not named here is taken to change it, new files too.
-APART = (
-    "__init__.py", "__main__.py", "benchmarks/", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py",
-    "notes.py", "plots/", "walk.py", "words.py", "lab/compare.py", "lab/page.py", "lab/picture.py", "lab/prose.py",
-    "lab/store.py", "lab/summary.py", "lab/svg.py", "lab/table.py", "lab/verdict.py", "lab/workers.py",
-)  # fmt: skip
 
 
 class Store:
@@ -104,42 +97,11 @@ def key(inputs: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(inputs).encode()).hexdigest()
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """All of it or nothing, whenever the process or the machine stops."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def code_hash() -> str:
-    """Of the sources that can change a measured number."""
-    root = Path(posenc.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if not name.startswith(APART):
-            digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
-
-
 @contextlib.contextmanager
-def _only_here(path: Path) -> Any:
+def _only_here(path: Path) -> Iterator[None]:
     """Holds a lock that ends with the process, however it ends; none where the system has no such lock."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:
-        yield
-        return
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"--out: another posenc compare is writing to {path.parent}") from None
+    file = locked(path)
+    if file is None:
+        raise ValueError(f"--out: another posenc compare is writing to {path.parent}")
+    with file:
         yield

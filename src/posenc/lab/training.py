@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -37,12 +37,8 @@ from posenc.lab.scoring import add_items, items, score_lengths, scores
 from posenc.lab.tasks.task import IGNORE, Task
 from posenc.lab.train import TRAINING, groups, schedule
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+if TYPE_CHECKING:
     from lightning_fabric import Fabric
-    from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-    from lightning_fabric.strategies.ddp import DDPStrategy
 
 Report = Callable[[float], None]
 POINTS = 20  # of the training curve
@@ -68,6 +64,12 @@ class Hardware:
             raise ValueError(f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; "
                              f"this is one of {size} processes")  # fmt: skip
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+        with warnings.catch_warnings():  # imported here: who only reads results does not wait for it
+            warnings.simplefilter("ignore")
+            from lightning_fabric import Fabric
+            from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+            from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+            from lightning_fabric.strategies.ddp import DDPStrategy
         fabric = Fabric(
             accelerator="cpu" if self.device == "cpu" else "cuda", devices=here, num_nodes=size // here,
             precision=self.precision,

@@ -11,16 +11,23 @@ one thread 55 000, one process with two threads 76 000, two workers 104 000.
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any, NamedTuple
 
 REPORT_EVERY = 0.2  # seconds
+MOST_WORKERS = 64
+
+# glibc hands large blocks back to the system and pays for every page when it asks again: scoring CoPE took twice to four
+# times as long. A worker keeps them.
+MEMORY_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**30)}
 
 
 class Job(NamedTuple):
@@ -46,13 +53,15 @@ class Event(NamedTuple):
 class Workers:
     """`count` processes, each with its own copy of `shared`. Leaving the context ends them at once."""
 
-    def __init__(self, count: int, shared: Any) -> None:
-        self.count, self._shared = count, shared
+    def __init__(self, count: int, shared: Any, environments: Sequence[Mapping[str, str]] = ()) -> None:
+        """`environments` are given to the workers in turn: each has its own device."""
+        self.count, self._shared, self._environments = count, shared, environments or ({},)
         self._processes: dict[Connection, SpawnProcess] = {}
+        self._numbers: dict[Connection, int] = {}
 
     def __enter__(self) -> Workers:
-        for _ in range(self.count):
-            self._start()
+        for number in range(self.count):
+            self._start(number)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,16 +71,20 @@ class Workers:
             process.join()
             connection.close()
         self._processes.clear()
+        self._numbers.clear()
 
-    def run(self, jobs: Sequence[Job]) -> Iterator[Event]:
+    def run(self, jobs: Sequence[Job], take: Callable[[int], bool] = lambda number: True) -> Iterator[Event]:
         """Runs them in their order on whichever worker is free; yields shares and ends as they come.
 
-        A job that raises, or whose process dies, fails by itself: the others go on.
+        A job that raises, or whose process dies, fails by itself: the others go on. `take` is asked just before a job
+        starts, and may say no.
         """
         waiting = list(enumerate(jobs))[::-1]
         running: dict[Connection, int] = {}
         while waiting or running:
             for connection in list(self._processes):
+                while waiting and connection not in running and not take(waiting[-1][0]):
+                    waiting.pop()
                 if waiting and connection not in running:
                     try:
                         connection.send(waiting[-1])
@@ -89,20 +102,21 @@ class Workers:
                     del running[ready]
                 yield event
 
-    def _start(self) -> None:
+    def _start(self, number: int) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._shared), daemon=True)
-        with _deaf_to_interrupts(), _memory_kept():
+        environment = self._environments[number % len(self._environments)]
+        with _deaf_to_interrupts(), _environment(MEMORY_KEPT), _environment(environment, over=True):
             process.start()
         theirs.close()
-        self._processes[ours] = process
+        self._processes[ours], self._numbers[ours] = process, number
 
     def _replace(self, connection: Connection) -> str:
         process = self._processes.pop(connection)
         process.join()
         connection.close()
-        self._start()
+        self._start(self._numbers.pop(connection))
         code = process.exitcode or 0
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
@@ -121,17 +135,29 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _memory_kept() -> Iterator[None]:
-    """glibc hands large blocks back to the system and pays for every page when it asks again: scoring CoPE took twice
-    to four times as long. A process started here keeps them; settings of the user's own stay.
-    """
-    added = [name for name in ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_") if name not in os.environ]
-    os.environ.update(dict.fromkeys(added, str(2**30)))
+def _environment(wanted: Mapping[str, str], over: bool = False) -> Iterator[None]:
+    """For what is started here. Settings of the user's own stay, unless `over`."""
+    before = {name: os.environ.get(name) for name in wanted if over or name not in os.environ}
+    os.environ.update({name: wanted[name] for name in before})
     try:
         yield
     finally:
-        for name in added:
-            del os.environ[name]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def cores() -> int:
+    """Cores this process may use: its affinity, and the quota of its control group where there is one."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):
+        pass  # no control group, or "max"
+    return max(1, min(count, MOST_WORKERS))
 
 
 def _serve(connection: Connection, shared: Any) -> None:

@@ -1,0 +1,54 @@
+"""Processes of this machine, one thread and one trial each. On CUDA they take its devices in turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.engines import Context, Event, finish
+from posenc.lab.workers import Job, Workers, cores
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Trial
+
+Shared = tuple[Any, ...]
+
+
+class Local:
+    """`workers` at a time: one for every core where it is None, or for every device."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"--workers: expected at least 1, got {workers}")
+        self._asked = workers
+
+    @property
+    def workers(self) -> int:
+        return self._asked or cores()
+
+    def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
+        shared = (context.text, context.hardware, context.train)
+        devices = visible_devices() if context.hardware.device.startswith("cuda") else []
+        count = self._asked or len(devices) or cores()
+        environments = [{"CUDA_VISIBLE_DEVICES": device} for device in devices]
+        with Workers(min(count, len(trials)), shared, environments) as workers:
+            yield from workers.run([Job(_trial, (trial,)) for trial in trials], context.claim)
+
+    def close(self) -> None:
+        pass
+
+
+def _trial(shared: Shared, trial: Trial, report: Callable[[float], None]) -> bytes | None:
+    text, hardware, train = shared
+    return finish(trial, text, hardware, train, report)
+
+
+def visible_devices() -> list[str]:
+    """Names of the CUDA devices that this process may use, found without taking memory on any."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [name.strip() for name in named.split(",") if name.strip()]
+    import torch
+
+    return [str(n) for n in range(torch.cuda.device_count())]

@@ -1,0 +1,73 @@
+"""Tasks of a Ray cluster, one core (or one device) each. What a lost machine was running is run again on another.
+
+The cluster is the one that RAY_ADDRESS names, else one that runs here, else one of this machine alone that is started for
+the sweep and ended with it. posenc is installed on every machine of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.engines import Context, Event, finish_elsewhere, line
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Trial
+
+RETRIES = 3  # of a trial whose process or machine was lost
+LOOK_AGAIN = 1.0  # seconds
+
+
+class Ray:
+    """`workers` trials at a time: as many as the cluster has cores, or devices, where it is None."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("--engine ray needs Ray: pip install 'posenc[ray]'") from None
+        self._ray: Any = ray
+        self._asked, self._kind, self._mine = workers, "CPU", not ray.is_initialized()
+        if self._mine:
+            try:
+                ray.init(address="auto", log_to_driver=False)
+            except ConnectionError:
+                ray.init(address="local", _node_ip_address="127.0.0.1", include_dashboard=False, log_to_driver=False)
+
+    @property
+    def workers(self) -> int:
+        return self._asked or max(1, int(self._ray.cluster_resources().get(self._kind, 0)))
+
+    def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
+        ray, devices = self._ray, int(context.hardware.device != "cpu")
+        self._kind = "GPU" if devices else "CPU"
+        task = ray.remote(num_cpus=1, num_gpus=devices, max_retries=RETRIES)(finish_elsewhere)
+        text = None if context.text is None else ray.put(context.text)
+        waiting, running = list(enumerate(trials))[::-1], dict[Any, int]()
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers:
+                    number, trial = waiting.pop()
+                    if context.claim(number):
+                        running[task.remote(trial, text, context.hardware, context.train, context.surroundings)] = number
+                for done in ray.wait(list(running), timeout=LOOK_AGAIN)[0] if running else ():
+                    yield self._end(running.pop(done), done)
+                for number in running.values():
+                    yield Event(number, 0.0)
+        finally:
+            for left in running:
+                ray.cancel(left, force=True)
+
+    def close(self) -> None:
+        if self._mine:
+            self._ray.shutdown()
+
+    def _end(self, number: int, done: Any) -> Event:
+        try:
+            return Event(number, 1.0, value=self._ray.get(done))
+        except self._ray.exceptions.RayTaskError as error:
+            return Event(number, 1.0, failure=line(error.cause))
+        except self._ray.exceptions.RayError as error:
+            return Event(number, 1.0, failure=line(error))

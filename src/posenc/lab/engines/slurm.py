@@ -1,0 +1,105 @@
+"""A job array of SLURM, one trial a job, through submitit. DIR must be on a file system that all machines share.
+
+    DIR/slurm/text-….pickle     the text, written once
+    DIR/slurm/JOB/              what submitit keeps of a job: its script, output and result
+
+A job keeps its record itself, so that nothing is lost where the process that submitted it ends before the job does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab import files
+from posenc.lab.engines import Context, Event, finish_elsewhere, line
+
+if TYPE_CHECKING:
+    from posenc.lab.engines import Train
+    from posenc.lab.experiment import Trial
+    from posenc.lab.training import Hardware
+
+FOLDER = "slurm"
+AT_A_TIME = 256
+MINUTES = 24 * 60
+LOOK_AGAIN = 2.0  # seconds
+
+
+class Slurm:
+    """`workers` jobs at a time. `cluster` is for trying it where there is no SLURM: submitit's "local"."""
+
+    def __init__(self, workers: int | None = None, cluster: str = "slurm") -> None:
+        try:
+            import submitit
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError("--engine slurm needs submitit: pip install 'posenc[slurm]'") from None
+        self._submitit: Any = submitit
+        self.workers, self._cluster = workers or AT_A_TIME, cluster
+
+    def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
+        mine = [(number, trial) for number, trial in enumerate(trials) if context.claim(number)]
+        if not mine:
+            return
+        folder = context.folder / FOLDER
+        folder.mkdir(exist_ok=True)
+        executor = self._submitit.AutoExecutor(folder=folder / "%j", cluster=self._cluster)
+        executor.update_parameters(
+            name="posenc", timeout_min=MINUTES, nodes=1, tasks_per_node=1, cpus_per_task=1,
+            gpus_per_node=int(context.hardware.device != "cpu"), slurm_array_parallelism=self.workers,
+        )  # fmt: skip
+        job = _Job(context.folder, _kept(context, folder), context.hardware, context.train, context.surroundings)
+        jobs = executor.map_array(job, [trial for _, trial in mine])
+        running = {number: job for (number, _), job in zip(mine, jobs, strict=True)}
+        try:
+            while running:
+                for number in [number for number, job in running.items() if job.done()]:
+                    yield self._end(number, running.pop(number))
+                for number in running:
+                    yield Event(number, 0.0)
+                time.sleep(LOOK_AGAIN if running else 0.0)
+        finally:
+            for left in running.values():
+                left.cancel()
+
+    def close(self) -> None:
+        pass
+
+    def _end(self, number: int, job: Any) -> Event:
+        try:
+            return Event(number, 1.0, value=job.result())
+        except self._submitit.core.utils.FailedJobError as error:  # its text ends with the traceback of the job
+            return Event(number, 1.0, failure=str(error).strip().splitlines()[-1])
+        except self._submitit.core.utils.UncompletedJobError as error:
+            return Event(number, 1.0, failure=line(error))
+
+
+class _Job:
+    """What a job runs; submitit pickles it."""
+
+    def __init__(
+        self, folder: Path, text: Path | None, hardware: Hardware, train: Train | None, surroundings: Mapping[str, str]
+    ) -> None:
+        self.folder, self.text, self.hardware, self.train, self.surroundings = folder, text, hardware, train, surroundings
+
+    def __call__(self, trial: Trial) -> bytes | None:
+        from posenc.lab.record import Record
+        from posenc.lab.results import Folder
+
+        text = None if self.text is None else pickle.loads(self.text.read_bytes())
+        content = finish_elsewhere(trial, text, self.hardware, self.train, self.surroundings)
+        if content is not None:
+            around = {**self.surroundings, "text": text.sha256 if text is not None and trial.task.reads_text else ""}
+            Folder(self.folder).put(trial.key(around), Record.from_parquet(content), around)
+        return content
+
+
+def _kept(context: Context, folder: Path) -> Path | None:
+    if context.text is None:
+        return None
+    path = folder / f"text-{context.text.sha256[:16]}.pickle"
+    if not path.exists():
+        files.write(path, pickle.dumps(context.text))
+    return path

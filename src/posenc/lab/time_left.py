@@ -1,0 +1,70 @@
+"""How long a sweep still takes, from what its trials have taken so far.
+
+expected seconds of a trial = mean of its task and encoding, else of its task, else of all
+left                        = what is left of all trials / workers, but no less than the longest of those running
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Trial
+
+TELLS = 0.02  # the share of a running trial from which on it says how long such trials take
+
+
+class TimeLeft:
+    def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._workers, self._clock = workers, clock
+        self._waiting: dict[str, Trial] = {}
+        self._running: dict[str, tuple[float, float]] = {}  # when it began, its share
+        self._took: dict[tuple[str, ...], list[float]] = defaultdict(list)
+
+    def waits(self, key: str, trial: Trial) -> None:
+        self._waiting[key] = trial
+
+    def runs(self, key: str, share: float) -> None:
+        begun, _ = self._running.get(key, (self._clock(), 0.0))
+        self._running[key] = begun, share
+
+    def ends(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        self._running.pop(key, None)
+
+    def took(self, trial: Trial, seconds: float) -> None:
+        for kind in _kinds(trial):
+            self._took[kind].append(seconds)
+
+    def left(self) -> float | None:
+        """Seconds; None while nothing is known."""
+        running = {key: (self._clock() - begun, share) for key, (begun, share) in self._running.items()}
+        took: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        for key, (seconds, share) in running.items():
+            for kind in _kinds(self._waiting[key]) if share > TELLS else ():
+                took[kind].append(seconds / share)
+        took |= self._took
+        remaining = []
+        for key, trial in self._waiting.items():
+            expected = _mean(took[kind] for kind in _kinds(trial) if took.get(kind))
+            if expected is None:
+                return None
+            if key in running:
+                seconds, share = running[key]
+                expected = seconds / share - seconds if share > TELLS else max(expected - seconds, 0.0)
+            remaining.append((key in running, expected))
+        alone = max((seconds for now, seconds in remaining if now), default=0.0)
+        return max(sum(seconds for _, seconds in remaining) / self._workers, alone)
+
+
+def _kinds(trial: Trial) -> list[tuple[str, ...]]:
+    """From the closest to the widest."""
+    return [(trial.task.name, trial.encoding), (trial.task.name,), ()]
+
+
+def _mean(lists: Iterable[list[float]]) -> float | None:
+    first = next(iter(lists), None)
+    return None if first is None else sum(first) / len(first)

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 COMMANDS = {
     "compare": "Which encoding, and why: train, measure and compare on real text.",
+    "lab": "Train short, test long: experiments that a reviewer would accept and anyone can repeat.",
     "bench": "Right, and how fast: ours beside the floor and every installed peer.",
     "list": "Every encoding: where it acts, what holds for it, who uses it.",
     "show": "A picture of one encoding, in the terminal or as a file.",
@@ -22,27 +23,50 @@ COMMANDS = {
     "walk": "The worked sums of the founding notes, every matrix on the way.",
     "claims": "What the founding notes claim, computed, with a verdict.",
 }
+LAB = {
+    "run": "Train and score what is missing of an experiment; then the report.",
+    "report": "The report of a folder anew, from its results.",
+    "list": "The presets and tasks; with a folder, its trials and their scores.",
+    "show": "One trial: settings, scores, training curve, times, versions.",
+    "add": "Your own encoding in the same comparison, once it obeys the laws it declares.",
+}
 HELP = {"help_option_names": ["-h", "--help"]}
-EXTRAS = {"matplotlib": "plots", "torchdiffeq": "floater", "safetensors": "convert"}
+EXTRAS = {
+    "matplotlib": "plots", "torchdiffeq": "floater", "safetensors": "convert", "ray": "ray", "submitit": "slurm",
+    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy"), "lab"),
+}  # fmt: skip
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
+
+LAB_EPILOG = "Examples:  posenc lab run quick   ·   posenc lab list   ·   posenc lab add mine.py:Mine --to lab-quick"
 
 
 class LazyGroup(TyperGroup):
     """Loads a command's file when that command runs; for the list in --help a name and a line are enough."""
 
+    lines = COMMANDS
+    module = "posenc.commands.{}_"
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return list(self.lines)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.lines:
             return None
-        return _command(cmd_name, lambda: None, COMMANDS[cmd_name])
+        return _command(cmd_name, lambda: None, self.lines[cmd_name])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in COMMANDS:
+        name = args[0]
+        if name not in self.lines:
             return super().resolve_command(ctx, args)
-        function = importlib.import_module(f"posenc.commands.{args[0].replace('-', '_')}_").command
-        return args[0], _command(args[0], function, function.__doc__), args[1:]
+        if name == "lab":
+            return name, typer.main.get_command(lab), args[1:]
+        function = importlib.import_module(self.module.format(name.replace("-", "_"))).command
+        return name, _command(name, function, function.__doc__), args[1:]
+
+
+class LabGroup(LazyGroup):
+    lines = LAB
+    module = "posenc.commands.lab_{}"
 
 
 def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
@@ -65,6 +89,17 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
         typer.echo(__version__)
         raise typer.Exit
+
+
+lab = typer.Typer(
+    name="lab", cls=LabGroup, add_completion=False, no_args_is_help=True, rich_markup_mode="rich", epilog=LAB_EPILOG,
+    context_settings=HELP,
+)  # fmt: skip
+
+
+@lab.callback()
+def _lab() -> None:
+    """Train short, test long: experiments that a reviewer would accept and anyone can repeat."""
 
 
 def run() -> None:

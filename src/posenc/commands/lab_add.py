@@ -1,0 +1,121 @@
+"""`posenc lab add`: a researcher's own encoding in the same comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.interruption import interruptible
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Experiment, Size
+    from posenc.lab.tasks.task import Task
+    from posenc.laws import Finding
+
+RANDOMIZED = "+randomized"
+
+
+def command(
+    encoding: Annotated[str, typer.Argument(
+        metavar="FILE.py:CLASS", help="Your class; +randomized after it trains at random positions.", show_default=False)],
+    to: Annotated[Path | None, typer.Option(
+        metavar="DIR", help="A folder of posenc lab run; if left out, the laws are checked and nothing else.",
+        show_default=False)] = None,
+    run: Annotated[bool, typer.Option(
+        "--run/--no-run", help="Train what is missing now, or leave it to posenc lab run.")] = True,
+    text: Annotated[Path | None, typer.Option(
+        help="The sweep's text, where it read one of yours.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(
+        min=1, help="Models at a time; every core or device if left out.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings of all, or of the check, as JSON.")] = False,
+) -> None:  # fmt: skip
+    """Your own encoding in the same comparison, once it obeys the laws it declares.
+
+    The file is executed. The class is a subclass of posenc.PositionalEncoding; its constructor may ask by name for d_model,
+    n_heads, d_head, n_layers and max_positions. A law that does not hold refuses it, with exit code 1. Its text becomes
+    part of every result: a changed file is another encoding, and only what is missing is trained.
+
+    Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
+    """
+    with interruptible("what was finished is kept: the same command goes on from there"):
+        word, source = read(encoding)
+        if to is None:
+            check(word, source, default_size(), (), quiet=False, as_json=as_json)
+            return
+        experiment = experiment_in(to, word, source)
+        check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
+        from posenc.commands.lab_run import Wanted, carry_out, enter
+
+        wanted = Wanted(experiment, to, text=text, workers=workers, as_json=as_json, again=True)
+        carry_out(wanted) if run else enter(wanted)
+
+
+def read(encoding: str) -> tuple[str, str]:
+    """The word it has in the comparison, without the folders of this machine, and the text of its file."""
+    file, _, name = encoding.rpartition(":")
+    path = Path(file)
+    if not file.endswith(".py") or not name.removesuffix(RANDOMIZED).isidentifier():
+        raise typer.BadParameter(
+            f"expected a file and a class such as my_encoding.py:MyEncoding, got {encoding!r}", param_hint="FILE.py:CLASS"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"{encoding}: there is no file {path}")
+    try:
+        return f"{path.name}:{name}", path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{encoding}: {path} is not text in UTF-8") from None
+
+
+def default_size() -> Size:
+    from posenc.lab.experiment import Size
+
+    return Size()
+
+
+def experiment_in(folder: Path, word: str, source: str) -> Experiment:
+    """The experiment of the folder with one encoding more, or with the new text of one that it has."""
+    from posenc.commands.lab_folder import experiment_of, opened
+
+    _, manifest = opened(folder, "--to")
+    experiment = experiment_of(manifest)
+    encodings = (*experiment.encodings, *[word] * (word not in experiment.encodings))
+    return experiment.model_copy(update={"encodings": encodings, "sources": {**experiment.sources, word: source}})
+
+
+def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool) -> None:
+    """Says of every law whether it holds; exit code 1 where one does not."""
+    from posenc.lab.admission import examine
+
+    found = []
+    for finding in examine(word, source, size, tasks):
+        found.append(finding)
+        if not (quiet or as_json):
+            typer.echo(line(finding))
+    if as_json:
+        about = {"encoding": word, "findings": [as_data(finding) for finding in found]}
+        typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
+    if broken := [finding for finding in found if not finding.held]:
+        for finding in broken if quiet else ():
+            typer.echo(line(finding), err=True)
+        names = ", ".join(finding.law for finding in broken)
+        typer.echo(f"posenc: {word} breaks {len(broken)} of {len(found)}: {names}. It is not added: mend it, or do not "
+                   "declare what does not hold; posenc.laws.check(encoding) raises where it breaks", err=True)  # fmt: skip
+        raise typer.Exit(1)
+
+
+def as_data(finding: Finding) -> dict[str, Any]:
+    return {"law": finding.law, "held": finding.held, "detail": finding.detail}
+
+
+def line(finding: Finding) -> str:
+    """✓ law, or ✗ law with the law's own words and what was found."""
+    if finding.held:
+        return f"✓ {finding.law}"
+    from posenc.laws import LAWS
+
+    law = LAWS.get(finding.law.partition(",")[0])
+    says = (law.__doc__ or "").splitlines()[0] if law else "A forward and a backward pass in the lab's model."
+    return f"✗ {finding.law}: {says}\n    {finding.detail.splitlines()[0]}"

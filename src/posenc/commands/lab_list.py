@@ -1,0 +1,156 @@
+"""`posenc lab list`: what can be run, and what was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.walk_ import chosen_language
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from posenc.commands.lab_folder import Line
+    from posenc.words import Language
+
+HEADINGS = {
+    "en": {
+        "presets": ("preset", "encodings", "tasks", "seeds", "trials", "tokens", "what it is for"),
+        "tasks": ("task", "title", "scored by", "a length counts"),
+        "trials": ("trial", "scores by length", "minutes", "key"),
+    },
+    "zh": {
+        "presets": ("预设", "编码数", "任务数", "种子数", "试验数", "词元数", "用途"),
+        "tasks": ("任务", "名称", "评分", "长度的单位"),
+        "trials": ("试验", "各长度的得分", "分钟", "键"),
+    },
+}
+MEASURES = {
+    "en": {"bits": "bits a target; less is better", "exact": "share of rows all right"},
+    "zh": {"bits": "每个目标的比特数，越低越好", "exact": "整行全对的比例"},
+}
+
+
+def command(
+    folder: Annotated[Path | None, typer.Argument(
+        metavar="[DIR]", help="A folder that posenc lab run has written.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:  # fmt: skip
+    """The presets and tasks; with a folder, its trials and their scores.
+
+    Tokens are those that all models of the preset are trained on together, at most. Scores are those on the same targets at
+    every length: bits a target, or the share of rows all right.
+
+    Examples:  posenc lab list   ·   posenc lab list lab-quick   ·   posenc lab list lab-quick --json
+    """
+    language = chosen_language(lang)
+    if folder is None:
+        described = {"presets": presets(), "tasks": task_list()}
+        show = _show_choice
+    else:
+        described = {"trials": trials(folder)}
+        show = _show_trials
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    show(described, language, Console(highlight=False))
+
+
+def presets() -> list[dict[str, Any]]:
+    from posenc.lab.experiment import PRESETS, read
+
+    described = []
+    for name in PRESETS:
+        experiment = read(name)
+        everything = [*experiment.trials(), *experiment.tuning()]
+        tokens = sum(
+            trial.training.steps * trial.training.rows * trial.task.tokens(trial.task.length) for trial in everything
+        )
+        described.append(
+            {
+                "name": name, "about": dict(experiment.about), "encodings": list(experiment.encodings),
+                "tasks": [plan.task.name for plan in experiment.tasks], "seeds": experiment.seeds,
+                "trials": len(everything), "tokens": tokens,
+            }
+        )  # fmt: skip
+    return described
+
+
+def task_list() -> list[dict[str, Any]]:
+    from posenc.lab import tasks
+
+    return [
+        {
+            "name": name, "title": task.title._asdict(), "unit": task.unit._asdict(), "measure": task.measure,
+            "causal": task.causal, "reads_text": task.reads_text,
+        }
+        for name in tasks.names() for task in [tasks.load(name)]
+    ]  # fmt: skip
+
+
+def trials(path: Path) -> list[dict[str, Any]]:
+    from posenc.commands.lab_folder import lines, opened
+
+    return [as_data(line) for line in lines(*opened(path, "DIR"))]
+
+
+def as_data(line: Line) -> dict[str, Any]:
+    return {
+        "key": line.key, "task": line.task, "encoding": line.encoding, "seed": line.seed, "oracle": line.oracle,
+        "state": line.state, "seconds": line.seconds,
+        "scores": {str(length): value for length, value in line.scores.items()},
+    }  # fmt: skip
+
+
+def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
+    from posenc.commands.wrapped import Wrapped
+
+    table = _table(HEADINGS[language]["presets"], range(1, 6))
+    for one in described["presets"]:
+        table.add_row(f"[bold]{one['name']}[/bold]", str(len(one["encodings"])), str(len(one["tasks"])), str(one["seeds"]),
+                      str(one["trials"]), amount(one["tokens"]), Wrapped(one["about"][language]))  # fmt: skip
+    console.print(table)
+    table = _table(HEADINGS[language]["tasks"])
+    for one in described["tasks"]:
+        table.add_row(f"[bold]{one['name']}[/bold]", Wrapped(one["title"][language]),
+                      Wrapped(MEASURES[language][one["measure"]]), Wrapped(one["unit"][language]))  # fmt: skip
+    console.print(table)
+
+
+def _show_trials(described: dict[str, Any], language: Language, console: Console) -> None:
+    from rich.markup import escape
+
+    from posenc.commands.wrapped import Wrapped
+
+    table = _table(HEADINGS[language]["trials"], [2])
+    for one in described["trials"]:
+        words = f"{one['task']} {one['encoding']} seed {one['seed']}{' oracle' * one['oracle']}"
+        scores = "  ".join(f"{length}: {value:.2f}" for length, value in one["scores"].items())
+        minutes = "" if one["seconds"] is None else f"{one['seconds'] / 60:.1f}"
+        table.add_row(escape(words), Wrapped(scores if one["scores"] else one["state"]), minutes, (one["key"] or "")[:8])
+    console.print(table)
+
+
+def _table(headings: tuple[str, ...], right: Any = ()) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place in right else "left", no_wrap=place == 0 or place in right)
+    return table
+
+
+def amount(number: int) -> str:
+    """12 k, 3.4 M, 1.2 G."""
+    for power, letter in ((9, "G"), (6, "M"), (3, "k")):
+        if number >= 10**power:
+            return f"{number / 10**power:.3g} {letter}"
+    return str(number)

@@ -1,0 +1,59 @@
+"""`posenc lab report`: findings and report from the results alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.walk_ import chosen_language
+
+if TYPE_CHECKING:
+    from posenc.words import Language
+
+MOST_LISTED = 12
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that posenc lab run has written.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; DIR/report if left out.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """The report of a folder anew, from its results: nothing is trained and no text is read.
+
+    One page of HTML in English and Chinese, pictures, CSV and Markdown. What is missing is named, here and in the report.
+
+    Examples:  posenc lab report lab-quick   ·   posenc lab report lab-quick --out paper/figures
+    """
+    conclude(folder, out or folder / "report", as_json, chosen_language(lang))
+
+
+def conclude(path: Path, out: Path, as_json: bool, language: Language) -> dict[str, Any]:
+    """Writes the report, prints what it says, and returns the findings."""
+    from rich.console import Console
+
+    from posenc.commands.lab_folder import opened
+    from posenc.commands.lab_table import missing, show
+    from posenc.lab.findings import findings
+    from posenc.lab.report import write
+
+    folder, _ = opened(path, "DIR")
+    found = findings(folder.path)
+    written = write(found, out)
+    if as_json:
+        json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+        print()
+    else:
+        console = Console(highlight=False)
+        show(found, console, language)
+        console.print(f"{written[0]}  (+ {len(written) - 1})", style="bold", soft_wrap=True, markup=False)
+    absent = list(missing(found, language))
+    if absent:
+        typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)
+        for line in [*absent[:MOST_LISTED], *["…"] * (len(absent) > MOST_LISTED)]:
+            typer.echo(f"  {line}", err=True)
+    return found

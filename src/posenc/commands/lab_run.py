@@ -1,0 +1,236 @@
+"""`posenc lab run`: an experiment, from what is kept of it to its report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.interruption import interruptible
+from posenc.commands.lab_report import conclude
+from posenc.commands.walk_ import chosen_language
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from posenc.lab.engines import Engine
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.results import Folder
+    from posenc.lab.sweep import Outcome
+    from posenc.lab.training import Hardware
+
+
+class EngineName(StrEnum):
+    local = "local"
+    ray = "ray"
+    slurm = "slurm"
+
+
+class Device(StrEnum):
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Shard(StrEnum):
+    rows = "rows"
+    sequence = "sequence"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An experiment, and how and where it is to run. `again`: what the folder holds may be another version of it."""
+
+    experiment: Experiment
+    out: Path
+    text: Path | None = None
+    workers: int | None = None
+    engine: str = "local"
+    address: str | None = None
+    device: str = "cpu"
+    shard: str = "rows"
+    again: bool = False
+    as_json: bool = False
+    language: Any = "en"
+    named: str = ""
+
+
+def command(
+    preset: Annotated[str | None, typer.Argument(
+        metavar="PRESET|FILE.yaml", help="posenc lab list shows the presets; a file says the same things.",
+        show_default=False)] = None,
+    text: Annotated[Path | None, typer.Option(
+        help="A file or folder of text instead of the Python standard library.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(
+        help="Folder of the results; lab-PRESET if left out.", show_default=False)] = None,
+    workers: Annotated[int | None, typer.Option(
+        min=1, help="Models at a time; every core or device if left out.", show_default=False)] = None,
+    engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
+    address: Annotated[str | None, typer.Option(
+        help="Of the Ray cluster; if left out the one running here, else one is started.", show_default=False)] = None,
+    device: Annotated[Device, typer.Option(help="What they run on.")] = Device.cpu,
+    resume: Annotated[bool, typer.Option(
+        "--resume", help="Go on with what --out holds: experiment and device are taken from there.")] = False,
+    shard: Annotated[Shard, typer.Option(
+        help="Under torchrun: processes share the rows of a batch, or the tokens of every row.")] = Shard.rows,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:  # fmt: skip
+    """Train and score what is missing of an experiment; then the report.
+
+    Every trial is kept as it ends, under a hash of everything that decides it. The same command trains only what is
+    missing, whatever ended the last run; several may run in one folder. The report is in OUT/report: a page, pictures,
+    CSV, Markdown. torchrun --nproc-per-node 2 -m posenc lab run … shares every model between processes.
+
+    Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
+    posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address auto
+    """
+    language = chosen_language(lang)
+    if address is not None and engine is not EngineName.ray:
+        raise typer.BadParameter(f"is for --engine ray; got --engine {engine.value}", param_hint="--address")
+    wanted = resumed(out) if resume else asked(preset, out)
+    if resume and preset is not None:
+        raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
+    given = {"text": text, "workers": workers, "engine": engine.value, "address": address, "shard": shard.value,
+             "as_json": as_json, "language": language}  # fmt: skip
+    if not resume:
+        given["device"] = device.value
+    carry_out(Wanted(**{**vars(wanted), **given}))
+
+
+def asked(preset: str | None, out: Path | None) -> Wanted:
+    from posenc.lab.experiment import PRESETS, read
+
+    if preset is None:
+        raise typer.BadParameter(f"expected one of {', '.join(PRESETS)}, or a .yaml file", param_hint="PRESET|FILE.yaml")
+    if preset not in PRESETS and Path(preset).suffix not in (".yaml", ".yml"):
+        raise typer.BadParameter(
+            f"expected one of {', '.join(PRESETS)}, or a .yaml file; got {preset!r}", param_hint="PRESET|FILE.yaml"
+        )
+    name = Path(preset).name
+    return Wanted(read(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
+
+
+def resumed(out: Path | None) -> Wanted:
+    """What the folder says of itself."""
+    from posenc.commands.lab_folder import experiment_of, opened
+
+    if out is None:
+        raise typer.BadParameter("needs --out DIR, the folder to go on with", param_hint="--resume")
+    _, manifest = opened(out, "--out")
+    words = shlex.split(manifest["command"])
+    device = words[words.index("--device") + 1] if "--device" in words else "cpu"
+    name = words[3] if len(words) > 3 else manifest["experiment"]["name"]
+    return Wanted(experiment_of(manifest), out, device=device, named=name, again=True)
+
+
+def carry_out(wanted: Wanted) -> None:
+    """Sweep, findings, report. Exit code 1 where a trial failed, 130 where it was interrupted."""
+    if int(os.environ.get("RANK", 0)) > 0:
+        swept(wanted, lambda update: None)
+        return
+    with interruptible(f"what was finished is kept: posenc lab run --resume --out {wanted.out}{_text(wanted)} goes on"):
+        from rich.console import Console
+
+        from posenc.commands.lab_progress import shown
+
+        quiet = Console(stderr=True, highlight=False)
+        folder = enter(wanted)
+        say_plan(wanted, quiet)
+        with shown(wanted.experiment, quiet) as tell:
+            outcome = swept(wanted, tell)
+        say_end(outcome, quiet)
+        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language)
+    if outcome.failed or outcome.missing:
+        typer.echo(f"posenc: {len(outcome.failed) + len(outcome.missing)} trials failed; the same command tries them again",
+                   err=True)  # fmt: skip
+        raise typer.Exit(1)
+
+
+def enter(wanted: Wanted) -> Folder:
+    """The folder, ready for this experiment. Raises ValueError for one that holds another, or the same on another text."""
+    from posenc.lab.results import Folder
+    from posenc.lab.sweep import read_text
+
+    folder = Folder(wanted.out)
+    manifest = folder.experiment()
+    if manifest is None:
+        return folder
+    asked = wanted.experiment.model_dump(mode="json")
+    differing = [name for name in asked if manifest["experiment"].get(name) != asked[name]]
+    if differing and not wanted.again:
+        raise ValueError(f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r}, which has other "
+                         f"{', '.join(differing)}; posenc lab run --resume --out {wanted.out} goes on with that one, "
+                         "another --out begins this one")  # fmt: skip
+    theirs, ours = manifest["text"], read_text(wanted.experiment, wanted.text)
+    if theirs is not None and ours is not None and theirs["sha256"] != ours.sha256:
+        raise ValueError(f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
+                         f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out")  # fmt: skip
+    if differing:
+        folder.put_experiment({**manifest, "experiment": asked})
+    return folder
+
+
+def say_plan(wanted: Wanted, console: Console) -> None:
+    experiment = wanted.experiment
+    for plan in experiment.tasks:
+        words = plan.encodings or experiment.encodings
+        rates = f", {len(plan.learning_rates)} learning rates" if plan.learning_rates else ""
+        oracle = ", also trained at the longest length" if plan.oracle else ""
+        console.print(f"posenc lab: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, "
+                      f"{plan.training.steps} steps{rates}{oracle}", soft_wrap=True, markup=False)  # fmt: skip
+
+
+def swept(wanted: Wanted, tell: Any) -> Outcome:
+    from posenc.lab.results import Folder
+    from posenc.lab.sweep import sweep
+
+    return sweep(
+        wanted.experiment, Folder(wanted.out), engine_of(wanted), text=wanted.text, hardware=hardware_of(wanted),
+        command=command_of(wanted), progress=tell,
+    )  # fmt: skip
+
+
+def hardware_of(wanted: Wanted) -> Hardware:
+    """Raises ValueError for CUDA where there is none to be seen."""
+    import torch
+
+    from posenc.lab.training import Hardware
+
+    if wanted.device == "cuda" and wanted.engine == "local" and not torch.cuda.is_available():
+        raise ValueError("--device: torch sees no CUDA device here; leave it out for the CPU")
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    return Hardware(wanted.device, wanted.experiment.precision, world, wanted.shard)  # type: ignore[arg-type]
+
+
+def engine_of(wanted: Wanted) -> Engine:
+    from posenc.lab import engines
+
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        if wanted.engine != "local":
+            raise ValueError(f"--engine: torchrun shares one trial after another itself; leave {wanted.engine} out")
+        return engines.named("together")
+    return engines.named(wanted.engine, wanted.workers)
+
+
+def command_of(wanted: Wanted) -> str:
+    """How anyone repeats it: what decides the numbers, and none of this machine's folders."""
+    words = ["posenc", "lab", "run", wanted.named or wanted.experiment.name]
+    words += ["--text", wanted.text.resolve().name] if wanted.text else []
+    words += ["--device", wanted.device] if wanted.device != "cpu" else []
+    words += ["--shard", wanted.shard] if wanted.shard != "rows" else []
+    return shlex.join(words)
+
+
+def say_end(outcome: Outcome, console: Console) -> None:
+    others = f"; {outcome.others} files in the folder are of other code, settings or text" if outcome.others else ""
+    console.print(f"posenc lab: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
+                  f"{outcome.seconds:.0f} s{others}", soft_wrap=True, markup=False)  # fmt: skip
+
+
+def _text(wanted: Wanted) -> str:
+    return f" --text {wanted.text}" if wanted.text else ""

@@ -1,0 +1,157 @@
+"""`posenc lab show`: one trial, as it was run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from posenc.commands.lab_folder import Line
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDEST = 60  # characters of a curve
+FEWEST_DIGITS = 4
+
+
+def command(
+    trial: Annotated[list[str], typer.Argument(
+        help="The first digits of its key, or words of it: language_model rope seed 0.", show_default=False)],
+    folder: Annotated[Path | None, typer.Option(
+        "--in", metavar="DIR", help="The folder it is in; if left out, the lab-… here.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:  # fmt: skip
+    """One trial: settings, scores at every length, training curve, times, versions.
+
+    Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
+    """
+    from posenc.commands.lab_folder import lines, opened
+
+    results, manifest = opened(the_only() if folder is None else folder, "--in")
+    line = chosen([word for words in trial for word in words.split()], lines(results, manifest))
+    record = results.get(line.key or "")
+    if record is None:
+        raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+    described = {"key": line.key, **record.about, "scores": scores(record.rows), "curve": curve(record.rows)}
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    _show(line, described, Console(highlight=False))
+
+
+def the_only() -> Path:
+    """The one results folder below the working directory."""
+    found = sorted(path.parent for path in Path().glob("lab-*/experiment.json"))
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(map(str, found)) or "none"
+    raise typer.BadParameter(f"expected the folder of the trial; here are: {names}", param_hint="--in")
+
+
+def chosen(words: list[str], there: list[Line]) -> Line:
+    """The trial that has every word or begins with it as its key. A usage error that lists them where it is not one."""
+
+    def fits(line: Line) -> bool:
+        return all(
+            word in line.words or (len(word) >= FEWEST_DIGITS and (line.key or "").startswith(word)) for word in words
+        )
+
+    found = [line for line in there if fits(line)]
+    exactly = [line for line in found if set(line.words) == {*words, "seed"}]
+    if len(found) == 1 or len(exactly) == 1:
+        return (exactly or found)[0]
+    listed = "\n".join(f"{(line.key or 'not run')[:8]}  {line}" for line in (found or there)[:20])
+    more = f"\nand {len(found or there) - 20} more" if len(found or there) > 20 else ""
+    problem = "is more than one" if found else "is none of them"
+    raise typer.BadParameter(f"{' '.join(words)!r} {problem}:\n{listed}{more}", param_hint="TRIAL")
+
+
+SCORES = """
+SELECT coalesce(change, '') AS change, mode, length, kind, sum(value * each) / sum(each), count(*)
+FROM (SELECT *, CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each FROM found WHERE kind IN ('bits', 'right', 'exact'))
+GROUP BY ALL ORDER BY ALL
+"""
+
+
+def scores(rows: Any) -> list[dict[str, Any]]:
+    """One line for each change, mode and length: means over the targets, exact match over the rows."""
+    import duckdb
+
+    with duckdb.connect() as database:
+        database.register("found", rows)
+        answer = database.sql(SCORES).fetchall()
+    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for change, mode, length, kind, value, items in answer:
+        line = lines.setdefault((change, mode, length), {"change": change, "mode": mode, "length": length, "items": items})
+        line[kind] = value
+    return list(lines.values())
+
+
+def curve(rows: Any) -> dict[str, list[float]]:
+    points = sorted((row["step"], row["value"]) for row in rows.to_pylist() if row["kind"] == "curve")
+    return {"step": [step for step, _ in points], "bits": [bits for _, bits in points]}
+
+
+def sparkline(values: list[float]) -> str:
+    """Lowest ▁ to highest █, at most WIDEST of them, each the mean of its stretch."""
+    if not values:
+        return ""
+    width = min(WIDEST, len(values))
+    ends = [n * len(values) // width for n in range(width + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(ends)]
+    low, high = min(means), max(means)
+    step = (high - low) / (len(BLOCKS) - 1)
+    return "".join(BLOCKS[round((mean - low) / step) if step else 0] for mean in means)
+
+
+def _show(line: Line, described: dict[str, Any], console: Console) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from posenc.commands.wrapped import Wrapped
+
+    trial, seconds = described["trial"], described["seconds"]
+    bits, steps = described["curve"]["bits"], described["curve"]["step"]
+    about = {
+        "task": _settings(trial["task"]),
+        "size": _settings(trial["size"]),
+        "training": _settings(trial["training"]),
+        "parameters": f"{described['parameters']:,}, of which the encoding's {described['encoding_parameters']:,}",
+        "trained": f"{described['trained_tokens']:,} tokens in {seconds['training']:.1f} s; "
+                   f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
+        "machine": _settings(described["machine"]),
+        "versions": _settings({k: v[:16] for k, v in described.get("surroundings", {}).items()}),
+        "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
+        "failed": described["failed"] or "",
+        "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),
+    }  # fmt: skip
+    console.print(f"[bold]{escape(str(line))}[/bold]  {described['key']}", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for label, text in about.items():
+        if text:
+            grid.add_row(f"[dim]{label}[/dim]", Wrapped(text))
+    console.print(grid)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    kinds = [kind for kind in ("bits", "right", "exact") if any(kind in one for one in described["scores"])]
+    for heading in ("frequencies", "targets", "length", "chance", *kinds, "items"):
+        table.add_column(heading, justify="left" if heading in ("frequencies", "targets") else "right", no_wrap=True)
+    for one in described["scores"]:
+        chance = described["chance"].get(str(one["length"]), math.nan)
+        values = ["" if one.get(kind) is None else f"{one[kind]:.3f}" for kind in kinds]
+        table.add_row(one["change"] or "as trained", one["mode"], str(one["length"]), f"{chance:.3g}", *values,
+                      str(one["items"]))  # fmt: skip
+    if described["scores"]:
+        console.print(table)
+
+
+def _settings(given: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {value}" for name, value in given.items() if value is not None)

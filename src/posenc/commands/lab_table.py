@@ -1,0 +1,104 @@
+"""The findings as tables in the terminal, one a task, and the sentences below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from posenc.commands.wrapped import Wrapped
+from posenc.words import Language, Words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
+ENCODING, SCORED = Words("encoding", "编码"), Words("holds to", "保持到")
+NOT_LEARNT, MISSING, CANNOT, FAILED = (
+    Words("not learnt", "未学会"), Words("missing", "缺失"), Words("cannot", "不能"), Words("failed", "失败"),
+)  # fmt: skip
+UNIT = {
+    "bits": Words("bits a target, less is better", "每个目标的比特数，越低越好"),
+    "exact": Words("share of rows all right", "整行全对的比例"),
+}
+CHANGED = Words("RoPE, frequencies changed after training", "RoPE，训练后改变频率")
+UNCHANGED = Words("as trained", "不改")
+EXPLORATORY = Words("fewer than five seeds: exploratory", "种子少于五个：仅供探索")
+
+
+def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
+    for task in found["tasks"]:
+        console.print(Text(task["title"][language], style="bold"), Text(caption(task, found, language), style="dim"))
+        console.print(_of_task(task, language))
+        if task["after"]:
+            console.print(_after(task, language))
+    for sentence in found["summary"]:
+        console.print(Wrapped("· " + sentence[language]))
+
+
+def caption(task: Mapping[str, Any], found: Mapping[str, Any], language: Language) -> str:
+    """What the numbers are, what was trained, what knowing nothing scores."""
+    parts = [UNIT[task["measure"]].read(language)]
+    trained, unit = task["length"], task["unit"][language]
+    parts.append({"en": f"trained at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}）"}[language])
+    if (chance := task["chance"].get(str(trained))) is not None:
+        parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
+    parts += [EXPLORATORY.read(language)] if found["exploratory"] else []
+    return "; ".join(parts) if language == "en" else "；".join(parts)
+
+
+def _of_task(task: Mapping[str, Any], language: Language) -> Table:
+    table = _table(ENCODING.read(language), [*map(str, task["lengths"]), SCORED.read(language)])
+    for arm in task["arms"]:
+        cells = [_cell(arm, str(length), language) for length in task["lengths"]]
+        table.add_row(arm["name"], *cells, factor(arm["factor"]))
+    return table
+
+
+def _after(task: Mapping[str, Any], language: Language) -> Table:
+    table = _table(CHANGED.read(language), [str(length) for length in task["lengths"]])
+    for one in task["after"]:
+        values = [one["cells"].get(str(length), {}).get("mean") for length in task["lengths"]]
+        table.add_row(
+            one["change"] or UNCHANGED.read(language), *("" if value is None else f"{value:.2f}" for value in values)
+        )
+    return table
+
+
+def _table(first: str, others: list[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(first, min_width=15, overflow="fold")
+    for heading in others:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _cell(arm: Mapping[str, Any], length: str, language: Language) -> Text:
+    cell = arm["cells"].get(length, {})
+    if word := word_for(arm["state"] or cell.get("state"), language):
+        return Text(word, style="dim" if word == NOT_LEARNT.read(language) else "red")
+    if cell.get("mean") is None:
+        return Text("")
+    return Text(f"{cell['mean']:.2f}", style=COLOURS.get(arm["behaviour"] or "", ""))
+
+
+def word_for(state: str | None, language: Language) -> str | None:
+    """One word for a state; the report says the rest."""
+    for start, words in (("not learnt", NOT_LEARNT), ("cannot", CANNOT), ("failed", FAILED), ("missing", MISSING)):
+        if (state or "").startswith(start):
+            return words.read(language)
+    return state
+
+
+def factor(found: Mapping[str, Any] | None) -> str:
+    """2× or, where it held to the longest length that was scored, >8×."""
+    return "–" if found is None else f"{'>' * found['censored']}{found['value']:g}×"
+
+
+def missing(found: Mapping[str, Any], language: Language) -> Iterator[str]:
+    """A line each for the trials that are not there."""
+    for one in found["missing"]:
+        yield f"{one['task']} {one['arm']} seed {one['seed']}: {one['why'] or MISSING.read(language)}"

@@ -60,7 +60,7 @@ class Chart:
     x_words: Words
     y_words: Words
     described: Words
-    trained: Mark
+    trained: Mark | None
     x_log: bool
     levels: Sequence[Level] = ()
     y_range: tuple[float, float] | None = None
@@ -112,9 +112,10 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
     frame = Frame(44, width - (190 if wide else 128), 46, height - 46, x_range, y_range, chart.x_log)
     parts = [_grid(frame, chart), spoken(4, 14, chart.y_words, "axis", "start")]
     parts.append(spoken((frame.left + frame.right) / 2, height - 8, chart.x_words, "axis", "middle"))
-    x = frame.x(chart.trained.at)
-    parts.append(line(x, frame.top - 8, x, frame.bottom, "trained"))
-    parts.append(spoken(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
+    if chart.trained:
+        x = frame.x(chart.trained.at)
+        parts.append(line(x, frame.top - 8, x, frame.bottom, "trained"))
+        parts.append(spoken(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
     levels = [one for one in chart.levels if all(y_range[0] <= y <= y_range[1] for _, y in one.points)]
     parts += [f'<path d="{_corners(frame, one.points)}" class="level"/>' for one in levels]
     heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, height - 12)
@@ -174,7 +175,8 @@ def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int,
     for value, word in y.ticks:
         parts.append(line(frame.left, frame.y(value), frame.right, frame.y(value), "grid"))
         parts.append(text(frame.left - 7, frame.y(value) + 4, word, "tick", "end"))
-    for value, word in x.ticks:
+    for n in _apart([frame.x(value) for value, _ in x.ticks], 34):
+        value, word = x.ticks[n]
         parts.append(line(frame.x(value), frame.top, frame.x(value), frame.bottom, "grid"))
         parts.append(text(frame.x(value), frame.bottom + 18, word, "tick", "middle"))
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
@@ -266,7 +268,7 @@ def _corners(frame: Frame, points: Iterable[tuple[float, float]]) -> str:
 
 def _grid(frame: Frame, chart: Chart) -> str:
     low, high = frame.y_range
-    step = _step(high - low)
+    step = step_of(high - low)
     parts = []
     for n in range(round((high - low) / step) + 1):
         y = frame.y(low + n * step)
@@ -292,11 +294,11 @@ def _apart(places: Sequence[float], least: float) -> list[int]:
 def _range(values: Sequence[float]) -> tuple[float, float]:
     """In whole steps, with a little room."""
     low, high = min(values), max(values)
-    step = _step(high - low)
+    step = step_of(high - low)
     return math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
 
 
-def _step(span: float) -> float:
+def step_of(span: float) -> float:
     """Of the grid: the least of 1, 2, 5 times a power of ten that gives no more than six steps."""
     power = 10.0 ** math.floor(math.log10(max(span, 1e-9) / 6))
     return next(step for step in (power, 2 * power, 5 * power, 10 * power) if span <= 6 * step * (1 + 1e-9))

@@ -1,0 +1,118 @@
+"""What fits which need best, together with whatever cannot be told from it; all of it computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from posenc.lab.report.cells import (
+    Arm,
+    Findings,
+    Task,
+    arms_of,
+    factor,
+    far,
+    find,
+    fold,
+    gained,
+    home,
+    learnt,
+    main_task,
+    mean_at,
+    times,
+    top,
+    unit,
+    value,
+    worse,
+)  # fmt: skip
+from posenc.lab.report.look import title
+from posenc.lab.report.words import listed, say
+from posenc.words import Words
+
+
+class Card(NamedTuple):
+    need: Words
+    pick: Words
+    why: Words
+
+
+def cards(findings: Findings) -> list[Card]:
+    return list(_cards(findings))
+
+
+def _cards(findings: Findings) -> Iterator[Card]:
+    task = main_task(findings)
+    arms = learnt(task)
+    if not arms:
+        return
+    yield _best("need home", task, arms, home(task))
+    reaching = [arm for arm in arms if mean_at(arm, far(task)) is not None]
+    if reaching and far(task) != home(task):
+        yield _best("need far", task, reaching, far(task))
+    rows = (findings["cost"] or {}).get("rows") or {}
+    timed = [arm for arm in arms if (rows.get(arm["name"]) or {}).get("training") and arm["name"] != "nope"]
+    if timed:
+        cost = {arm["name"]: rows[arm["name"]]["training"] for arm in timed}
+        timed.sort(key=lambda arm: cost[arm["name"]]["median"])
+        first = cost[timed[0]["name"]]
+        tied = [arm for arm in timed if cost[arm["name"]]["median"] <= first["high"]]
+        yield Card(say("need cheap"), _named(tied), say("why time", ratio=times(first["median"])))
+    plain = [arm for arm in arms if arm["factor"] and not (rows.get(arm["name"]) or {"parameters": 1})["parameters"]]
+    if plain and top(task) > 1:
+        most = max(arm["factor"]["value"] for arm in plain)
+        tied = [arm for arm in plain if arm["factor"]["value"] == most]
+        yield Card(
+            say("need plain"), _named(tied), say("why plain", factor=factor(tied[0]["factor"], top(task)).split(" ")[0])
+        )
+    if len(findings["tasks"]) > 2:
+        yield _tasks(findings)
+
+
+def _best(need: str, task: Task, arms: list[Arm], length: str) -> Card:
+    def key(arm: Arm) -> float:
+        return worse(task, arm["cells"][length]["mean"])
+
+    best, *others = sorted(arms, key=key)
+    words = {"value": value(task, best["cells"][length]["mean"]), "unit": unit(task), "length": length, "home": home(task)}
+    rise = best["rise"].get(length)
+    why = say("why value", **words) if rise is None else say("why far", rise=gained(task, rise["mean"]), **words)
+    tied = [best, *(arm for arm in others if _tie(task, best, arm, length))]
+    return Card(say(need, times=fold(top(task))), _named(tied), why)
+
+
+def _tie(task: Task, best: Arm, arm: Arm, length: str) -> bool:
+    """A seed orders them the other way, or the same."""
+    ours, theirs = best["cells"][length]["seeds"], arm["cells"][length]["seeds"]
+    return any(worse(task, ours[seed]) >= worse(task, theirs[seed]) for seed in ours.keys() & theirs.keys())
+
+
+def _tasks(findings: Findings) -> Card:
+    tasks = findings["tasks"]
+
+    def count(name: str) -> int:
+        return sum(bool(arm and arm["learnt"]) for arm in (find(task, name) for task in tasks))
+
+    most = max(map(count, arms_of(findings)))
+    names = [name for name in arms_of(findings) if count(name) == most]
+    return Card(say("need tasks"), listed([title(name) for name in names]), say("why tasks", learnt=most, tasks=len(tasks)))
+
+
+def _named(arms: list[Arm]) -> Words:
+    return listed([title(arm["name"]) for arm in arms])
+
+
+def best_change(task: Task) -> Words:
+    """Which change after training is best at 4× or the longest length that all of them have, and by how much."""
+    means = {
+        changed["change"]: {int(n): cell["mean"] for n, cell in changed["cells"].items() if cell.get("mean") is not None}
+        for changed in task["after"]
+    }
+    shared = [
+        length for length in task["lengths"] if length > task["length"] and all(length in found for found in means.values())
+    ]
+    if "" not in means or len(means) < 2 or not shared:
+        return Words("", "")
+    length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
+    best = min(means, key=lambda name: worse(task, means[name][length]))
+    return say("after best", times=fold(length / task["length"]), change=say(f"change {best}"), unit=unit(task),
+               value=value(task, means[best][length]), none=value(task, means[""][length]))  # fmt: skip

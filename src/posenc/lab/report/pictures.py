@@ -1,0 +1,249 @@
+"""The same charts as PNG, for a README: curves of each task, the heat map of all, cost against length."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from posenc.lab import svg
+from posenc.lab.html import HEAT
+from posenc.lab.report import charts
+from posenc.lab.report.cells import (
+    Findings,
+    Task,
+    arms_of,
+    cell,
+    fold,
+    in_order,
+    is_bits,
+    main_task,
+    top,
+)  # fmt: skip
+from posenc.lab.report.look import DASHES, LIGHT, title
+from posenc.lab.report.page import shares
+from posenc.lab.report.words import say
+from posenc.plots.style import GRID, INK, MUTED, mix
+
+DPI = 160
+LEADING = 0.21  # inches between two names
+FONT = 9
+
+
+def pictures(findings: Findings) -> dict[str, bytes]:
+    found = {f"curves-{task['name']}.png": _curves(findings, task) for task in findings["tasks"]}
+    found["heat.png"] = _heat(findings)
+    if any(charts.pareto(findings, over) for over in ("factor", "area")):
+        found["pareto.png"] = _pareto(findings)
+    return found
+
+
+# Curves ---------------------------------------------------------------------------------------------------------------
+
+
+def _curves(findings: Findings, task: Task) -> bytes:
+    figure = Figure(figsize=(9, 5), facecolor="white")
+    axes = figure.add_axes((0.07, 0.13, 0.66, 0.70))
+    chart = charts.curves(findings, task)
+    for one in chart.series if chart else ():
+        colour, dash = one.kind.split()
+        xs = [x for x, _, _ in one.points]
+        axes.plot(xs, [y for _, y, _ in one.points], color=LIGHT[colour], linewidth=1.8, linestyle=_dashes(dash))
+        axes.plot([x for x, _, seeds in one.points for _ in seeds], [y for _, _, seeds in one.points for y in seeds], "o",
+                  color=LIGHT[colour], markersize=2.8)  # fmt: skip
+        axes.plot([x for x, _ in one.rings], [y for _, y in one.rings], "o", color=LIGHT[colour], markersize=6,
+                  markerfacecolor="white")  # fmt: skip
+    _frame(axes, findings, task, chart)
+    title_words = task["title"]["en"]
+    heading = f"{title_words}: trained at {task['length']}" + (
+        f", tested up to {max(task['lengths'])}" if top(task) > 1 else ""
+    )
+    figure.text(0.07, 0.93, heading, fontsize=14, color=INK, weight="bold")
+    seeds = len(findings["seeds"])
+    note = f"posenc lab {findings['name']}: the same targets at every length, {seeds} seeds, every dot is one"
+    figure.text(0.07, 0.885, note, fontsize=FONT, color=MUTED)
+    return _written(figure)
+
+
+def _frame(axes: Any, findings: Findings, task: Task, chart: svg.Chart | None) -> None:
+    lengths = task["lengths"]
+    axes.set_xscale("log", base=2)
+    _ticks(axes.xaxis, [(length, str(length)) for length in lengths])
+    axes.set_xlim(lengths[0] * 0.94, lengths[-1] * 1.06)
+    axes.axvline(task["length"], color=MUTED, linewidth=1, linestyle=(0, (3, 3)), zorder=0)
+    axes.annotate("trained length", (task["length"], 1), xycoords=("data", "axes fraction"), xytext=(3, 3),
+                  textcoords="offset points", fontsize=8, color=MUTED)  # fmt: skip
+    _plain(axes, task["unit"]["en"], say("bits low" if is_bits(task) else "exact high").en)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    if not is_bits(task):
+        axes.set_ylim(-2, 102)
+    if chart is None:
+        axes.set_yticks([])
+        axes.text(0.5, 0.5, "not learnt at this budget by any", transform=axes.transAxes, ha="center", color=MUTED)
+        return
+    low, high = axes.get_ylim()
+    for one in chart.levels:
+        if all(low <= y <= high for _, y in one.points):
+            axes.plot(*zip(*one.points, strict=True), color=MUTED, linewidth=1.2, linestyle=(0, (1, 3)), zorder=0)
+            axes.annotate(one.words.en, one.points[-1], xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8,
+                          color=MUTED)  # fmt: skip
+    axes.set_ylim(low, high)
+    _names(axes, chart.series, (high - low) / (5 * 0.70), (low, high))
+
+
+def _names(axes: Any, series: Sequence[svg.Series], inch: float, span: tuple[float, float]) -> None:
+    """At the right, a line apart from each other."""
+    ends = [one.points[-1] for one in series]
+    heights = svg.spaced([mean for _, mean, _ in ends], LEADING * inch, span[0], span[1] + 0.3 * inch)
+    for one, (x, mean, _), height in zip(series, ends, heights, strict=True):
+        colour = LIGHT[one.kind.split()[0]]
+        axes.annotate(f"{one.name.en}  {one.note.en}".rstrip(), (x, mean), xytext=(1.05, height), va="center",
+                      fontsize=FONT, color=colour, textcoords=("axes fraction", "data"), annotation_clip=False,
+                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8})  # fmt: skip
+
+
+# Heat map -------------------------------------------------------------------------------------------------------------
+
+
+def _heat(findings: Findings) -> bytes:
+    """All tasks side by side, the encodings of the main one in front."""
+    tasks, names = findings["tasks"], [arm["name"] for arm in in_order(main_task(findings))]
+    names += [name for name in arms_of(findings) if name not in names]
+    left, wide, high, gap = 1.75, 0.62, 0.36, 0.3
+    columns = sum(len(task["lengths"]) for task in tasks)
+    width = left + columns * wide + gap * (len(tasks) - 1) + 0.15
+    height = 1.0 + high * len(names) + 0.45
+    figure = Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    for n, name in enumerate(names):
+        short = title(name).en.replace(" + random positions", " + random")
+        axes.text(left - 0.1, 1.0 + high * (n + 0.5), short, ha="right", va="center", fontsize=FONT, color=INK)
+    start = left
+    for task in tasks:
+        axes.text(
+            start,
+            0.38,
+            _shortened(task["title"]["en"], len(task["lengths"]) * wide),
+            fontsize=FONT,
+            weight="bold",
+            color=INK,
+        )
+        axes.text(start, 0.58, "bits" if is_bits(task) else "% all right", fontsize=7.5, color=MUTED)
+        by_name = {arm["name"]: arm for arm in task["arms"]}
+        for column, length in enumerate(task["lengths"]):
+            x = start + column * wide
+            axes.text(x + wide / 2, 0.9, fold(length / task["length"]), ha="center", fontsize=7.5, color=MUTED)
+            for row, name in enumerate(names):
+                if name in by_name:
+                    _square(axes, task, by_name[name], length, (x, 1.0 + high * row, wide, high))
+        start += len(task["lengths"]) * wide + gap
+    wide_note = (
+        "Length in trained lengths. Hatched: not learnt at this budget, so nothing is said beyond the trained length."
+    )
+    note = wide_note if width > 8 else "Hatched: not learnt."
+    axes.text(left, height - 0.2, note, fontsize=7.5, color=MUTED)
+    return _written(figure)
+
+
+def _square(axes: Any, task: Task, arm: Any, length: int, box: tuple[float, float, float, float]) -> None:
+    x, y, wide, high = box
+    found = cell(task, arm, length)
+    middle = {"ha": "center", "va": "center", "fontsize": 8}
+    size = ((x + 0.02, y + 0.02), wide - 0.04, high - 0.04)
+    if found.kind == "number" and found.number is not None:
+        share = shares(task)(found.number)
+        axes.add_patch(Rectangle(*size, facecolor=mix(HEAT, share), edgecolor="none"))
+        axes.text(x + wide / 2, y + high / 2, found.words.en, color="white" if share > 0.55 else INK, **middle)
+    elif found.kind == "not learnt":
+        axes.add_patch(Rectangle(*size, facecolor="white", edgecolor="#c4c8d0", hatch="////", linewidth=0))
+        if found.number is not None:
+            axes.text(x + wide / 2, y + high / 2, found.words.en, color=INK, **middle,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+    else:
+        axes.add_patch(Rectangle(*size, facecolor="none", edgecolor="#b4b8c0", linewidth=0.7, linestyle=(0, (3, 2))))
+        axes.text(x + wide / 2, y + high / 2, found.kind, color=MUTED, **(middle | {"fontsize": 7}))
+
+
+def _shortened(words: str, inches: float) -> str:
+    most = max(int(inches * 14), 6)
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+# Cost against length --------------------------------------------------------------------------------------------------
+
+
+def _pareto(findings: Findings) -> bytes:
+    figure = Figure(figsize=(11, 4.8), facecolor="white")
+    figure.text(0.05, 0.93, "What length costs", fontsize=14, color=INK, weight="bold")
+    task = main_task(findings)["title"]["en"]
+    note = f"posenc lab {findings['name']}: {task}; full dots: no other is both faster to train and better"
+    figure.text(0.05, 0.88, note, fontsize=FONT, color=MUTED)
+    for place, over in enumerate(("factor", "area")):
+        if made := charts.pareto(findings, over):
+            _spots(figure.add_axes((0.05 + 0.5 * place, 0.13, 0.43, 0.68)), *made)
+    return _written(figure)
+
+
+def _spots(axes: Any, spots: Sequence[svg.Spot], x: svg.Axis, y: svg.Axis) -> None:
+    for axis, one, scale in ((axes.xaxis, x, axes.set_xscale), (axes.yaxis, y, axes.set_yscale)):
+        if one.log:
+            scale("log", base=2)
+        _ticks(axis, one.ticks)
+    axes.set_xlim(x.range[0], x.range[1])
+    axes.set_ylim(y.range[0], y.range[1])
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    _plain(axes, x.words.en, y.words.en)
+    wide, high = 11 * 0.43 * 72, 4.8 * 0.68 * 72  # points
+    frame = svg.Frame(0, wide, 0, high, x.range, y.range, x.log, y.log)
+    dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
+    sizes = [(0.56 * FONT * svg.written(spot.name.en), 1.2 * FONT) for spot in spots]
+    places = svg.beside(dots, sizes, (0, 0, wide, high))
+    for spot, dot, (left, above), size in zip(spots, dots, places, sizes, strict=True):
+        colour = LIGHT[spot.kind.split()[0]]
+        bar = {"color": colour, "linewidth": 2.4, "alpha": 0.45, "clip_on": False}
+        axes.plot([spot.x[0], spot.x[2]], [spot.y[1]] * 2, **bar)
+        axes.plot([spot.x[1]] * 2, [spot.y[0], spot.y[2]], **bar)
+        face = colour if spot.front else "white"
+        axes.plot(spot.x[1], spot.y[1], "o", color=colour, markersize=7, markerfacecolor=face, clip_on=False)
+        middle = left + size[0] / 2, above + size[1] / 2
+        far = math.dist(middle, dot) > size[0] / 2 + 16
+        axes.annotate(spot.name.en, (spot.x[1], spot.y[1]), xytext=(middle[0] - dot[0], dot[1] - middle[1]),
+                      textcoords="offset points", ha="center", va="center", fontsize=FONT, color=colour,
+                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35} if far else None)  # fmt: skip
+
+
+# Pieces ---------------------------------------------------------------------------------------------------------------
+
+
+def _dashes(name: str) -> Any:
+    return (0, tuple(length / 1.8 for length in DASHES[name])) if DASHES[name] else "-"
+
+
+def _ticks(axis: Any, ticks: Sequence[tuple[float, str]]) -> None:
+    words = dict(ticks)
+    axis.set_major_locator(FixedLocator([tick for tick, _ in ticks]))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words.get(min(words, key=lambda tick: abs(tick - value)), "")))
+
+
+def _plain(axes: Any, x: str, y: str) -> None:
+    axes.set_xlabel(x, color=MUTED, fontsize=FONT)
+    axes.set_ylabel(y, color=MUTED, fontsize=FONT)
+    axes.tick_params(colors=MUTED, labelsize=FONT, length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def _written(figure: Figure) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=DPI, metadata={"Software": None})
+    return out.getvalue()

@@ -1,6 +1,7 @@
 """A finished trial: what it was, and every number it gave. One Parquet file, readable by anything that reads Parquet.
 
 about      who, how, where, how long: JSON in the file's metadata under "posenc"
+seal       SHA-256 of the whole file with zeros in its own place: a file with one bit changed is no record
 rows       one number each, in long form; the columns that say nothing of a kind of number are empty
 
 kind        | other columns                              | value
@@ -19,6 +20,7 @@ mode        same targets | non-overlapping
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Mapping
@@ -29,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 METADATA = b"posenc"
+SEAL, UNSEALED = b"posenc seal ", b"0" * 64
 SAME_TARGETS, NON_OVERLAPPING = "same targets", "non-overlapping"
 
 SCHEMA = pa.schema(
@@ -61,18 +64,28 @@ class Record:
         """The same bytes for the same record."""
         about = json.dumps(self.about, sort_keys=True, allow_nan=False, ensure_ascii=False).encode()
         sink = io.BytesIO()
-        pq.write_table(self.rows.replace_schema_metadata({METADATA: about}), sink, compression="zstd")
-        return sink.getvalue()
+        metadata = {METADATA: about, b"seal": SEAL + UNSEALED}
+        pq.write_table(self.rows.replace_schema_metadata(metadata), sink, compression="zstd")
+        content = sink.getvalue()
+        return _sealed(content, _digest(content))
 
     @classmethod
     def from_parquet(cls, content: bytes) -> Record:
         """Raises ValueError for what is no record."""
-        try:
-            table = pq.read_table(io.BytesIO(content))
-            about = json.loads((table.schema.metadata or {})[METADATA])
-        except (pa.ArrowException, KeyError, ValueError) as error:
-            raise ValueError(f"not a record of posenc lab: {error}") from None
+        if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+            raise ValueError("not a record of posenc lab, or not all of one")
+        table = pq.read_table(io.BytesIO(content))
+        about = json.loads(table.schema.metadata[METADATA])
         return cls(about, table.cast(SCHEMA).replace_schema_metadata(None))
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _sealed(content: bytes, seal: bytes) -> bytes:
+    start = content.rindex(SEAL) + len(SEAL)
+    return content[:start] + seal + content[start + len(seal) :]
 
 
 class Rows:

@@ -12,7 +12,7 @@ position    | length, position, weight                   | mean bits of the targ
 curve       | step                                       | training loss in bits, mean since the point before
 attention   | step, layer, head, position                | mean probability at the distance query - key
 similarity  | step, position, other                      | cosine of two rows of a learned table
-link        | step, layer, head, item, note, weight      | probability from one token to another, of `weight` if it were even
+link        | step, layer, head, item, note, weight      | probability from one token to another, `weight` if it were even
 
 change      "" | interpolation | ntk | yarn: of the frequencies, after training
 mode        same targets | non-overlapping

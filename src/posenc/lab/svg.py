@@ -1,6 +1,7 @@
 """Charts as inline SVG, in both languages at once; colours and fonts come from the page's style sheet.
 
 lines     curves with every seed as a dot, names at their right ends
+strips    every seed as a dot and the mean as a stroke per name
 ratios    a dot and its quartiles per name, on a logarithmic scale
 scatter   a dot and its two intervals per name, names beside them
 """
@@ -17,6 +18,8 @@ from posenc.words import Words
 
 LEADING = 17.0  # between two names
 NOTHING = Words("", "")
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,16 @@ class Chart:
     x_log: bool
     levels: Sequence[Level] = ()
     y_range: tuple[float, float] | None = None
+
+
+class Strip(NamedTuple):
+    """A row of dots; a hollow one does not count."""
+
+    name: Words
+    kind: str
+    mean: float
+    seeds: Sequence[float]
+    hollow: bool
 
 
 class Ratio(NamedTuple):
@@ -120,7 +133,7 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
     parts += [f'<path d="{_corners(frame, one.points)}" class="level"/>' for one in levels]
     heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, height - 12)
     parts += [_series(frame, one, place, wide) for one, place in zip(chart.series, heights, strict=True)]
-    parts += [spoken(frame.right - 4, frame.y(one.points[-1][1]) - 6, one.words, "mark", "end") for one in levels]
+    parts += [spoken(frame.left + 6, frame.y(one.points[0][1]) - 6, one.words, "mark", "start") for one in levels]
     return picture(width, height, parts, chart.described)
 
 
@@ -169,28 +182,37 @@ class Axis:
 
 def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int, described: Words) -> str:
     """A full dot is one of the front."""
-    frame = Frame(44, width - 16, 30, height - 46, x.range, y.range, x.log, y.log)
+    left, right, top, bottom = 44.0, width - 16.0, 28.0, height - 46.0
+    frame = Frame(left + 12, right - 12, top + 14, bottom - 14, x.range, y.range, x.log, y.log)
     parts = [spoken(4, 14, y.words, "axis", "start")]
-    parts.append(spoken((frame.left + frame.right) / 2, height - 8, x.words, "axis", "middle"))
+    parts.append(spoken((left + right) / 2, height - 8, x.words, "axis", "middle"))
     for value, word in y.ticks:
-        parts.append(line(frame.left, frame.y(value), frame.right, frame.y(value), "grid"))
-        parts.append(text(frame.left - 7, frame.y(value) + 4, word, "tick", "end"))
+        parts.append(line(left, frame.y(value), right, frame.y(value), "grid"))
+        parts.append(text(left - 7, frame.y(value) + 4, word, "tick", "end"))
     for n in _apart([frame.x(value) for value, _ in x.ticks], 34):
         value, word = x.ticks[n]
-        parts.append(line(frame.x(value), frame.top, frame.x(value), frame.bottom, "grid"))
-        parts.append(text(frame.x(value), frame.bottom + 18, word, "tick", "middle"))
+        parts.append(line(frame.x(value), top, frame.x(value), bottom, "grid"))
+        parts.append(text(frame.x(value), bottom + 18, word, "tick", "middle"))
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
     sizes = [(7.4 * max(map(written, spot.name)), LEADING - 2) for spot in spots]
-    places = beside(dots, sizes, (frame.left, frame.top, frame.right, frame.bottom))
-    for spot, (at_x, at_y), (left, top), size in zip(spots, dots, places, sizes, strict=True):
+    for spot, (at_x, at_y), (from_x, from_y), size in zip(
+        spots, dots, beside(dots, sizes, (left, top, right, bottom), bars(frame, spots)), sizes, strict=True
+    ):
         spread = line(frame.x(spot.x[0]), at_y, frame.x(spot.x[2]), at_y, "spread")
         spread += line(at_x, frame.y(spot.y[0]), at_x, frame.y(spot.y[2]), "spread")
-        nearest = min(max(at_x, left), left + size[0]), min(max(at_y, top), top + size[1])
+        nearest = min(max(at_x, from_x), from_x + size[0]), min(max(at_y, from_y), from_y + size[1])
         leader = line(at_x, at_y, *nearest, "leader") if math.dist((at_x, at_y), nearest) > 14 else ""
-        name = spoken(left + size[0] / 2, top + size[1] - 4, spot.name, "name", "middle")
+        name = spoken(from_x + size[0] / 2, from_y + size[1] - 4, spot.name, "name", "middle")
         circle = dot(at_x, at_y, 5.5, "dot" if spot.front else "ring")
         parts.append(f'<g class="series {spot.kind}">{spread}{leader}{circle}{name}</g>')
     return picture(width, height, parts, described)
+
+
+def bars(frame: Frame, spots: Sequence[Spot]) -> list[Box]:
+    """What the intervals of `spots` cover."""
+    across = [(frame.x(spot.x[0]), frame.y(spot.y[1]) - 3, frame.x(spot.x[2]), frame.y(spot.y[1]) + 3) for spot in spots]
+    down = [(frame.x(spot.x[1]) - 3, frame.y(spot.y[2]), frame.x(spot.x[1]) + 3, frame.y(spot.y[0])) for spot in spots]
+    return across + down
 
 
 def written(letters: str) -> float:
@@ -199,19 +221,19 @@ def written(letters: str) -> float:
 
 
 def beside(
-    dots: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], within: tuple[float, float, float, float]
+    dots: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], within: Box, over: Sequence[Box] = ()
 ) -> list[tuple[float, float]]:
-    """Left and top of a name beside each dot, over no other dot or name and within the frame where there is room for it."""
+    """Left and top of a name beside each dot: `within` the frame and over nothing where there is room for that."""
     left, top, right, bottom = within
-    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
+    taken = [*over, *((x - 6, y - 6, x + 6, y + 6) for x, y in dots)]
 
-    def overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> float:
+    def overlap(one: Box, other: Box) -> float:
         wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
         return max(wide, 0.0) * max(high, 0.0)
 
     places = []
     for (x, y), (width, height) in zip(dots, sizes, strict=True):
-        best: tuple[float, tuple[float, float, float, float]] | None = None
+        best: tuple[float, Box] | None = None
         for away in (9.0, 20.0, 34.0, 50.0, 70.0):
             for turn in range(16):
                 angle = turn * math.pi / 8
@@ -226,6 +248,28 @@ def beside(
         taken.append(best[1])
         places.append(best[1][:2])
     return places
+
+
+def strips(rows: Sequence[Strip], axis: Axis, levels: Sequence[Mark], *, width: int, described: Words) -> str:
+    """The names stand at the left, what all are held against as upright lines."""
+    pitch = 26
+    height = pitch * len(rows) + 62
+    frame = Frame(150, width - 24, 24, height - 38, axis.range, (0, 1), axis.log)
+    parts = [spoken((frame.left + frame.right) / 2, height - 4, axis.words, "axis", "middle")]
+    for value, word in axis.ticks:
+        parts.append(line(frame.x(value), frame.top, frame.x(value), frame.bottom, "grid"))
+        parts.append(text(frame.x(value), frame.bottom + 16, word, "tick", "middle"))
+    for mark in levels:
+        parts.append(line(frame.x(mark.at), frame.top, frame.x(mark.at), frame.bottom, "level"))
+        parts.append(spoken(frame.x(mark.at), frame.top - 8, mark.words, "mark", "middle"))
+    for n, row in enumerate(rows):
+        y = frame.top + pitch * (n + 0.5)
+        dots = "".join(dot(frame.x(seed), y, 3.6, "ring" if row.hollow else "dot") for seed in row.seeds)
+        mean = line(frame.x(row.mean), y - 8, frame.x(row.mean), y + 8, "mean")
+        parts.append(
+            f'<g class="series {row.kind}">{spoken(frame.left - 12, y + 4, row.name, "name", "end")}{mean}{dots}</g>'
+        )
+    return picture(width, height, parts, described)
 
 
 def spaced(wanted: Sequence[float], apart: float, low: float, high: float) -> list[float]:
@@ -250,7 +294,8 @@ def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
     dots = "".join(dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in one.points for seed in seeds)
     rings = "".join(dot(frame.x(x), frame.y(y), 4, "ring") for x, y in one.rings)
     end_x, end_y = (frame.x(_end(one)[0]), frame.y(_end(one)[1]))
-    leader = line(end_x + 5, end_y, frame.right + 12, label, "leader")
+    far = "leader far" if frame.right - end_x > 40 else "leader"
+    leader = line(end_x + 5, end_y, frame.right + 12, label, far)
     noted = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
     name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
     tip = f"<title>{html.escape(noted[0])}</title>"

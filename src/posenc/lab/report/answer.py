@@ -26,7 +26,7 @@ from posenc.lab.report.cells import (
     worse,
 )  # fmt: skip
 from posenc.lab.report.look import title
-from posenc.lab.report.words import listed, say
+from posenc.lab.report.words import listed, of, say
 from posenc.words import Words
 
 
@@ -50,7 +50,7 @@ def _cards(findings: Findings) -> Iterator[Card]:
     if reaching and far(task) != home(task):
         yield _best("need far", task, reaching, far(task))
     rows = (findings["cost"] or {}).get("rows") or {}
-    timed = [arm for arm in arms if (rows.get(arm["name"]) or {}).get("training") and arm["name"] != "nope"]
+    timed = [arm for arm in arms if (rows.get(arm["name"]) or {}).get("training")]
     if timed:
         cost = {arm["name"]: rows[arm["name"]]["training"] for arm in timed}
         timed.sort(key=lambda arm: cost[arm["name"]]["median"])
@@ -114,5 +114,6 @@ def best_change(task: Task) -> Words:
         return Words("", "")
     length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
     best = min(means, key=lambda name: worse(task, means[name][length]))
-    return say("after best", times=fold(length / task["length"]), change=say(f"change {best}"), unit=unit(task),
-               value=value(task, means[best][length]), none=value(task, means[""][length]))  # fmt: skip
+    numbers = {"value": value(task, means[best][length]), "none": value(task, means[""][length]), "unit": unit(task)}
+    change, ratio = say(f"change {best}"), fold(length / task["length"])
+    return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)

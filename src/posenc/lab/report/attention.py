@@ -27,7 +27,7 @@ from posenc.plots.style import DIVERGING, mix
 from posenc.words import Words
 
 WIDTH, HEIGHT = 200, 128
-FRAME = svg.Frame(30, WIDTH - 8, 24, HEIGHT - 20, (0, 1), (1e-4, 1), False, y_log=True)
+FRAME = svg.Frame(42, WIDTH - 8, 24, HEIGHT - 20, (0, 1), (1e-4, 1), False, y_log=True)
 LAYERS, HEADS, STEPS, DISTANCES, ROWS = 4, 8, 12, 64, 96  # no more of each on the page
 
 Head = tuple[int, int]
@@ -77,8 +77,8 @@ def _profiles(findings: Findings, task: Task) -> str:
     columns = min(len({head for _, head in looks.heads}), 4)
     return (
         f'<div class="looks">{text}{_controls(looks, arm)}'
-        f'<div class="heads {look(arm, names).classes}" style="--columns:{columns}">{panels}</div>'
-        f"{_similarity(similar) if similar else ''}"
+        f'<div class="beside"><div class="heads {look(arm, names).classes}" style="--columns:{columns}">{panels}</div>'
+        f"{_similarity(similar) if similar else ''}</div>"
         f'<script type="application/json">{script_safe(data)}</script></div>'
         f"{_strongest(looks, names)}"
     )

@@ -107,7 +107,7 @@ def factor(found: Mapping[str, Any] | None, top: float) -> str:
         return "–"
 
     def bound(number: float) -> str:
-        return (">" if number >= top else "") + fold(number)
+        return (">" if number >= top else "") + f"{number:.3g}"
 
     low, high = found["low"], found["high"]
     said = (">" if found["censored"] else "") + fold(found["value"])
@@ -157,13 +157,15 @@ def learnt(task: Task) -> list[Arm]:
 
 
 def in_order(task: Task) -> list[Arm]:
-    """Learnt first, the best mean over all lengths first; then by what was reached at the trained length."""
+    """Learnt at every length first, by the mean over them; then by what was reached at the trained length."""
 
     def key(arm: Arm) -> tuple[int, float]:
         at_home = mean_at(arm, home(task))
-        if arm["learnt"] and at_home is not None:
-            return 0, worse(task, at_home if arm["area"] is None else arm["area"])
-        return (2, 0.0) if at_home is None else (1, worse(task, at_home))
+        if at_home is None:
+            return 3, 0.0
+        if arm["learnt"] and arm["area"] is not None:
+            return 0, worse(task, arm["area"])
+        return 1 if arm["learnt"] else 2, worse(task, at_home)
 
     return sorted(task["arms"], key=key)
 

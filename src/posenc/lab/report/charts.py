@@ -13,7 +13,9 @@ from posenc.lab.report.cells import (
     arms_of,
     cell,
     far,
+    fold,
     gained,
+    in_order,
     is_bits,
     learnt,
     main_task,
@@ -173,10 +175,48 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
         return None
     less = over == "area" and is_bits(task)
     spots = [
-        svg.Spot(title(name), look(name, names).classes, x, y, not any(_beats(other, (x, y), less) for _, *other in found))
+        svg.Spot(
+            _reached(task, name, over),
+            look(name, names).classes,
+            x,
+            y,
+            not any(_beats(other, (x, y), less) for _, *other in found),
+        )
         for name, x, y in found
     ]
     return spots, _time_axis(spots), _factor_axis(spots) if over == "factor" else _area_axis(task, spots)
+
+
+def _reached(task: Task, name: str, over: str) -> Words:
+    """A name, and >8× where the longest length was still valid."""
+    arm = next(arm for arm in task["arms"] if arm["name"] == name)
+    said = title(name)
+    if over != "factor" or not arm["factor"]["censored"]:
+        return said
+    return Words(*(f"{one} >{fold(arm['factor']['value'])}" for one in said))
+
+
+def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, list[svg.Mark]] | None:
+    """Of a task with a single length: all arms, hollow where not learnt."""
+    names, rows = arms_of(findings), []
+    for arm in in_order(task):
+        found = cell(task, arm, task["length"])
+        if found.number is not None:
+            seeds = [scale(task) * seed for seed in found.seeds]
+            rows.append(svg.Strip(title(arm["name"]), look(arm["name"], names).classes, scale(task) * found.number, seeds,
+                                  found.kind != "number"))  # fmt: skip
+    if not rows:
+        return None
+    marks = [svg.Mark(one.points[0][1], one.words) for one in levels(task)]
+    values = [seed for row in rows for seed in (row.mean, *row.seeds)]
+    words = say("bits low" if is_bits(task) else "exact high")
+    if not is_bits(task):
+        return rows, svg.Axis(words, [(tick, str(tick)) for tick in range(0, 101, 20)], False), marks
+    step = svg.step_of(max(max(values) - min(values), 0.5))
+    every = [round(step * n, 9) for n in range(int(max(values) / step) + 3)]
+    ticks = enclosing(every, min(values), max(values))
+    marks = [mark for mark in marks if ticks[0] <= mark.at <= ticks[-1]]
+    return rows, svg.Axis(words, [(tick, f"{tick:.6g}") for tick in ticks], False), marks
 
 
 def _beats(one: Sequence[tuple[float, float, float]], other: Sequence[tuple[float, float, float]], less: bool) -> bool:

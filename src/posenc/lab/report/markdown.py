@@ -39,7 +39,7 @@ def markdown(findings: Findings, language: Language) -> str:
     made = stars(findings)
     head = [read(say("encoding")), *(read(name) + (f" ({read(small)})" if small.en else "") for name, small in made.head)]
     rows = [
-        [read(title(name)), *(read(one.words) + (f" ({escaped(one.small)})" if one.small else "") for one in entries)]
+        [read(title(name)), *(read(one.words) + (f" ({read(one.small)})" if one.small.en else "") for one in entries)]
         for name, entries in made.rows
     ]
     parts += [
@@ -55,7 +55,8 @@ def markdown(findings: Findings, language: Language) -> str:
         if task["after"]:
             parts += [
                 f"## {read(say('after'))}: {read(of(task['title']))}",
-                read(say("after text", best=best_change(task))),
+                read(say("after text")),
+                read(best_change(task)),
             ]
             parts.append(_changes(task, language))
     if charts.pareto(findings, "factor") or charts.pareto(findings, "area"):

@@ -6,6 +6,7 @@ answer ─ measured table ─ curves ─ heat ─ changes ─ cost and length �
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 
@@ -105,7 +106,7 @@ def _head(name: Words, small: Words) -> str:
 
 def _entry(entry: Entry) -> str:
     kind = f' class="{entry.kind}"' if entry.kind else ""
-    small = f"<small>{html.escape(entry.small)}</small>" if entry.small else ""
+    small = tag("small", entry.small) if entry.small.en else ""
     return f"<td{kind}>{span(entry.words)}{small}</td>"
 
 
@@ -116,6 +117,20 @@ def _curves(findings: Findings) -> str:
 
 
 def _curve(findings: Findings, task: Task, wide: bool) -> str:
+    return _dots(findings, task) if len(task["lengths"]) == 1 else _lines(findings, task, wide)
+
+
+def _dots(findings: Findings, task: Task) -> str:
+    """Of a task with one length."""
+    made = charts.strips(findings, task)
+    if made is None:
+        return tag("p", say("nobody"), "small")
+    drawing = svg.strips(*made, width=430, described=of(task["title"]))
+    note = tag("p", say("hollow"), "small") if any(row.hollow for row in made[0]) else ""
+    return f'<div class="chart half">{drawing}</div>{note}'
+
+
+def _lines(findings: Findings, task: Task, wide: bool) -> str:
     chart = charts.curves(findings, task)
     picture = _drawn(chart, wide, 470) if chart else tag("p", say("nobody"), "small")
     missing = charts.not_drawn(task)
@@ -139,7 +154,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
         kind = found.kind.replace(" ", "-")
         if found.number is None:
             return f'<td class="none {kind}">{span(found.words)}</td>'
-        seeds = f"<small>{' '.join(value(task, seed) for seed in found.seeds)}</small>"
+        seeds = f"<small><span>{' '.join(value(task, seed) for seed in found.seeds)}</span></small>"
         inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
         if found.kind == "number":
             return f'<td style="{heat(share(found.number))}">{inside}</td>'
@@ -149,11 +164,23 @@ def _heat_table(findings: Findings, task: Task) -> str:
     head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
     longer = top(task) > 1
     body = [
-        [_name(arm["name"], names), *(td(arm, length) for length in task["lengths"]),
+        [_name(arm["name"], names), *_joined([td(arm, length) for length in task["lengths"]]),
          *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else [])]
         for arm in in_order(task)
     ]  # fmt: skip
-    return table("heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"]))
+    return table(
+        "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
+    )
+
+
+def _joined(cells: Sequence[str]) -> list[str]:
+    """Neighbours without a number that say the same become one."""
+    joined = []
+    for cell_, same_ones in itertools.groupby(cells):
+        count = len(list(same_ones))
+        without = "<b>" not in cell_ and count > 1
+        joined += [cell_.replace("<td", f'<td colspan="{count}"', 1)] if without else [cell_] * count
+    return joined
 
 
 def shares(task: Task) -> Callable[[float], float]:
@@ -170,7 +197,9 @@ def _after(findings: Findings) -> str:
     tasks = [task for task in findings["tasks"] if charts.after(task)]
     if not tasks:
         return ""
-    return "".join(_changes(task, wide=task is main_task(findings)) for task in tasks)
+    text = "".join(tag("p", words) for words in (say("after text"), *map(best_change, tasks)) if words.en)
+    inside = {"name": findings["name"], "tasks": tasks}
+    return text + _per_task(inside, _changes)
 
 
 def _changes(task: Task, wide: bool) -> str:
@@ -191,8 +220,7 @@ def _changes(task: Task, wide: bool) -> str:
         [span(say(f"change {changed['change']}")), *(td(changed["cells"], length) for length in task["lengths"])]
         for changed in task["after"]
     ]  # fmt: skip
-    text = tag("p", say("after text", best=best_change(task)))
-    return text + _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))
+    return _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))
 
 
 def _pareto(findings: Findings) -> str:
@@ -202,7 +230,7 @@ def _pareto(findings: Findings) -> str:
             spots, x, y = made
             described = Words(f"{x.words.en}; {y.words.en}", f"{x.words.zh}；{y.words.zh}")
             panels += (
-                f'<figure class="chart">{svg.scatter(spots, x, y, width=470, height=400, described=described)}</figure>'
+                f'<figure class="chart">{svg.scatter(spots, x, y, width=420, height=360, described=described)}</figure>'
             )
             fronts.append((y.words, listed([spot.name for spot in spots if spot.front])))
     if not panels:
@@ -278,11 +306,12 @@ def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
 
 
 def _task(task: Task, content: str) -> str:
-    return f'<article class="task">{tag("h3", of(task["title"]))}{content}</article>'
+    kind = "task long" if len(task["lengths"]) > 4 else "task"
+    return f'<article class="{kind}">{tag("h3", of(task["title"]))}{content}</article>'
 
 
 def _drawn(chart: svg.Chart, wide: bool, height: int) -> str:
-    return both(chart, height) if wide else f'<div class="chart">{svg.lines(chart, width=460, height=380)}</div>'
+    return both(chart, height) if wide else f'<div class="chart">{svg.lines(chart, width=430, height=370)}</div>'
 
 
 def _name(arm: str, arms: Sequence[str]) -> str:

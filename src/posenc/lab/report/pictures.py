@@ -197,16 +197,16 @@ def _spots(axes: Any, spots: Sequence[svg.Spot], x: svg.Axis, y: svg.Axis) -> No
         if one.log:
             scale("log", base=2)
         _ticks(axis, one.ticks)
-    axes.set_xlim(x.range[0], x.range[1])
-    axes.set_ylim(y.range[0], y.range[1])
+    for limit, one, room in ((axes.set_xlim, x, 0.03), (axes.set_ylim, y, 0.04)):
+        limit(*_widened(one, room / (1 - 2 * room)))
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     _plain(axes, x.words.en, y.words.en)
     wide, high = 11 * 0.43 * 72, 4.8 * 0.68 * 72  # points
-    frame = svg.Frame(0, wide, 0, high, x.range, y.range, x.log, y.log)
+    frame = svg.Frame(0.03 * wide, 0.97 * wide, 0.04 * high, 0.96 * high, x.range, y.range, x.log, y.log)
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
     sizes = [(0.56 * FONT * svg.written(spot.name.en), 1.2 * FONT) for spot in spots]
-    places = svg.beside(dots, sizes, (0, 0, wide, high))
+    places = svg.beside(dots, sizes, (0, 0, wide, high), svg.bars(frame, spots))
     for spot, dot, (left, above), size in zip(spots, dots, places, sizes, strict=True):
         colour = LIGHT[spot.kind.split()[0]]
         bar = {"color": colour, "linewidth": 2.4, "alpha": 0.45, "clip_on": False}
@@ -219,6 +219,15 @@ def _spots(axes: Any, spots: Sequence[svg.Spot], x: svg.Axis, y: svg.Axis) -> No
         axes.annotate(spot.name.en, (spot.x[1], spot.y[1]), xytext=(middle[0] - dot[0], dot[1] - middle[1]),
                       textcoords="offset points", ha="center", va="center", fontsize=FONT, color=colour,
                       arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35} if far else None)  # fmt: skip
+
+
+def _widened(axis: svg.Axis, room: float) -> tuple[float, float]:
+    """The range and `room` of it on either side."""
+    low, high = axis.range
+    if axis.log:
+        factor = (high / low) ** room
+        return low / factor, high * factor
+    return low - room * (high - low), high + room * (high - low)
 
 
 # Pieces ---------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     """A cell: what stands in it, in small below it, and which kind of cell without a number it is."""
 
     words: Words
-    small: str = ""
+    small: Words = Words("", "")
     kind: str = ""
 
 
@@ -84,7 +84,7 @@ def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
     interval = arm["cells"][home(task)].get("interval")
     numbers = interval if interval else at_home.seeds
     small = ("–" if interval else " ").join(value(task, number) for number in numbers)
-    return Entry(at_home.words, small, "" if at_home.kind == "number" else "unlearnt")
+    return Entry(at_home.words, same(small), "" if at_home.kind == "number" else "unlearnt")
 
 
 def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
@@ -94,7 +94,7 @@ def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
     for kind in TIMES:
         found = cost.get(kind)
         row.append(
-            Entry(same(times(found["median"])), f"{times(found['low'])}–{times(found['high'])}") if found else NOTHING
+            Entry(same(times(found["median"])), same(f"{times(found['low'])}–{times(found['high'])}")) if found else NOTHING
         )
     for kind in ("parameters", "table_bytes_per_token"):
         row.append(NOTHING if cost.get(kind) is None else Entry(same(f"{cost[kind]:,.0f}")))
@@ -107,6 +107,8 @@ def _other(task: Task, arm: Arm | None) -> Entry:
         return Entry(say("not asked"), kind="none")
     at_home = cell(task, arm, task["length"])
     entry = _quality(task, arm, at_home)
-    if at_home.kind != "number" or arm["factor"] is None or top(task) <= 1:
+    if at_home.number is not None and at_home.kind != "number":
+        return entry._replace(small=say("not learnt short"))
+    if at_home.number is None or arm["factor"] is None or top(task) <= 1:
         return entry
-    return entry._replace(small=factor(arm["factor"], top(task)))
+    return entry._replace(small=same(factor(arm["factor"], top(task))))

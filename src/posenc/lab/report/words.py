@@ -13,8 +13,8 @@ from posenc.words import Words
 PROSE = {
     "title": Words("Train short, test long", "短训练，长测试"),
     "lead": Words(
-        "{arms} positional encodings on {tasks} tasks, {seeds} seeds each, in models that differ by the encoding only. "
-        "Experiment “{name}”: {about}",
+        "{arms} positional encodings on {tasks} tasks, {seeds} seeds each, in models that differ by the encoding "
+        "only. Experiment “{name}”: {about}",
         "{arms} 种位置编码，{tasks} 个任务，各 {seeds} 个随机种子；各模型只有位置编码不同。实验“{name}”：{about}",
     ),
     "lead one": Words(
@@ -58,9 +58,9 @@ PROSE = {
     # 1 The answer
     "answer": Words("The answer", "结论"),
     "answer text": Words(
-        "Every number below is computed from this experiment. Names that stand together cannot be told apart: at least "
-        "one seed orders them the other way.",
-        "以下所有数字均由本实验算出。并列的名字难分高下：至少有一个随机种子给出相反的次序。",
+        "Every number below is computed from this experiment. Names that stand together cannot be told apart: at "
+        "least one seed, or the spread of the times, puts them the other way round.",
+        "以下所有数字均由本实验算出。并列的名字难分高下：至少有一个随机种子给出相反的次序，或耗时的波动大于差距。",
     ),
     "need home": Words("Text no longer than in training", "文本不超过训练长度"),
     "need far": Words("Text {times} as long as in training", "文本长达训练长度的 {times}"),
@@ -77,20 +77,19 @@ PROSE = {
     # 2 The measured table
     "stars": Words("Measured, where tables give stars", "用测量代替星级"),
     "stars text": Words(
-        "Quality, reach and area: {task}, trained at length {home}. Valid length factor: the largest length, in "
-        "trained "
-        "lengths, at which no more than .05 bits are lost (tasks answered row by row: at which nine tenths of the "
-        "exact "
-        "match are kept); “>” means that the longest one tried was still valid, brackets hold the interval. Area: the "
-        "mean "
-        "over log₂ length from the trained one on.",
-        "质量、外推与面积取自“{task}”，训练长度 {home}。有效长度倍数：变差不超过 0.05 比特的最大长度与训练长度之比"
-        "（按整行判对错的任务：全对率保持九成以上）；“>”表示测过的最长长度仍然有效，括号内是区间。"
-        "面积：从训练长度起，对 log₂ 长度取平均。",
+        "Quality, reach and area are those of “{task}”, trained at length {home}. Valid length factor: the largest "
+        "length, in trained lengths, at which no more than 0.05 bits are lost (where rows are right or wrong: at "
+        "which nine tenths of the exact match are kept). “>” means that the longest one tried was still valid; "
+        "brackets hold the interval, of few seeds the worst and the best one. Area: the mean over log₂ length from "
+        "the trained one on. Other tasks: quality at the trained length and, small below it, the valid length factor.",
+        "质量、外推与面积取自“{task}”，训练长度 {home}。有效长度倍数：变差不超过 0.05 "
+        "比特的最大长度与训练长度之比（按整行判对错的任务：全对率保持九成以上）。“>”表示测过的最长长度仍然有效；"
+        "括号内是区间，种子少时为最差与最好的种子。面积：从训练长度起，对 log₂ 长度取平均。其他任务："
+        "训练长度内的质量，其下小字为有效长度倍数。",
     ),
     "stars cost": Words(
-        "Cost: time relative to no encoding, the contenders taking turns in one process on {device}; small figures are "
-        "quartiles. {rounds} rounds.",
+        "Cost: time relative to no encoding, the contenders taking turns in one process on {device}; small figures "
+        "are quartiles. {rounds} rounds.",
         "代价：相对于没有编码的耗时，各方法在同一进程中轮流计时（{device}）；小字为四分位数。共 {rounds} 轮。",
     ),
     "no cost": Words("Cost was not measured in this experiment.", "本实验没有测量代价。"),
@@ -107,13 +106,12 @@ PROSE = {
     "curves": Words("Trained short, read long", "短训练，长阅读"),
     "curves text": Words(
         "The same targets at every length; what grows is what stands before them. Every dot is one seed, the line "
-        "their mean, "
-        "the dashed upright the trained length. A flat line keeps what it learnt; the figure behind a name is the "
-        "change at the "
-        "longest length.",
+        "their mean, the dashed upright the trained length. A flat line keeps what it learnt; the figure behind a "
+        "name is the change at the longest length.",
         "每个长度上的目标完全相同，变长的是它们前面的内容。每个点是一个随机种子，曲线是平均，竖虚线是训练长度。"
         "平直的线保住了学到的能力；名字后的数字是在最长长度上的变化。",
     ),
+    "hollow": Words("A ring: not learnt at this budget.", "空心圈：此预算下未学会。"),
     "rings": Words(
         "A ring is a model trained at the longest length: what can be reached there.",
         "空心圈是直接在最长长度上训练的模型：即那里可以达到的水平。",
@@ -131,29 +129,26 @@ PROSE = {
     "heat": Words("Every encoding at every length", "每种编码，每个长度"),
     "heat text": Words(
         "Mean above, every seed below. Hatched: the trained length was not learnt, so nothing is said beyond it. "
-        "Empty cells "
-        "say why they are empty. Colour repeats the number: green is good.",
+        "Empty cells say why they are empty. Colour repeats the number: green is good.",
         "上为平均，下为各个种子。斜纹：训练长度尚未学会，因此不评价外推。空格写明原因。颜色只是重复数字：绿色为好。",
     ),
     # 5 Changes after training
     "after": Words("Changed after training", "训练之后的改动"),
     "after text": Words(
         "The trained RoPE models with their frequencies changed, and not trained further: not to be held against "
-        "encodings "
-        "that were trained as they are. {best}",
-        "在训练好的 RoPE 模型上修改频率，不再训练：不应与按原样训练的编码直接比较。{best}",
+        "encodings that were trained as they are.",
+        "在训练好的 RoPE 模型上修改频率，不再训练：不应与按原样训练的编码直接比较。",
     ),
     "after best": Words(
-        "At {times} the trained length {change} is best: {value} {unit}, against {none} unchanged.",
-        "在训练长度的 {times} 处，{change}最好：{value} {unit}，不改动时为 {none}。",
+        "{task}: at {times} the trained length {change} is best: {value} {unit}, against {none} unchanged.",
+        "{task}：在训练长度的 {times} 处，{change}最好：{value} {unit}，不改动时为 {none}。",
     ),
     # 6 Pareto
     "pareto": Words("What length costs", "长度的代价"),
     "pareto text": Words(
         "Full dots: no other encoding is both faster to train and better here. Bars: quartiles of the time, intervals "
-        "of the "
-        "factor. Only what learnt {task}.",
-        "实心点：没有其他编码既训练更快又更好。横竖线：耗时的四分位数、倍数的区间。只含学会“{task}”的编码。",
+        "of the factor. Shown are the encodings that learnt the trained length of “{task}”.",
+        "实心点：没有其他编码既训练更快又更好。横竖线：耗时的四分位数、倍数的区间。只画学会“{task}”训练长度的编码。",
     ),
     "pareto front": Words("Nothing beats {rows}.", "无可超越：{rows}。"),
     "pareto time": Words("training time, × NoPE", "训练耗时（× NoPE）"),
@@ -166,21 +161,18 @@ PROSE = {
     # 7 By position
     "places": Words("Where in the text it happens", "在文本的哪里发生"),
     "places text": Words(
-        "Loss along one reading of length {length}, mean of the seeds. Where a curve rises behind the trained length "
-        "the "
-        "encoding breaks there; where it stays level the rise of a window's mean comes from few places. The text "
-        "differs from "
-        "place to place but not from curve to curve.",
-        "一次读完长度 {length}，沿途的损失（各种子平均）。曲线在训练长度之后上升，说明编码在那里失效。"
-        "不同位置的文字不同，但各条曲线的文字相同：应比较曲线，不应比较位置。",
+        "Loss along one reading of length {length}, mean of the seeds. A curve that climbs beyond the trained length "
+        "shows where the encoding breaks. The text differs from place to place but is the same for all: compare "
+        "curves, not places.",
+        "一次读完长度 {length}，沿途的损失（各种子平均）。曲线越过训练长度后上升之处，就是编码失效之处。各处文字不同，"
+        "但对每种编码相同：应比较曲线，不应比较位置。",
     ),
     "place": Words("position in the window", "窗口中的位置"),
     # 8 Attention
     "attention": Words("Where attention looks, and how it gets there", "注意力看向哪里，又是怎样学会的"),
     "attention text": Words(
         "Mean probability at each distance, per layer and head, first seed, on logarithmic scales. {direction} Move "
-        "the slider "
-        "from the first step of training to the last.",
+        "the slider from the first step of training to the last.",
         "每层每头在各个距离上的平均注意力概率，第一个种子，对数坐标。{direction}拖动滑块，从训练的第一步看到最后一步。",
     ),
     "attention back": Words("Left is back in the text; 0 is the token itself.", "左边是前文；0 是词元自身。"),
@@ -202,8 +194,7 @@ PROSE = {
     "similarity": Words("The learned table's rows against each other", "可学习位置表各行之间的相似度"),
     "similarity text": Words(
         "Cosine of every two rows: blue −1, white 0, red 1. It starts without order; a band along the diagonal means "
-        "that "
-        "neighbours have become alike.",
+        "that neighbours have become alike.",
         "每两行的余弦：蓝 −1，白 0，红 1。开始时没有次序；沿对角线出现的色带，表示相邻位置变得相像。",
     ),
     "similarity here": Words("Rows of the learned table at step {step}", "第 {step} 步时可学习位置表各行的相似度"),
@@ -212,8 +203,8 @@ PROSE = {
     "links": Words("Links between words", "词与词之间的联系"),
     "links text": Words(
         "Attention from one word to another at the last step: the head that looks most, out of {heads}, and how many "
-        "times an "
-        "even look that is. The largest of {heads} is above 1× even where nothing was learnt: compare encodings.",
+        "times an even look that is. The largest of {heads} is above 1× even where nothing was learnt: compare "
+        "encodings.",
         "最后一步时从一个词到另一个词的注意力：{heads} 个头中看得最多的那个，以及它是均匀注意力的多少倍。"
         "即使什么都没学到，{heads} 个中的最大者也会大于 1×：应比较各编码。",
     ),
@@ -223,8 +214,7 @@ PROSE = {
     "published": Words("Published, and found here", "已发表的结论，与本实验"),
     "published text": Words(
         "{agree} agree, {disagree} disagree, {not_tested} not tested. Small models and little training: a "
-        "disagreement is a "
-        "question, no refutation, and stays in the table.",
+        "disagreement is a question, no refutation, and stays in the table.",
         "{agree} 项一致，{disagree} 项不一致，{not_tested} 项未检验。模型小、训练少：不一致是疑问而非反驳，并保留在表中。",
     ),
     "source": Words("source", "来源"),
@@ -239,8 +229,7 @@ PROSE = {
     "how": Words("How it was done, and how to repeat it", "怎样完成，怎样重现"),
     "how text": Words(
         "Shared initial weights and data order within a seed: differences between encodings are paired. Averages are "
-        "weighted "
-        "by tokens; equal values share their rank; what is missing is shown.",
+        "weighted by tokens; equal values share their rank; what is missing is shown.",
         "同一随机种子共用初始权重与数据次序，编码之间的差异成对比较。平均按词元加权；并列者名次相同；缺失之处照样显示。",
     ),
     "how command": Words("command", "命令"),

@@ -10,7 +10,7 @@ from posenc.lab import code
 
 
 def test_the_code_counts_and_its_presentation_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("__init__.py", "encodings/rope.py", "lab/page.py", "lab/train.py"):
+    for name in ("__init__.py", "encodings/rope.py", "lab/page.py", "lab/training.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(code.posenc, "__file__", str(tmp_path / "__init__.py"))
@@ -30,7 +30,7 @@ def test_presentation_is_named_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
         if name.startswith("lab/"):
             assert (root / name).exists(), name
     for name in (
-        "lab/train.py",
+        "lab/training.py",
         "lab/model.py",
         "lab/corpus.py",
         "lab/arm.py",

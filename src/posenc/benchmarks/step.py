@@ -44,29 +44,31 @@ def steps(case: Case, device: str) -> Contest:
     from posenc import catalogue
     from posenc.attention import attend
     from posenc.lab.arm import Arm
-    from posenc.lab.corpus import Windows
-    from posenc.lab.train import Recipe, new_model, training
+    from posenc.lab.corpus import Corpus
+    from posenc.lab.recipe import MANY, Recipe
+    from posenc.lab.tasks.language_model import LanguageModel
+    from posenc.lab.training import Run, new_model
     from posenc.positions import Positions
 
-    recipe = Recipe(length=case.length, batch=case.batch)
+    task = LanguageModel(length=case.length, lengths=(case.length,), targets=1)
+    recipe = Recipe(task=task, training=Recipe().training.model_copy(update={"rows": case.batch}))
     text = bytes(torch.randint(256, (64 * case.length,), generator=torch.Generator().manual_seed(0)).tolist())
-    windows = Windows([text], recipe.length + 1)
+    corpus = Corpus("random bytes", "", (text,), (text,))
+    batch = task.training_batch(case.batch, torch.Generator().manual_seed(1), corpus)
 
     def step(name: str) -> Made:
-        arm = Arm(name)
         if device != "cpu":
             raise NotImplementedError("the model of posenc compare trains on the CPU")
-        taken = training(new_model(arm, recipe, 0), arm, 0, 10**6, recipe, windows)
+        taken = Run(recipe.trial(Arm(name), seed=0, steps=MANY), corpus).losses()
         return Made(lambda: next(taken), lambda: gradients(name, torch.float32, "auto"))
 
     def gradients(name: str, dtype: torch.dtype, impl: str) -> list[Tensor]:
         """Logits and the gradient of the embedding, at the first step."""
-        model = new_model(Arm(name), recipe, 0).to(dtype)
-        bytes_in = windows.take(torch.arange(recipe.batch) * 3)
-        at = model.encodings[0].prepare(Positions.arange(1, recipe.length), dtype)  # type: ignore[operator]
+        model = new_model(recipe.trial(Arm(name), seed=0, steps=MANY)).to(dtype)
+        at = model.encodings[0].prepare(Positions.arange(1, case.length), dtype)  # type: ignore[operator]
         with mock.patch("posenc.lab.model.attend", functools.partial(attend, impl=impl)):
-            logits = model(bytes_in[:, :-1], at)
-        F.cross_entropy(logits.flatten(0, 1), bytes_in[:, 1:].flatten()).backward()
+            logits = model(batch.tokens, at)
+        F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten()).backward()
         assert model.embedding.weight.grad is not None
         return [logits.detach(), model.embedding.weight.grad]
 

@@ -24,9 +24,9 @@ APART = (
     "notes.py", "plots/", "walk.py", "words.py",
     *(f"lab/{name}" for name in (
         "admission.py", "answer.py", "code.py", "compare.py", "engines/", "experiment.py", "files.py", "findings.py",
-        "html.py", "judges.py", "page.py", "picture.py", "prose.py", "published.py", "relative_cost.py", "report/",
-        "results.py", "statistics.py", "store.py", "summary.py", "svg.py", "sweep.py", "table.py", "time_left.py",
-        "verdict.py", "workers.py",
+        "html.py", "judges.py", "page.py", "picture.py", "prose.py", "published.py", "recipe.py", "relative_cost.py",
+        "report/", "results.py", "statistics.py", "store.py", "summary.py", "svg.py", "sweep.py", "table.py",
+        "time_left.py", "verdict.py", "workers.py",
     )),
 )  # fmt: skip
 SOURCES = (".py", ".cpp", ".h")

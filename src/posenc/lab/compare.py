@@ -10,10 +10,9 @@ from __future__ import annotations
 import functools
 import itertools
 import platform
-import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,11 @@ from posenc.encoding import PositionalEncoding
 from posenc.lab import corpus, store
 from posenc.lab.arm import Arm
 from posenc.lab.code import code_hash
-from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.compare_trial import calibrate, trial
+from posenc.lab.corpus import Corpus
 from posenc.lab.cost import cost
 from posenc.lab.exact import exact, order_of
-from posenc.lab.train import Recipe, byte_pairs, new_model, score, training, trial
+from posenc.lab.recipe import Recipe
 from posenc.lab.verdict import results
 from posenc.lab.workers import Job, Workers, cores
 
@@ -61,7 +61,7 @@ class Request:
 def compare(request: Request, progress: Progress) -> dict[str, Any]:
     """Runs or resumes it and returns what results.json holds. Raises as `corpus.read` and `store.Store` do."""
     begun = time.perf_counter()
-    texts = corpus.read(request.text, request.recipe.longest + 1)
+    texts = corpus.read(request.text, max(request.recipe.task.lengths) + 1)
     settings = {
         "encodings": [str(arm) for arm in request.arms], "budget": request.seconds, "steps": request.steps,
         "seeds": list(request.seeds), **_decisive(request.recipe, texts),
@@ -74,7 +74,7 @@ def compare(request: Request, progress: Progress) -> dict[str, Any]:
 def _decisive(recipe: Recipe, texts: Corpus) -> dict[str, Any]:
     """What every number depends on, besides arm, seed and steps."""
     return {
-        "text": texts.sha256, "recipe": asdict(recipe), "code": code_hash(), "torch": torch.__version__,
+        "text": texts.sha256, "recipe": recipe.model_dump(mode="json"), "code": code_hash(), "torch": torch.__version__,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
     }  # fmt: skip
 
@@ -85,8 +85,6 @@ class _Run:
     ) -> None:
         self.request, self.recipe, self.texts, self.settings, self.kept = request, request.recipe, texts, settings, kept
         self.decisive = _decisive(request.recipe, texts)
-        self.train = Windows(texts.train, self.recipe.length + 1)
-        self.held_out = Windows(texts.held_out, self.recipe.longest + 1).spread(self.recipe.windows)
         self.progress, self.begun = progress, begun
         self.end = request.seconds or 60.0  # expected, in seconds from the beginning
         self.speeds: dict[str, tuple[float, float]] = {}  # seconds of a step and of scoring, the fastest seen
@@ -100,7 +98,7 @@ class _Run:
         measured = self.part("cost", {"encodings": list(map(str, whole))}, lambda: self.cost(whole))
         steps, trials = self.trials(whole)
         done = results(
-            request=self.settings, text=self.texts.about(), pairs=byte_pairs(self.texts.train, self.held_out, self.recipe),
+            request=self.settings, text=self.texts.about(), pairs=self.recipe.task.baseline(self.texts),
             recipe=self.recipe, steps=steps, exact=properties,
             order_without=self.order_without(), cost=measured, trials=trials, failures=self.failures, machine=machine(),
             version=posenc.__version__,
@@ -137,13 +135,13 @@ class _Run:
     def order_without(self) -> dict[str, float]:
         nothing = PositionalEncoding()
         return {
-            name: order_of(nothing, self.recipe.shape, causal)
+            name: order_of(nothing, self.recipe.size, causal)
             for name, causal in (("bidirectional", False), ("causal", True))
         }
 
     def cost(self, arms: list[Arm]) -> dict[str, Any]:
         seconds = COST_SHARE * (self.request.seconds or 0.0)
-        return cost(arms, self.recipe, self.train, seconds, lambda _: self.say("cost of each encoding"))
+        return cost(arms, self.recipe, self.texts, seconds, lambda _: self.say("cost of each encoding"))
 
     # Trained by the workers -----------------------------------------------------------------------------------------
 
@@ -167,7 +165,7 @@ class _Run:
         return f"trial-{arm}-seed{seed}", {**self.decisive, "arm": str(arm), "seed": seed, "steps": steps}
 
     def workers(self, jobs: int) -> Workers:
-        return Workers(min(cores(), jobs), (self.recipe, self.train, self.held_out))
+        return Workers(min(cores(), jobs), (self.recipe, self.texts))
 
     def first_look(self, arms: list[Arm]) -> None:
         """Speeds before the cost is measured; `plan` looks again after it, lest a busy moment halve the training."""
@@ -203,7 +201,7 @@ class _Run:
         pairs = sorted(pairs, key=lambda pair: -seconds[pair])
         begun, total = self.now(), sum(seconds.values())
         shares, found, what = dict.fromkeys(pairs, 0.0), dict[tuple[Arm, int], Any](), f"trained 0 of {len(pairs)}"
-        for event in workers.run([Job(_trial, (*pair, plan["steps"])) for pair in pairs]):
+        for event in workers.run([Job(trial, (*pair, plan["steps"])) for pair in pairs]):
             pair = pairs[event.number]
             shares[pair] = event.share
             if event.failure is not None:
@@ -231,29 +229,6 @@ class _Run:
         except ModuleNotFoundError:
             return  # matplotlib is an extra; the page has the same picture
         store.write(self.kept.folder / "summary.png", picture(done))
-
-
-Shared = tuple[Recipe, Windows, torch.Tensor]
-
-
-def _trial(shared: Shared, arm: Arm, seed: int, steps: int, report: Callable[[float], None]) -> dict[str, Any]:
-    return trial(arm, seed, steps, *shared, report)
-
-
-def calibrate(shared: Shared, arm: Arm, report: Callable[[float], None]) -> tuple[float, float]:
-    """Seconds of one training step and of scoring, while the other workers are as busy as they will be."""
-    recipe, train, held_out = shared
-    model = new_model(arm, recipe, 0)
-    steps, times, begun = training(model, arm, 0, 10**6, recipe, train), list[float](), time.perf_counter()
-    while len(times) < 8 or (time.perf_counter() - begun < 0.4 and len(times) < 60):
-        start = time.perf_counter()
-        next(steps)
-        times.append(time.perf_counter() - start)
-    score(model, recipe, held_out[:1])
-    few = held_out[:8]
-    start = time.perf_counter()
-    score(model, recipe, few)
-    return statistics.median(times[3:]), (time.perf_counter() - start) * len(held_out) / len(few)
 
 
 def duration(steps: int, speed: Iterable[float]) -> float:

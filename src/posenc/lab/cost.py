@@ -18,10 +18,11 @@ from typing import Any
 
 import torch
 
-from posenc import catalogue
+from posenc.encoding import PositionalEncoding
 from posenc.lab.arm import Arm
-from posenc.lab.corpus import Windows
-from posenc.lab.train import Recipe, new_model, training
+from posenc.lab.corpus import Corpus
+from posenc.lab.recipe import MANY, Recipe
+from posenc.lab.training import Run
 from posenc.module import Attention
 from posenc.positions import Positions
 
@@ -40,14 +41,14 @@ class Sizes:
 
 
 def cost(
-    arms: list[Arm], recipe: Recipe, train: Windows, seconds: float, report: Callable[[float], None], sizes: Sizes = Sizes()
+    arms: list[Arm], recipe: Recipe, text: Corpus, seconds: float, report: Callable[[float], None], sizes: Sizes = Sizes()
 ) -> dict[str, Any]:
     """Rounds for about `seconds`, 5 at least and 25 at most."""
     nope = Arm("nope")
     with single_threaded():
         contenders: dict[tuple[str, str], Callable[[], object]] = {}
         for name, arm in (("", nope), *((str(arm), arm) for arm in arms)):
-            calls = _calls(arm, recipe, train, sizes)
+            calls = _calls(arm, recipe, text, sizes)
             contenders |= {(kind, name): call for kind, call in calls.items()}
         times: dict[tuple[str, str], list[float]] = {contender: [] for contender in contenders}
         order, shuffle = list(contenders), random.Random(0)
@@ -61,9 +62,10 @@ def cost(
                     times[contender].append(time.perf_counter() - start)
             rounds += 1
             report(max(min(rounds / (FEWEST + 1), (time.perf_counter() - begun) / max(seconds, 1e-9)), rounds / (MOST + 1)))
+    trained = {"batch": recipe.training.rows, "length": recipe.task.length, **recipe.size.model_dump()}
     return {
         "rounds": rounds - 1,
-        "sizes": {**sizes.__dict__, "training": {"batch": recipe.batch, "length": recipe.length, **recipe.shape.__dict__}},
+        "sizes": {**sizes.__dict__, "training": trained},
         "ratios": {str(arm): {kind: spread(times[kind, str(arm)], times[kind, ""]) for kind in KINDS} for arm in arms},
         "nope_seconds": {kind: statistics.median(times[kind, ""]) for kind in KINDS},
     }  # fmt: skip
@@ -77,15 +79,14 @@ def spread(times: list[float], base: list[float]) -> dict[str, float]:
     return {"median": median, "low": low, "high": high}
 
 
-def _calls(arm: Arm, recipe: Recipe, train: Windows, sizes: Sizes) -> dict[str, Callable[[], object]]:
-    encoding = catalogue.create(
-        arm.encoding, d_model=sizes.d_model, n_heads=sizes.n_heads, max_positions=sizes.prompt + 1
-    ).eval()
+def _calls(arm: Arm, recipe: Recipe, text: Corpus, sizes: Sizes) -> dict[str, Callable[[], object]]:
+    encoding = arm.create(d_model=sizes.d_model, n_heads=sizes.n_heads, n_layers=1, positions=sizes.prompt + 1)[0].eval()
+    assert isinstance(encoding, PositionalEncoding)
     attention = Attention(sizes.d_model, sizes.n_heads, encoding).requires_grad_(False)
     x = torch.randn(1, sizes.prompt, sizes.d_model, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         _, cache = attention.decode(x, encoding.prepare(Positions.arange(1, sizes.prompt)))
-    steps = training(new_model(arm, recipe, 0), arm, 0, 10**6, recipe, train)
+    steps = Run(recipe.trial(arm, seed=0, steps=MANY), text).losses()
 
     @torch.no_grad()
     def prefill() -> object:

@@ -18,8 +18,10 @@ from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
 from posenc.lab.arm import Arm
-from posenc.lab.model import Shape
-from posenc.lab.train import Recipe, new_model, position_limit
+from posenc.lab.experiment import Size
+from posenc.lab.limits import position_limit
+from posenc.lab.recipe import Recipe
+from posenc.lab.training import new_model
 from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
 from posenc.measures.layers import normal, redrawn, seeded
 from posenc.module import Attention
@@ -32,16 +34,16 @@ SAME = 1e-9  # in fp64, outputs of size one: rounding is 1e-15, an ODE solver's 
 
 def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
     """All of them, plain JSON."""
-    model = new_model(arm, recipe, seed=0)
+    model = new_model(recipe.trial(arm, seed=0, steps=1))
     encoding = model.encoding(0)
     return {
         "order": {
-            "bidirectional": order(arm.encoding, recipe.shape, causal=False),
-            "causal": order(arm.encoding, recipe.shape, causal=True),
+            "bidirectional": order(arm.encoding, recipe.size, causal=False),
+            "causal": order(arm.encoding, recipe.size, causal=True),
         },
-        "reordered": reordered(arm.encoding, recipe.shape),
-        "shift": shift(encoding, recipe.shape),
-        "decode": decode(encoding, recipe.shape),
+        "reordered": reordered(arm.encoding, recipe.size),
+        "shift": shift(encoding, recipe.size),
+        "decode": decode(encoding, recipe.size),
         "parameters": model.encoding_parameters(),
         "table_bytes_per_token": table_bytes_per_token(encoding),
         "largest_position": None if (limit := position_limit(encoding)) is None else limit - 1,
@@ -50,46 +52,46 @@ def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def order(name: str, shape: Shape, *, causal: bool) -> float | None:
+def order(name: str, size: Size, *, causal: bool) -> float | None:
     """The largest |A(PX + p) - P·A(X + p)| over the sentence pairs; None for causal-only encodings without a mask."""
-    encoding = _for_order(name, shape, causal)
-    return None if not causal and "causal_only" in encoding.traits else order_of(encoding, shape, causal)
+    encoding = _for_order(name, size, causal)
+    return None if not causal and "causal_only" in encoding.traits else order_of(encoding, size, causal)
 
 
-def reordered(name: str, shape: Shape) -> float:
+def reordered(name: str, size: Size) -> float:
     """The same over random re-orderings of six words, bidirectionally where that is defined.
 
     The sentence pairs are reversals, and a symmetric bias such as ALiBi's is the same from either side: it misses them.
     """
-    encoding = _for_order(name, shape, causal=False)
+    encoding = _for_order(name, size, causal=False)
     causal = "causal_only" in encoding.traits
-    return order_sensitivity(encoding, d_model=shape.d_model, n_heads=shape.n_heads, causal=causal)
+    return order_sensitivity(encoding, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
 
 
-def _for_order(name: str, shape: Shape, causal: bool) -> PositionalEncoding:
+def _for_order(name: str, size: Size, causal: bool) -> PositionalEncoding:
     options = {"bidirectional": not causal} if name == "t5" else {}
-    return catalogue.create(name, d_model=shape.d_model, n_heads=shape.n_heads, max_positions=8, **options)
+    return catalogue.create(name, d_model=size.d_model, n_heads=size.n_heads, max_positions=8, **options)
 
 
-def order_of(encoding: PositionalEncoding, shape: Shape, causal: bool) -> float:
+def order_of(encoding: PositionalEncoding, size: Size, causal: bool) -> float:
     return max(
-        sentence_sensitivity(encoding, pair, d_model=shape.d_model, n_heads=shape.n_heads, causal=causal)
+        sentence_sensitivity(encoding, pair, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
         for pair in SENTENCE_PAIRS
     )
 
 
 @torch.no_grad()
-def shift(encoding: PositionalEncoding, shape: Shape) -> float:
-    attention, x = _attention(encoding, shape)
+def shift(encoding: PositionalEncoding, size: Size) -> float:
+    attention, x = _attention(encoding, size)
     here = Positions.arange(1, TOKENS)
     still = attention(x, here)
     return max(float((attention(x, here.shift(by)) - still).abs().max()) for by in SHIFTS)
 
 
 @torch.no_grad()
-def decode(encoding: PositionalEncoding, shape: Shape) -> float:
+def decode(encoding: PositionalEncoding, size: Size) -> float:
     """A prompt of a third of the tokens, then one at a time."""
-    attention, x = _attention(encoding, shape)
+    attention, x = _attention(encoding, size)
     prompt = TOKENS // 3
     out, cache = attention.decode(x[:, :prompt], Positions.arange(1, prompt))
     outs = [out]
@@ -99,12 +101,12 @@ def decode(encoding: PositionalEncoding, shape: Shape) -> float:
     return float((torch.cat(outs, dim=1) - attention(x, Positions.arange(1, TOKENS))).abs().max())
 
 
-def _attention(encoding: PositionalEncoding, shape: Shape) -> tuple[Attention, torch.Tensor]:
+def _attention(encoding: PositionalEncoding, size: Size) -> tuple[Attention, torch.Tensor]:
     random = seeded(0)
-    attention = Attention(shape.d_model, shape.n_heads, redrawn(encoding, random)).double()
+    attention = Attention(size.d_model, size.n_heads, redrawn(encoding, random)).double()
     for linear in (attention.query, attention.key, attention.val, attention.out):
-        linear.weight.data = normal(*linear.weight.shape, random=random) * shape.d_model**-0.5
-    return attention, normal(1, TOKENS, shape.d_model, random=random)
+        linear.weight.data = normal(*linear.weight.shape, random=random) * size.d_model**-0.5
+    return attention, normal(1, TOKENS, size.d_model, random=random)
 
 
 @torch.no_grad()

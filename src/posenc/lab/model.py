@@ -14,7 +14,6 @@ Legend: b rows, t tokens, n asked places, d d_model, h heads, v vocabulary.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import torch
@@ -33,16 +32,6 @@ if TYPE_CHECKING:
     from posenc.lab.parallel import Shards
 
 BYTES = 256
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The size of a model, where nothing is read from a file: `experiment.Size` otherwise."""
-
-    d_model: int = 64
-    n_heads: int = 4
-    n_layers: int = 2
-    widening: int = 4
 
 
 class Norm(nn.Module):
@@ -64,7 +53,7 @@ class Watcher(Protocol):
 
 
 class Layer(nn.Module):
-    def __init__(self, size: Shape | Size, causal: bool) -> None:
+    def __init__(self, size: Size, causal: bool) -> None:
         super().__init__()
         d, wide = size.d_model, size.widening * size.d_model
         self.n_heads, self.causal = size.n_heads, causal
@@ -92,7 +81,7 @@ class Transformer(nn.Module):
     """`model(tokens, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
 
     def __init__(
-        self, arm: Arm, size: Shape | Size, *, vocabulary: int, causal: bool, positions: int, seed: int
+        self, arm: Arm, size: Size, *, vocabulary: int, causal: bool, positions: int, seed: int
     ) -> None:  # fmt: skip
         super().__init__()
         with torch.random.fork_rng(devices=[]):

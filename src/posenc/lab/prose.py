@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.train import TABLE_ENDS
+from posenc.lab.limits import TABLE_ENDS
 from posenc.lab.verdict import NOT_LEARNT
 from posenc.words import Words
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from posenc.lab.arm import Arm
-from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.corpus import Corpus
 from posenc.lab.cost import cost
 from posenc.lab.exact import table_bytes_per_token
-from posenc.lab.model import Shape
-from posenc.lab.train import Recipe, new_model
+from posenc.lab.recipe import Recipe
+from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.training import new_model
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
@@ -32,18 +33,17 @@ class RelativeCost:
 
     def inputs(self) -> dict[str, Any]:
         """Everything that decides what is measured, but for the code and the machine."""
-        return {"arms": [dataclasses.asdict(arm) for arm in self.arms], "recipe": dataclasses.asdict(self.recipe)}
+        return {"arms": [dataclasses.asdict(arm) for arm in self.arms], "recipe": self.recipe.model_dump(mode="json")}
 
     def measure(self, report: Callable[[float], None]) -> dict[str, Any]:
         """Plain JSON: what `cost` returns, sizes beside the times, and the device."""
-        windows = Windows(self.text.train, self.recipe.length + 1)
-        found = cost(list(self.arms), self.recipe, windows, SECONDS, report)
+        found = cost(list(self.arms), self.recipe, self.text, SECONDS, report)
         ratios = {str(arm): found["ratios"][str(arm)] | self.sizes(arm) for arm in self.arms}
         device = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}, one thread"
         return {**found, "ratios": ratios, "device": device}
 
     def sizes(self, arm: Arm) -> dict[str, Any]:
-        model = new_model(arm, self.recipe, 0)
+        model = new_model(self.recipe.trial(arm, seed=0, steps=1))
         tables = table_bytes_per_token(model.encoding(0))
         return {"parameters": model.encoding_parameters(), "table_bytes_per_token": tables}
 
@@ -54,9 +54,6 @@ def wanted(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> R
     words = () if plan is None else plan.encodings or experiment.encodings
     if plan is None or text is None or len(words) < 2 or hardware.device != "cpu" or hardware.devices > 1:
         return None
-    recipe = Recipe(
-        length=plan.task.length, batch=plan.training.rows, learning_rate=plan.training.learning_rate,
-        multiples=tuple(length // plan.task.length for length in plan.task.lengths if length % plan.task.length == 0),
-        shape=Shape(**experiment.size.model_dump()),
-    )  # fmt: skip
+    assert isinstance(plan.task, LanguageModel)
+    recipe = Recipe(task=plan.task, size=experiment.size, training=plan.training)
     return RelativeCost(tuple(Arm.parse(word, experiment.sources.get(word)) for word in words), recipe, text)

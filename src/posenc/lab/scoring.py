@@ -18,12 +18,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.lab.corpus import Corpus
+from posenc.lab.limits import TABLE_ENDS, position_limit
 from posenc.lab.model import Transformer
 from posenc.lab.parallel import Part
 from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
-from posenc.lab.train import position_limit
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ def score_lengths(
 
 def out_of_reach(model: Transformer, tokens: int) -> str | None:
     limit = position_limit(model.encoding(0))
-    return f"table ends at {limit}" if limit is not None and tokens > limit else None
+    return f"{TABLE_ENDS} {limit}" if limit is not None and tokens > limit else None
 
 
 def non_overlapping(
     model: Transformer, task: LanguageModel, text: Corpus | None, rows: Rows, cannot: dict[str, str]
 ) -> None:  # fmt: skip
     """Every byte is a target, so these rows tell the bits by position as well."""
-    for length in task.lengths:
+    for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
         if str(length) in cannot:
             continue
         batch = task.side_by_side(length, text)

@@ -8,6 +8,7 @@ straight line and down in another. Lightning Fabric brings precision and process
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import platform
@@ -31,16 +32,19 @@ from posenc.lab.changes import changed, wearing
 from posenc.lab.corpus import Corpus
 from posenc.lab.experiment import Trial
 from posenc.lab.model import Transformer, seed_of
+from posenc.lab.optimiser import groups, schedule
 from posenc.lab.parallel import Part, part_of
 from posenc.lab.record import SAME_TARGETS, Record, Rows
 from posenc.lab.scoring import add_items, items, score_lengths, scores
 from posenc.lab.tasks.task import IGNORE, Task
-from posenc.lab.train import TRAINING, groups, schedule
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # no banners
+
 Report = Callable[[float], None]
+TRAINING = 0.9  # of a trial, for the progress; the rest is scoring
 POINTS = 20  # of the training curve
 CAUSAL_ONLY = "causal only"
 
@@ -73,7 +77,7 @@ class Hardware:
         fabric = Fabric(
             accelerator="cpu" if self.device == "cpu" else "cuda", devices=here, num_nodes=size // here,
             precision=self.precision,
-            strategy=DDPStrategy(find_unused_parameters=True) if size > 1 else "auto",
+            strategy=DDPStrategy() if size > 1 else "auto",
             plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
         )  # fmt: skip
         fabric.launch()
@@ -92,28 +96,33 @@ def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware()
     """
     if trial.task.reads_text and text is None:
         raise ValueError(f"text: the task {trial.task.name} reads one, got None")
-    run = _Run(trial, text, hardware, report)
-    return run.record()
+    return Run(trial, text, hardware, report).record()
 
 
-class _Run:
-    def __init__(self, trial: Trial, text: Corpus | None, hardware: Hardware, report: Report) -> None:
+class Run:
+    """`record()` is the whole trial, `losses()` its steps one at a time, `score()` what the model is worth by now."""
+
+    def __init__(
+        self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore
+    ) -> None:  # fmt: skip
         self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
         self.arm = Arm.parse(trial.encoding, trial.source)
         self.task, self.steps, self.rows_a_step = plan(trial)
         self.fabric = hardware.fabric()
-        task, longest = self.task, self.task.tokens(max(self.task.lengths))
-        self.positions = longest if self.arm.randomized else task.tokens(task.length)
-        self.longest = longest
-        self.model = Transformer(
-            self.arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=self.positions, seed=trial.seed
-        ).to(self.fabric.device)
+        task, self.longest = self.task, self.task.tokens(max(self.task.lengths))
+        self.model = new_model(trial).to(self.fabric.device)
         if trial.after and type(self.model.encoding(0)) is not RoPE:
             raise ValueError(f"after: only RoPE has frequencies to change, got {trial.encoding}")
         self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
         self.tokens = 0
 
     def record(self) -> Record | None:
+        """The first process scores; the others wait, so that nobody leaves while somebody still talks."""
+        record = self.measured()
+        self.fabric.barrier()
+        return record
+
+    def measured(self) -> Record | None:
         failed, cannot, begun = None, dict[str, str](), time.perf_counter()
         if not self.task.causal and "causal_only" in self.model.encoding(0).traits:
             trained, cannot = begun, {str(length): CAUSAL_ONLY for length in self.task.lengths}
@@ -222,6 +231,15 @@ class Objective(nn.Module):
         shards = None if part.shards is None else parallel.Shards(self.model.prepare(part.shards.at))
         logits = self.model.logits(part.asked(self.model.hidden(part.tokens, at, shards)))
         return F.cross_entropy(logits.float(), part.targets, reduction="sum")
+
+
+def new_model(trial: Trial) -> Transformer:
+    """Learned tables end where training ends: at the trained length, at the longest one with randomised positions."""
+    arm, (task, _, _) = Arm.parse(trial.encoding, trial.source), plan(trial)
+    positions = task.tokens(max(task.lengths) if arm.randomized else task.length)
+    return Transformer(
+        arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=positions, seed=trial.seed
+    )  # fmt: skip
 
 
 def plan(trial: Trial) -> tuple[Task, int, int]:

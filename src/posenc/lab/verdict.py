@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from posenc.lab.arm import Arm
-from posenc.lab.train import Recipe
+from posenc.lab.recipe import Recipe
 
 GATE = 0.6  # Transformer-XL leads by so much that 0.4 would leave arms unjudged that plainly read their context
 FLAT = 0.05
@@ -43,9 +42,9 @@ def results(
         "text": dict(text),
         "command": reproduce(request, steps),
         "settings": {name: request[name] for name in ("encodings", "budget", "steps", "seeds")},
-        "recipe": {**asdict(recipe), "lengths": list(recipe.lengths)},
+        "recipe": told(recipe),
         "steps": steps,
-        "bytes_per_arm": steps * recipe.batch * recipe.length,
+        "bytes_per_arm": steps * recipe.training.rows * recipe.task.length,
         "chance": CHANCE,
         "byte_pairs": pairs,
         "order_without": dict(order_without),
@@ -53,6 +52,15 @@ def results(
         "gate": gate(rows, recipe, pairs),
         "rows": rows,
     }
+
+
+def told(recipe: Recipe) -> dict[str, Any]:
+    task, training = recipe.task, recipe.training.model_dump(mode="json", exclude={"steps"})
+    return {
+        "length": task.length, "multiples": [length // task.length for length in task.lengths],
+        "lengths": list(task.lengths), "targets": task.targets, "windows": task.held_out, "batch": training.pop("rows"),
+        **training, "shape": recipe.size.model_dump(),
+    }  # fmt: skip
 
 
 def reproduce(request: Mapping[str, Any], steps: int) -> str:
@@ -70,7 +78,7 @@ def _row(
     tried = [{"seed": seed, **_tried(trial, failure)} for seed, trial in zip(seeds, trials, strict=True)]
     return {
         "name": str(arm), "encoding": arm.encoding, "randomized": arm.randomized, "exact": exact, "cost": cost,
-        "trials": tried, "bits": {str(length): _cell(str(length), tried) for length in recipe.lengths},
+        "trials": tried, "bits": {str(length): _cell(str(length), tried) for length in recipe.task.lengths},
     }  # fmt: skip
 
 
@@ -100,7 +108,7 @@ def gate(rows: list[dict[str, Any]], recipe: Recipe, pairs: float) -> dict[str, 
 
     Where even the best arm knows no more than byte pairs, none has learnt to read a context, and flat would mean nothing.
     """
-    first = str(recipe.length)
+    first = str(recipe.task.length)
     at_home = {row["name"]: row["bits"][first]["mean"] for row in rows if "mean" in row["bits"][first]}
     best = min(at_home, key=lambda name: at_home[name], default=None)
     limit = None if best is None else min(at_home[best] + GATE, pairs)
@@ -110,7 +118,7 @@ def gate(rows: list[dict[str, Any]], recipe: Recipe, pairs: float) -> dict[str, 
         if row["learnt"]:
             _beyond(row, recipe)
         else:
-            for length in map(str, recipe.lengths[1:]):
+            for length in map(str, recipe.task.lengths[1:]):
                 if "mean" in row["bits"][length]:
                     row["bits"][length] = {"state": NOT_LEARNT}
     return {"margin": GATE, "best": best, "limit": limit, "flat": FLAT, "breaks": BREAKS}
@@ -118,13 +126,13 @@ def gate(rows: list[dict[str, Any]], recipe: Recipe, pairs: float) -> dict[str, 
 
 def _beyond(row: dict[str, Any], recipe: Recipe) -> None:
     """Rises by seed pair, so that what the seeds share cancels."""
-    home = row["bits"][str(recipe.length)]["seeds"]
-    for length in map(str, recipe.lengths):
+    lengths, home = recipe.task.lengths, row["bits"][str(recipe.task.length)]["seeds"]
+    for length in map(str, lengths):
         if "mean" in (cell := row["bits"][length]):
             row["rise"][length] = sum(far - near for far, near in zip(cell["seeds"], home, strict=True)) / len(home)
-    kept = list(itertools.takewhile(lambda n: row["rise"].get(str(n), FLAT + 1) <= FLAT, recipe.lengths))
-    row["keeps"] = {"factor": kept[-1] // recipe.length, "at_least": kept[-1] == recipe.longest}
-    row["behaviour"] = behaviour(row["rise"].get(str(recipe.longest)))
+    kept = list(itertools.takewhile(lambda n: row["rise"].get(str(n), FLAT + 1) <= FLAT, lengths))
+    row["keeps"] = {"factor": kept[-1] // recipe.task.length, "at_least": kept[-1] == lengths[-1]}
+    row["behaviour"] = behaviour(row["rise"].get(str(lengths[-1])))
 
 
 def behaviour(rise: float | None) -> str | None:

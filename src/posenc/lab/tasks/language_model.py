@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class LanguageModel(Task):
     """An item is a held-out document. `held_out` windows are of as many documents as there are; `targets` are the last half
     of the trained length, so that each has half of it or more before it.
+
+    cut_up    the lengths that windows are cut into for non-overlapping evaluation
     """
 
     name: Literal["language_model"] = "language_model"
@@ -32,6 +34,7 @@ class LanguageModel(Task):
     lengths: tuple[int, ...] = (64, 72, 96, 128, 256, 512)
     held_out: int = Field(default=64, ge=1)
     targets: int = Field(default=32, ge=1)
+    cut_up: Literal["every length", "longest"] = "every length"
 
     title: ClassVar[Words] = Words("Language model on bytes", "字节语言模型")
     unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
@@ -78,7 +81,7 @@ class LanguageModel(Task):
     def chance(self, length: int) -> float:
         return 8.0
 
-    def baseline(self, text: Corpus | None) -> float | None:
+    def baseline(self, text: Corpus | None) -> float:
         """By a table of byte pairs: what is known from the byte before alone."""
         last = self._held_out(text).windows[:, -self.targets - 1 :]
         return pair_bits(given(text).train)[last[:, :-1], last[:, 1:]].mean().item()

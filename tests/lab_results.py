@@ -7,13 +7,12 @@ write(folder, left_out={("copy", "rope", 1)}, failed={("copy", "t5", 0): "why"},
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.lab.experiment import canonical
+from posenc.lab.experiment import Experiment, Trial
 from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
 from posenc.lab.results import Folder
 
@@ -24,8 +23,8 @@ TASKS: dict[str, dict[str, Any]] = {
     "language_model": {"length": 64, "lengths": [64, 96, 128, 256, 512], "measure": "bits", "chance": 8.0, "baseline": 3.9},
     "masked_language_model": {"length": 64, "lengths": [64, 128], "measure": "bits", "chance": 8.0, "baseline": 3.9},
     "copy": {"length": 16, "lengths": [8, 16, 24, 32, 64], "measure": "exact", "chance": 0.0, "baseline": None},
-    "recall": {"length": 16, "lengths": [16, 32, 64], "measure": "exact", "chance": 0.03, "baseline": None},
-    "word_order": {"length": 10, "lengths": [10], "measure": "exact", "chance": 0.5, "baseline": None},
+    "recall": {"length": 8, "lengths": [8, 16, 32], "measure": "exact", "chance": 0.03, "baseline": None},
+    "word_order": {"length": 16, "lengths": [16], "measure": "exact", "chance": 0.5, "baseline": None},
 }
 DEFAULT_TASKS = tuple(TASKS)
 
@@ -67,28 +66,24 @@ def plausible(asked: Asked) -> float:
     return float((asked.item * 0.618034 + 0.37 * asked.seed) % 1 < share)
 
 
-def trial_of(
-    task: str, encoding: str, seed: int, *, oracle: bool = False, after: Sequence[str] = (), rate: float = 4e-3
-) -> dict[str, Any]:
-    """As `Trial.model_dump(mode="json")` gives it."""
-    return {"task": task_of(task), "encoding": encoding, "source": None, "seed": seed, "size": SIZE,
-            "training": {**TRAINING, "learning_rate": rate}, "after": list(after), "oracle": oracle}  # fmt: skip
+def experiment_of(
+    names: Sequence[str], encodings: Sequence[str], seeds: int, *, oracle: bool = False, after: Sequence[str] = ()
+) -> Experiment:
+    plans = [
+        {"task": {"name": name, "length": TASKS[name]["length"], "lengths": TASKS[name]["lengths"], "held_out": 24},
+         "training": {"steps": 500}, "oracle": oracle, "after": after if TASKS[name]["measure"] == "bits" else ()}
+        for name in names
+    ]  # fmt: skip
+    about = {"en": "Made-up numbers.", "zh": "虚构的数字。"}
+    return Experiment.model_validate(
+        {"name": "made-up", "about": about, "encodings": encodings, "tasks": plans, "seeds": seeds}
+    )
 
 
-def task_of(name: str) -> dict[str, Any]:
-    return {"name": name, "length": TASKS[name]["length"], "lengths": TASKS[name]["lengths"], "held_out": 24}
-
-
-SIZE = {"d_model": 128, "n_heads": 4, "n_layers": 2, "widening": 4}
-TRAINING = {
-    "steps": 500,
-    "rows": 16,
-    "learning_rate": 4e-3,
-    "warmup": 0.1,
-    "weight_decay": 0.1,
-    "betas": [0.9, 0.95],
-    "clip": 1.0,
-}
+def key_of(trial: Trial) -> tuple[str, dict[str, str]]:
+    """The key, and the surroundings in it, as a sweep makes them."""
+    surroundings = SURROUNDINGS | ({} if trial.task.reads_text else {"text": ""})
+    return trial.key(surroundings), surroundings
 
 
 def write(
@@ -100,7 +95,8 @@ def write(
     items: int = 24,
     value: Callable[[Asked], float] = plausible,
     left_out: Collection[tuple[str, str, int]] = (),
-    failed: Mapping[tuple[str, str, int], str] | None = None,
+    failed: Mapping[tuple[str, str, int], str] | None = None,  # a record that says so
+    crashed: Mapping[tuple[str, str, int], str] | None = None,  # no record, but a reason
     cannot: Mapping[str, str] | None = None,  # encoding -> why, beyond the trained length
     causal_only: Collection[tuple[str, str]] = (),  # (task, encoding)
     oracle: bool = False,
@@ -109,34 +105,25 @@ def write(
     cost: bool = True,
 ) -> Path:
     """Writes the folder and returns it."""
-    failed = failed or {}
+    failed, crashed = failed or {}, crashed or {}
     cannot = {"learned": "table ends at {length}"} if cannot is None else cannot
     results = Folder(folder)
     results.prepare()
-    keys = []
-    for seed in range(seeds):
-        for task in tasks:
-            for encoding in encodings:
-                for at_length in (False, True)[: 1 + oracle]:
-                    changes = after if encoding == "rope" and not at_length and TASKS[task]["measure"] == "bits" else ()
-                    trial = trial_of(task, encoding, seed, oracle=at_length, after=changes)
-                    key = hashlib.sha256(canonical({"trial": trial, **SURROUNDINGS}).encode()).hexdigest()
-                    keys.append(key)
-                    if (task, encoding, seed) in left_out:
-                        continue
-                    record = _record(trial, items, value, failed.get((task, encoding, seed)), cannot,
-                                     (task, encoding) in causal_only, looks)  # fmt: skip
-                    results.put(key, record, SURROUNDINGS)
-    plans = [
-        {"task": task_of(task), "training": TRAINING, "encodings": None, "learning_rates": [], "oracle": oracle,
-         "after": list(after) if TASKS[task]["measure"] == "bits" else []}
-        for task in tasks
-    ]  # fmt: skip
+    keys, failures = list[str](), dict[str, str]()
+    experiment = experiment_of(tasks, encodings, seeds, oracle=oracle, after=after)
+    for trial in experiment.trials():
+        key, surroundings = key_of(trial)
+        who = (trial.task.name, trial.encoding, trial.seed)
+        keys.append(key)
+        if who in crashed:
+            failures[key] = crashed[who]
+        elif who not in left_out:
+            record = _record(trial.model_dump(mode="json"), items, value, failed.get(who), cannot,
+                             who[:2] in causal_only, looks)  # fmt: skip
+            results.put(key, record, surroundings)
     manifest = {
-        "cost": COST, "surroundings": SURROUNDINGS, "keys": keys, "chosen": [], "command": "posenc lab run made-up",
-        "experiment": {"name": "made-up", "about": {"en": "Made-up numbers.", "zh": "虚构的数字。"},
-                       "encodings": list(encodings), "tasks": plans, "seeds": seeds,
-                       "size": SIZE, "precision": "32-true", "sources": {}},
+        "name": "made-up", "experiment": experiment.model_dump(mode="json"), "surroundings": SURROUNDINGS, "keys": keys,
+        "tuning": [], "chosen": [], "failures": failures, "cost": COST, "command": "posenc lab run made-up",
         "text": {"source": "made up", "sha256": SURROUNDINGS["text"], "train": {"documents": 9, "bytes": 90000},
                  "held_out": {"documents": 1, "bytes": 10000}, "notes": []},
     }  # fmt: skip
@@ -160,7 +147,7 @@ def _record(
     if failed is None and not causal_only:
         for far in lengths:
             if str(far) not in why:
-                for change in ("", *trial["after"]):
+                for change in ("", *trial["after"])[: 1 if far <= length else None]:
                     _score(rows, trial, far, items, value, change)
         _along(rows, trial, looks)
     return Record(
@@ -196,7 +183,10 @@ def _along(rows: Rows, trial: dict[str, Any], looks: bool) -> None:
     if task != "language_model":
         if task == "word_order" and looks:
             for head in range(4):
-                rows.add("link", 0.1 + 0.1 * head, step=500, layer=1, head=head, item=0, note="无聊→电影", weight=0.12)
+                for note, part in (("无聊→电影", 0.5), ("精彩→演员表演", 1.0), ("精彩→电影", 0.2)):
+                    rows.add(
+                        "link", part * (0.1 + 0.1 * head), step=500, layer=1, head=head, item=0, note=note, weight=0.06
+                    )
         return
     for position in range(0, 512, 32):
         beyond = max(position - 64, 0) / 64

@@ -25,8 +25,10 @@ import numpy as np
 
 import posenc
 from posenc.lab import answer, published, statistics, tasks
+from posenc.lab.experiment import Experiment
 from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS
 from posenc.lab.results import Folder
+from posenc.lab.scoring import NO_NUMBER
 from posenc.lab.verdict import GATE, NOT_LEARNT
 from posenc.words import Words
 
@@ -103,6 +105,7 @@ def findings(folder: Path) -> Json:
     with kept.connect() as database:
         results = Results(database)
         reports = [_Task(plan, experiment, results).report() for plan in experiment["tasks"]]
+    crashed = _crashed(manifest)
     expected = [
         (plan["task"]["name"], word, seed, oracle)
         for plan in experiment["tasks"] for word in words_of(plan, experiment) for seed in range(experiment["seeds"])
@@ -128,9 +131,9 @@ def findings(folder: Path) -> Json:
         "tasks": reports,
         "cost": _cost(kept.cost(), results, surroundings),
         "missing": [
-            {"task": task, "arm": word, "seed": seed, "why": why}
-            for task, word, seed, oracle in expected
-            if (why := _why_missing(results.about.get((task, word, seed, oracle)), oracle))
+            {"task": trial[0], "arm": trial[1], "seed": trial[2], "why": why}
+            for trial in expected
+            if (why := _why_missing(results.about.get(trial), crashed.get(trial, "not run"), trial[3]))
         ],
     }  # fmt: skip
     found["published"] = published.table(found)
@@ -144,8 +147,22 @@ def words_of(plan: Json, experiment: Json) -> list[str]:
     return words
 
 
-def _why_missing(about: Json | None, oracle: bool) -> str:
-    why = "not run" if about is None else f"failed: {about['failed']}" if about["failed"] is not None else ""
+def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
+    """Trials of which the sweep got no record, and the line that says why."""
+    if not manifest["failures"]:
+        return {}
+    experiment = Experiment.model_validate(manifest["experiment"])
+    chosen = {(choice["task"], choice["encoding"]): choice["learning_rate"] for choice in manifest["chosen"]}
+    lines = {}
+    for trial in experiment.trials(chosen):
+        text = {} if trial.task.reads_text else {"text": ""}
+        if why := manifest["failures"].get(trial.key(manifest["surroundings"] | text)):
+            lines[trial.task.name, trial.encoding, trial.seed, trial.oracle] = f"failed: {why}"
+    return lines
+
+
+def _why_missing(about: Json | None, crashed: str, oracle: bool) -> str:
+    why = crashed if about is None else f"failed: {about['failed']}" if about["failed"] is not None else ""
     return why and why + " (trained at the longest length)" * oracle
 
 
@@ -401,11 +418,15 @@ class _Task:
             return []
         found = [{"change": "", "cells": rope["cells"]}]
         for change in self.plan["after"]:
-            if change in changes:
-                cells = self._cells("rope", change=change)
-                found.append({"change": change, "cells": cells})
-                if not rope["learnt"]:
-                    _silence({"cells": cells, "non_overlapping": {}}, self.length)
+            cells = self._cells("rope", change=change)
+            for length, cell in cells.items():
+                if int(length) <= self.length:  # the factor is 1: nothing was changed
+                    cells[length] = rope["cells"][length]
+                elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
+                    cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}
+            if not rope["learnt"]:
+                _silence({"cells": cells, "non_overlapping": {}}, self.length)
+            found.append({"change": change, "cells": cells})
         return found
 
     def _similarity(self) -> Json | None:
@@ -420,11 +441,11 @@ class _Task:
 
 def _cell_state(length: str, abouts: Iterable[Json], no_number: bool, any_rows: bool) -> str | None:
     if why := next((about["cannot"][length] for about in abouts if length in about["cannot"]), None):
-        return f"cannot: {why}"
+        return f"failed: {why}" if why == NO_NUMBER else f"cannot: {why}"
     if why := next((about["failed"] for about in abouts if about["failed"] is not None), None):
         return f"failed: {why}"
     if no_number:
-        return "failed: a score is no number"
+        return f"failed: {NO_NUMBER}"
     return None if any_rows else MISSING
 
 

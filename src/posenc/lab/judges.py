@@ -449,7 +449,8 @@ def looks_at(link: str, than: str) -> Judge:
 
     def judge(found: Found) -> Ours:
         task = task_of(found, ORDER)
-        best = task["gate"]["best"]
+        best = str(task["gate"]["best"])
+        arm_of(task, best)
         rows = [row for row in task["links"] if row["arm"] == best]
         last = max((row["step"] for row in rows), default=None)
         seen = {name: [row for row in rows if row["link"] == name and row["step"] == last] for name in (link, than)}
@@ -469,6 +470,7 @@ def looks_at(link: str, than: str) -> Judge:
 def neighbours_grow_alike(found: Found) -> Ours:
     for task in found["tasks"]:
         if (seen := task["similarity"]) is not None and len(seen["steps"]) > 1:
+            arm_of(task, seen["arm"])
             before, after = (nearness(seen["matrices"][at]) for at in (0, -1))
             first, last = seen["steps"][0], seen["steps"][-1]
             words = Words(
@@ -490,7 +492,9 @@ def looks_near(name: str) -> Judge:
     """Attention of the trained model: the nearer half of the recorded distances against the farther."""
 
     def judge(found: Found) -> Ours:
-        rows = [row for row in task_of(found, TEXT)["attention"] if row["arm"] == name]
+        task = task_of(found, TEXT)
+        arm_of(task, name)
+        rows = [row for row in task["attention"] if row["arm"] == name]
         last = max((row["step"] for row in rows), default=None)
         heads = [row["probability"] for row in rows if row["step"] == last and len(row["probability"]) > 1]
         if not heads:

@@ -50,7 +50,11 @@ def command(
         from posenc.commands.lab_run import Wanted, carry_out, enter
 
         wanted = Wanted(experiment, to, text=text, workers=workers, as_json=as_json, again=True)
-        carry_out(wanted) if run else enter(wanted)
+        if run:
+            carry_out(wanted)
+        else:
+            enter(wanted)
+            typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
 
 
 def read(encoding: str) -> tuple[str, str]:

@@ -125,26 +125,25 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
 
 
 def _show_trials(described: dict[str, Any], language: Language, console: Console) -> None:
-    from rich.markup import escape
-
     from posenc.commands.wrapped import Wrapped
 
-    table = _table(HEADINGS[language]["trials"], [2])
+    table = _table(HEADINGS[language]["trials"], [2], fixed=[2, 3])
     for one in described["trials"]:
-        words = f"{one['task']} {one['encoding']} seed {one['seed']}{' oracle' * one['oracle']}"
-        scores = "  ".join(f"{length}: {value:.2f}" for length, value in one["scores"].items())
+        words = f"{one['task']} {one['encoding']} seed\u00a0{one['seed']}{' oracle' * one['oracle']}"
+        scores = "  ".join(f"{length}:\u00a0{value:.2f}" for length, value in one["scores"].items())
         minutes = "" if one["seconds"] is None else f"{one['seconds'] / 60:.1f}"
-        table.add_row(escape(words), Wrapped(scores if one["scores"] else one["state"]), minutes, (one["key"] or "")[:8])
+        table.add_row(Wrapped(words), Wrapped(scores if one["scores"] else one["state"]), minutes, (one["key"] or "")[:8])
     console.print(table)
 
 
-def _table(headings: tuple[str, ...], right: Any = ()) -> Table:
+def _table(headings: tuple[str, ...], right: Any = (), fixed: Any = None) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place in right else "left", no_wrap=place == 0 or place in right)
+        whole = place in ((0, *right) if fixed is None else fixed)
+        table.add_column(heading, justify="right" if place in right else "left", no_wrap=whole)
     return table
 
 

@@ -71,7 +71,7 @@ def command(
         min=1, help="Models at a time; every core or device if left out.", show_default=False)] = None,
     engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
     address: Annotated[str | None, typer.Option(
-        help="Of the Ray cluster; if left out the one running here, else one is started.", show_default=False)] = None,
+        help="HOST:PORT of the Ray cluster; if left out the one running here, or a new one.", show_default=False)] = None,
     device: Annotated[Device, typer.Option(help="What they run on.")] = Device.cpu,
     resume: Annotated[bool, typer.Option(
         "--resume", help="Go on with what --out holds: experiment and device are taken from there.")] = False,
@@ -87,7 +87,7 @@ def command(
     CSV, Markdown. torchrun --nproc-per-node 2 -m posenc lab run … shares every model between processes.
 
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
-    posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address auto
+    posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
     """
     language = chosen_language(lang)
     if address is not None and engine is not EngineName.ray:
@@ -210,11 +210,7 @@ def hardware_of(wanted: Wanted) -> Hardware:
 def engine_of(wanted: Wanted) -> Engine:
     from posenc.lab import engines
 
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        if wanted.engine != "local":
-            raise ValueError(f"--engine: torchrun shares one trial after another itself; leave {wanted.engine} out")
-        return engines.named("together")
-    return engines.named(wanted.engine, wanted.workers)
+    return engines.named(wanted.engine, wanted.workers, wanted.address)
 
 
 def command_of(wanted: Wanted) -> str:

@@ -31,29 +31,34 @@ EXPLORATORY = Words("fewer than five seeds: exploratory", "种子少于五个：
 
 def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
     for task in found["tasks"]:
-        console.print(Text(task["title"][language], style="bold"), Text(caption(task, found, language), style="dim"))
+        console.print(Text(task["title"][language], style="bold"))
+        console.print(Wrapped(caption(task, language), "dim"))
         console.print(_of_task(task, language))
         if task["after"]:
             console.print(_after(task, language))
+        console.print()
+    if found["exploratory"]:
+        console.print(Text(EXPLORATORY.read(language), style="dim"))
     for sentence in found["summary"]:
         console.print(Wrapped("· " + sentence[language]))
 
 
-def caption(task: Mapping[str, Any], found: Mapping[str, Any], language: Language) -> str:
+def caption(task: Mapping[str, Any], language: Language) -> str:
     """What the numbers are, what was trained, what knowing nothing scores."""
     parts = [UNIT[task["measure"]].read(language)]
     trained, unit = task["length"], task["unit"][language]
     parts.append({"en": f"trained at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}）"}[language])
     if (chance := task["chance"].get(str(trained))) is not None:
         parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
-    parts += [EXPLORATORY.read(language)] if found["exploratory"] else []
     return "; ".join(parts) if language == "en" else "；".join(parts)
 
 
 def _of_task(task: Mapping[str, Any], language: Language) -> Table:
     table = _table(ENCODING.read(language), [*map(str, task["lengths"]), SCORED.read(language)])
     for arm in task["arms"]:
-        cells = [_cell(arm, str(length), language) for length in task["lengths"]]
+        cells = [
+            _cell(arm["state"], arm["cells"].get(str(length), {}), arm["behaviour"], language) for length in task["lengths"]
+        ]
         table.add_row(arm["name"], *cells, factor(arm["factor"]))
     return table
 
@@ -61,10 +66,8 @@ def _of_task(task: Mapping[str, Any], language: Language) -> Table:
 def _after(task: Mapping[str, Any], language: Language) -> Table:
     table = _table(CHANGED.read(language), [str(length) for length in task["lengths"]])
     for one in task["after"]:
-        values = [one["cells"].get(str(length), {}).get("mean") for length in task["lengths"]]
-        table.add_row(
-            one["change"] or UNCHANGED.read(language), *("" if value is None else f"{value:.2f}" for value in values)
-        )
+        cells = [_cell(None, one["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
+        table.add_row(one["change"] or UNCHANGED.read(language), *cells)
     return table
 
 
@@ -76,13 +79,13 @@ def _table(first: str, others: list[str]) -> Table:
     return table
 
 
-def _cell(arm: Mapping[str, Any], length: str, language: Language) -> Text:
-    cell = arm["cells"].get(length, {})
-    if word := word_for(arm["state"] or cell.get("state"), language):
+def _cell(state: str | None, cell: Mapping[str, Any], behaviour: str | None, language: Language) -> Text:
+    """The mean over seeds, or why there is none."""
+    if word := word_for(state or cell.get("state"), language):
         return Text(word, style="dim" if word == NOT_LEARNT.read(language) else "red")
     if cell.get("mean") is None:
         return Text("")
-    return Text(f"{cell['mean']:.2f}", style=COLOURS.get(arm["behaviour"] or "", ""))
+    return Text(f"{cell['mean']:.2f}", style=COLOURS.get(behaviour or "", ""))
 
 
 def word_for(state: str | None, language: Language) -> str | None:

@@ -3,12 +3,13 @@
     my_encoding.py:MyEncoding ─► built at the experiment's sizes, parameters drawn ─► posenc.laws ─► a step of training
 
 A law that is broken would make the comparison one of something else: a decoder that differs from its own training, a
-neighbour in the batch that shows. Finite differences take a forward pass per number, so that law is tried on a small one.
+neighbour in the batch that shows. Two laws are tried on a small one: finite differences take a forward pass per number,
+and to the compiler a size that equals a length is that length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch.nn import functional as F
@@ -23,7 +24,7 @@ from posenc.lab.tasks.task import Task
 from posenc.laws import Finding, Setting
 from posenc.positions import Positions
 
-GRADIENTS = "gradients"
+ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
 SHORT = 32  # tokens of the step that is tried
 
 
@@ -34,12 +35,13 @@ def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iter
     """
     arm = Arm.parse(word, source)
     encoding = build(arm, setting_of(size))
-    yield from _laws(encoding, setting_of(size), [name for name in laws.LAWS if name != GRADIENTS])
-    yield from _laws(build(arm, Setting()), Setting(), [GRADIENTS])
+    others = [name for name in laws.LAWS if name not in ON_A_SMALL_ONE]
+    yield from _laws(encoding, setting_of(size), others)
+    yield from _laws(build(arm, Setting()), Setting(), ON_A_SMALL_ONE)
     causal_only = "causal_only" in encoding.traits
     if any(not task.causal for task in tasks) and not causal_only:
         both_ways = setting_of(size, causal=False)
-        for finding in _laws(encoding, both_ways, [name for name in laws.LAWS if name != GRADIENTS]):
+        for finding in _laws(encoding, both_ways, others):
             yield Finding(f"{finding.law}, bidirectional", finding.held, finding.detail)
     for task in tasks:
         if task.causal or not causal_only:
@@ -66,7 +68,7 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
         raise ValueError(said.splitlines()[0]) from error
 
 
-def _laws(encoding: PositionalEncoding, setting: Setting, names: list[str]) -> Iterator[Finding]:
+def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[Finding]:
     drawn = laws.draw_parameters(encoding)
     for name in names:
         yield from laws.report(drawn, setting, [name])

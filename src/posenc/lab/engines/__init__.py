@@ -87,8 +87,8 @@ def line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def named(name: str, workers: int | None = None) -> Engine:
-    """The engine of that name; under torchrun "local" is all its processes together.
+def named(name: str, workers: int | None = None, address: str | None = None) -> Engine:
+    """The engine of that name; under torchrun "local" is all its processes together. `address` is a Ray cluster's.
 
     Raises ValueError for an unknown one, ModuleNotFoundError where the library that it needs is not installed.
     """
@@ -105,7 +105,7 @@ def named(name: str, workers: int | None = None) -> Engine:
     if name == "ray":
         from posenc.lab.engines.ray_ import Ray
 
-        return Ray(workers)
+        return Ray(workers, address)
     if name == "slurm":
         from posenc.lab.engines.slurm import Slurm
 

@@ -1,12 +1,13 @@
 """Tasks of a Ray cluster, one core (or one device) each. What a lost machine was running is run again on another.
 
-The cluster is the one that RAY_ADDRESS names, else one that runs here, else one of this machine alone that is started for
-the sweep and ended with it. posenc is installed on every machine of it.
+The cluster is the one at `address` or RAY_ADDRESS, else one that runs here, else one of this machine alone that is started
+for the sweep and ended with it. posenc is installed on every machine of it.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
 
 RETRIES = 3  # of a trial whose process or machine was lost
-LOOK_AGAIN = 1.0  # seconds
+LOOK_AGAIN, PATIENCE = 1.0, 5.0  # seconds
 
 
 class Ray:
     """`workers` trials at a time: as many as the cluster has cores, or devices, where it is None."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
@@ -31,9 +32,13 @@ class Ray:
         self._ray: Any = ray
         self._asked, self._kind, self._mine = workers, "CPU", not ray.is_initialized()
         if self._mine:
+            if address is not None:
+                _reach(address)
             try:
-                ray.init(address="auto", log_to_driver=False)
+                ray.init(address=address or "auto", log_to_driver=False)
             except ConnectionError:
+                if address is not None:
+                    raise
                 ray.init(address="local", _node_ip_address="127.0.0.1", include_dashboard=False, log_to_driver=False)
 
     @property
@@ -71,3 +76,12 @@ class Ray:
             return Event(number, 1.0, failure=line(error.cause))
         except self._ray.exceptions.RayError as error:
             return Event(number, 1.0, failure=line(error))
+
+
+def _reach(address: str) -> None:
+    """Raises ValueError where nothing listens: Ray itself would try for two minutes and then end the process."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--address: expected HOST:PORT of a running Ray cluster, got {address!r}: {error}") from None

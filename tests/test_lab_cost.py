@@ -12,8 +12,19 @@ import torch
 
 from posenc.lab import cost
 from posenc.lab.arm import Arm
-from posenc.lab.corpus import Windows
-from posenc.lab.train import Recipe
+from posenc.lab.corpus import Corpus
+from posenc.lab.recipe import Recipe
+
+BYTES = bytes(range(256)) * 8
+TEXT = Corpus("bytes", "", (BYTES,), (BYTES,))
+
+
+OWN = """
+from posenc import PositionalEncoding
+
+class Mine(PositionalEncoding):
+    pass
+"""
 
 
 def test_ratios_are_taken_within_a_round() -> None:
@@ -26,7 +37,7 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
     turns: list[str] = []
     now = 0.0
 
-    def planted(arm: Arm, recipe: Recipe, train: Windows, sizes: cost.Sizes) -> dict[str, object]:
+    def planted(arm: Arm, recipe: Recipe, text: Corpus, sizes: cost.Sizes) -> dict[str, object]:
         def call(kind: str) -> None:
             nonlocal now
             turns.append(f"{arm} {kind}")
@@ -39,7 +50,7 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
     monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: now))
     arms = [Arm("nope"), Arm("cope")]
     threads = torch.get_num_threads()
-    found = cost.cost(arms, Recipe(), Windows([b"x" * 99], 65), 0.0, lambda share: None)
+    found = cost.cost(arms, Recipe(), TEXT, 0.0, lambda share: None)
     assert found["rounds"] == cost.FEWEST
     one_round = Counter({"nope prefill": 2, "nope decode": 2, "nope training": 2, "cope prefill": 1, "cope decode": 1,
                          "cope training": 1})  # fmt: skip
@@ -55,9 +66,8 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
 
 def test_every_kind_of_call_runs() -> None:
     sizes = cost.Sizes(d_model=32, n_heads=4, prompt=8, tokens=1)
-    train = Windows([bytes(range(256)) * 4], 65)
-    arms = [Arm("floater"), Arm("transformer_xl"), Arm("rope", randomized=True)]
-    found = cost.cost(arms, Recipe(), train, 0.0, lambda share: None, sizes)
+    arms = [Arm("floater"), Arm("transformer_xl"), Arm("rope", randomized=True), Arm("mine.py:Mine", source=OWN)]
+    found = cost.cost(arms, Recipe(), TEXT, 0.0, lambda share: None, sizes)
     for arm in arms:
         assert found["ratios"][str(arm)].keys() == set(cost.KINDS)
         for ratio in found["ratios"][str(arm)].values():

@@ -10,11 +10,10 @@ from posenc import catalogue
 from posenc.encoding import PositionalEncoding, Site
 from posenc.lab import exact
 from posenc.lab.arm import DEFAULT, Arm
-from posenc.lab.model import Shape
-from posenc.lab.train import Recipe
+from posenc.lab.recipe import Recipe
 from posenc.positions import Positions
 
-SHAPE = Shape()
+SIZE = Recipe().size
 
 
 @pytest.mark.parametrize("name", DEFAULT)
@@ -67,14 +66,14 @@ class ByCoordinate(PositionalEncoding):
 
 
 def test_planted_faults_are_measured() -> None:
-    assert exact.decode(ByIndex(), SHAPE) > 0.1
-    assert exact.shift(ByIndex(), SHAPE) == 0
-    assert exact.shift(ByCoordinate(), SHAPE) > 0.1
-    assert exact.decode(ByCoordinate(), SHAPE) < exact.SAME
+    assert exact.decode(ByIndex(), SIZE) > 0.1
+    assert exact.shift(ByIndex(), SIZE) == 0
+    assert exact.shift(ByCoordinate(), SIZE) > 0.1
+    assert exact.decode(ByCoordinate(), SIZE) < exact.SAME
 
 
 def test_reversed_sentences_look_alike_to_a_symmetric_bias() -> None:
     """The sentence pairs of the notes exchange the ends of three words; ALiBi sees |i - j| only."""
-    assert exact.order("alibi", SHAPE, causal=False) < exact.SAME < 0.1 < exact.reordered("alibi", SHAPE)
-    assert exact.order("nope", SHAPE, causal=False) < exact.SAME
-    assert exact.reordered("nope", SHAPE) < exact.SAME
+    assert exact.order("alibi", SIZE, causal=False) < exact.SAME < 0.1 < exact.reordered("alibi", SIZE)
+    assert exact.order("nope", SIZE, causal=False) < exact.SAME
+    assert exact.reordered("nope", SIZE) < exact.SAME

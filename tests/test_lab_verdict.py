@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from posenc.lab import verdict
+from posenc.lab.recipe import Recipe
 from posenc.lab.summary import needs, sentences
-from posenc.lab.train import Recipe
 
 RECIPE = Recipe()
 EXACT = {
@@ -142,6 +142,17 @@ def test_a_reversal_is_missed_by_symmetric_biases_only() -> None:
     said = [words.en for words in sentences(compared(trials, **blind))]
     assert any("ALiBi looking both ways misses a reversal" in sentence and "(0.48)" in sentence for sentence in said)
     assert not any("misses a reversal" in words.en for words in sentences(compared(trials)))
+
+
+def test_the_recipe_is_told_as_it_is() -> None:
+    good = trial(2.0, 2.0, 2.0, 2.0)
+    done = compared({"rope 0": good, "rope 1": good})
+    assert done["recipe"] == {
+        "length": 64, "multiples": [1, 2, 4, 8], "lengths": [64, 128, 256, 512], "targets": 32, "windows": 96, "batch": 8,
+        "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.1, "betas": [0.9, 0.95], "clip": 1.0,
+        "shape": {"d_model": 64, "n_heads": 4, "n_layers": 2, "widening": 4},
+    }  # fmt: skip
+    assert done["bytes_per_arm"] == 100 * 8 * 64
 
 
 def test_the_command_repeats_the_steps_and_not_the_time() -> None:

@@ -1,0 +1,263 @@
+"""One trial: arms differ by the encoding only, and every length is scored on the very same bytes."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+from torch import Tensor
+
+from posenc.lab import compare_trial, optimiser, scoring
+from posenc.lab.arm import DEFAULT, Arm
+from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.experiment import Size, Training
+from posenc.lab.model import Transformer
+from posenc.lab.recipe import Recipe
+from posenc.lab.scoring import Scores
+from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.training import Run, new_model
+from posenc.positions import Positions
+
+SMALL = Recipe(
+    task=LanguageModel(length=8, lengths=(8, 16, 32, 64), targets=4, held_out=6, cut_up="longest"),
+    size=Size(d_model=16, n_heads=2, n_layers=2), training=Training(steps=1, rows=2, learning_rate=1e-2),
+)  # fmt: skip
+BYTES = bytes(random.Random(0).choices(b"the cat sat on a mat; ", k=4000))
+TEXT = Corpus("a mat", "", (BYTES[:3000],), (BYTES[3000:3800], BYTES[3800:3900]))  # five held-out windows, and one
+
+
+def model_of(name: str, seed: int = 0, recipe: Recipe = SMALL) -> Transformer:
+    return new_model(recipe.trial(Arm.parse(name), seed, steps=1))
+
+
+def ignore(_: float) -> None:
+    pass
+
+
+def trained(name: str, steps: int, recipe: Recipe = SMALL, seed: int = 0) -> dict[str, object]:
+    made: dict[str, object] = compare_trial.trial((recipe, TEXT), Arm.parse(name), seed, steps, ignore)["result"]
+    return made
+
+
+# What arms share ------------------------------------------------------------------------------------------------------
+
+
+def shared(model: Transformer) -> dict[str, Tensor]:
+    return {name: value for name, value in model.state_dict().items() if not name.startswith("encodings")}
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_shared_weights_are_the_same_in_every_arm(name: str) -> None:
+    ours, nope = (shared(model_of(arm, seed=3)) for arm in (name, "nope"))
+    assert ours.keys() == nope.keys()
+    assert all(torch.equal(ours[key], nope[key]) for key in ours)
+    other = shared(model_of(name, seed=4))
+    assert not any(torch.equal(ours[key], other[key]) for key in ours if ours[key].ndim > 1)
+
+
+def test_making_a_model_leaves_the_global_generator_alone() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    model_of("transformer_xl", seed=1)
+    assert torch.equal(torch.rand(1), expected)
+
+
+@pytest.mark.parametrize("name", ["sinusoidal", "t5", "rope+randomized", "learned+randomized"])
+def test_the_order_of_the_data_is_the_same_in_every_arm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, take = list[list[int]](), Windows.take
+
+    def watched(self: Windows, number: Tensor) -> Tensor:
+        asked.append(number.tolist())
+        return take(self, number)
+
+    monkeypatch.setattr(Windows, "take", watched)
+    orders = []
+    for arm, seed in (("nope", 0), (name, 0), ("nope", 1)):
+        list(Run(SMALL.trial(Arm.parse(arm), seed, steps=5), TEXT).losses())
+        orders.append(asked.copy())
+        asked.clear()
+    assert len(orders[0]) == 5
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_whether_layers_share_the_encoding_is_the_papers_choice() -> None:
+    def own(name: str, layers: int) -> int:
+        recipe = SMALL.model_copy(update={"size": Size(d_model=16, n_heads=2, n_layers=layers)})
+        return model_of(name, recipe=recipe).encoding_parameters()
+
+    for name in ("shaw", "transformer_xl", "cope"):
+        assert own(name, 2) == 2 * own(name, 1) > 0
+    for name in ("t5", "learned"):
+        assert own(name, 2) == own(name, 1) > 0
+    assert own("floater", 2) == own("floater", 1) + SMALL.size.d_model  # one more start of a path
+    for name in ("nope", "sinusoidal", "alibi", "rope", "xpos"):
+        assert own(name, 2) == 0
+
+
+def test_absolute_encodings_act_once_and_floater_at_every_layer() -> None:
+    x, at = torch.zeros(1, 5, 16), Positions.arange(1, 5)
+    for name, acts in {
+        "sinusoidal": [True, False],
+        "learned": [True, False],
+        "floater": [True, True],
+        "rope": [False] * 2,
+    }.items():
+        model = model_of(name)
+        prepared = model.prepare(at)
+        assert [bool(model.encoding(n).embed(x, prepared).any()) for n in range(2)] == acts
+
+
+def test_encodings_parameters_are_trained_without_decay() -> None:
+    model = model_of("t5")
+    decayed, rest = optimiser.groups(model, 0.1)
+    assert (decayed["weight_decay"], rest["weight_decay"]) == (0.1, 0)
+    assert any(parameter is model.encodings[0].table for parameter in rest["params"])
+    assert {id(p) for group in (decayed, rest) for p in group["params"]} == {id(p) for p in model.parameters()}
+    assert all(p.ndim == 2 for p in decayed["params"])
+
+
+def test_randomised_positions_reach_the_longest_length() -> None:
+    generator = torch.Generator().manual_seed(0)
+    drawn = [Arm("rope", randomized=True).training_positions(8, 64, generator).coords[0] for _ in range(200)]
+    assert all(bool((row.diff() > 0).all()) and len(row) == 8 for row in drawn)
+    assert {value for row in drawn for value in row.tolist()} == set(range(64))
+    assert Arm("rope").training_positions(8, 64, generator).coords[0].tolist() == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("word", "message"), [("rotary", "rope"), ("rope+random", "rope"), ("+randomized", "unknown encoding ''")]
+)
+def test_unknown_arms_point_to_the_right_name(word: str, message: str) -> None:
+    with pytest.raises(ValueError, match="unknown encoding") as caught:
+        Arm.parse(word)
+    assert message in str(caught.value)
+
+
+# The model ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_no_byte_sees_what_comes_after_it(name: str) -> None:
+    model = model_of(name).eval()
+    before = torch.randint(256, (1, 8), generator=torch.Generator().manual_seed(0))
+    after = torch.cat([before[:, :5], before[:, 5:] ^ 1], dim=1)
+    at = model.prepare(Positions.arange(1, 8))
+    one, other = model(before, at), model(after, at)
+    assert torch.allclose(one[:, :5], other[:, :5], atol=1e-6)
+    assert not torch.allclose(one[:, 5:], other[:, 5:], atol=1e-3)
+    assert torch.allclose(model(before, at, last=3), one[:, -3:], atol=1e-6)
+
+
+def test_the_first_guess_is_nearly_uniform() -> None:
+    assert abs(next(Run(SMALL.trial(Arm("nope"), 0, steps=10), TEXT).losses()) - 8) < 0.1
+
+
+def test_training_lowers_the_loss() -> None:
+    made = compare_trial.trial((SMALL, TEXT), Arm("alibi"), 0, 200, ignore)["result"]
+    assert [step for step, _ in made["curve"]] == list(range(10, 201, 10))
+    assert made["curve"][0][1] > 5 > made["curve"][-1][1]
+    assert all(bits < 5 for bits in made["bits"].values())
+
+
+def test_a_trial_is_the_same_every_time() -> None:
+    one, other = (trained("rope+randomized", steps=10, seed=5) for _ in range(2))
+    assert one == other
+
+
+def test_the_schedule_goes_up_and_down_in_straight_lines() -> None:
+    rates = [optimiser.schedule(step, 100, 0.1) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates.index(max(rates)) in (8, 9, 10)
+    assert rates[50] == pytest.approx(0.5)
+    assert 0 < rates[-1] < 0.011
+    assert optimiser.schedule(0, 1, 0.1) == 1.0
+
+
+def test_a_loss_that_is_no_number_ends_the_trial() -> None:
+    diverging = SMALL.model_copy(update={"training": Training(steps=1, rows=2, learning_rate=math.inf)})
+    made = trained("nope", steps=20, recipe=diverging)
+    assert made["failed"] == "the loss was no number at step 2"
+    assert "bits" not in made
+
+
+@pytest.mark.parametrize(("length", "asked"), [(16, SMALL.task.targets), (64, SMALL.task.targets), (64, 64)])
+def test_a_score_that_is_no_number_is_no_score(length: int, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the target bytes at one length, or of the whole of the longest windows."""
+    sound = scoring.scores
+
+    def broken(model: Transformer, tokens: Tensor, targets: Tensor) -> Scores:
+        found = sound(model, tokens, targets)
+        if tokens.shape[1] == length and int(found.asked[0].sum()) == asked:
+            found.bits[0, -1] = math.nan
+        return found
+
+    monkeypatch.setattr(scoring, "scores", broken)
+    made = trained("nope", steps=2)
+    assert made["failed"] == "the score was no number"
+    assert "bits" not in made
+
+
+# Scoring --------------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def bits_of(model: Transformer, window: list[int], place: int, length: int) -> float:
+    """Of the byte at a place of a window, given the `length` bytes that end `window[-2]`, one logit at a time."""
+    first = len(window) - 1 - length
+    context = torch.tensor([window[first:-1]])
+    logits = model(context, model.prepare(Positions.arange(1, length)))[0, place - 1 - first].double().tolist()
+    return (math.log(sum(map(math.exp, logits))) - logits[window[place]]) / math.log(2)
+
+
+def test_every_length_is_scored_on_the_same_bytes() -> None:
+    """The last four bytes of every window, each once, whatever document it is of; the longest windows from their start."""
+    run = Run(SMALL.trial(Arm("alibi"), 0, steps=30), TEXT)
+    record = run.record()
+    assert record is not None
+    told = compare_trial.told(record, SMALL.task)
+    far = SMALL.task.scored(64, TEXT)
+    windows = [[*row, last] for row, last in zip(far.tokens.tolist(), far.targets[:, -1].tolist(), strict=True)]
+    assert sorted(sum(bytes(window) in text for window in windows) for text in TEXT.held_out) == [1, 5]
+    run.model.eval()
+    for length in (8, 16, 32, 64):
+        each = [bits_of(run.model, window, place, length) for window in windows for place in range(61, 65)]
+        assert told["bits"][str(length)] == pytest.approx(sum(each) / 24, abs=1e-5)
+    assert len(told["by_position"]) == 16
+    each = [bits_of(run.model, window, place, 64) for window in windows for place in range(5, 9)]
+    assert told["by_position"][1] == pytest.approx(sum(each) / 24, abs=1e-5)
+    assert told["by_position"][-1] == pytest.approx(told["bits"]["64"], abs=1e-5)
+
+
+def test_learned_has_no_number_beyond_its_table() -> None:
+    made = compare_trial.trial((SMALL, TEXT), Arm("learned"), 0, 3, ignore)["result"]
+    assert made["cannot"] == "table ends at 8"
+    assert made["by_position"] is None
+    assert [value is None for value in made["bits"].values()] == [False, True, True, True]
+    made = compare_trial.trial((SMALL, TEXT), Arm("learned", True), 0, 3, ignore)["result"]
+    assert made["cannot"] is None
+    assert None not in made["bits"].values()
+
+
+def test_windows_are_cut_up_at_every_length_or_at_the_longest() -> None:
+    def cut_up(how: str) -> set[int]:
+        task = SMALL.task.model_copy(update={"cut_up": how})
+        run = Run(SMALL.model_copy(update={"task": task}).trial(Arm("nope"), 0, steps=1), TEXT)
+        run.score()
+        return {row["length"] for row in run.rows.table().to_pylist() if row["mode"] == "non-overlapping"}
+
+    assert cut_up("longest") == {64}
+    assert cut_up("every length") == {8, 16, 32, 64}
+
+
+# How long it would take ------------------------------------------------------------------------------------------------
+
+
+def test_speeds_are_of_a_step_and_of_all_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, scored = compare_trial.calibrate((SMALL, TEXT), Arm("nope"), ignore)
+    assert 0 < step < 10
+    assert 0 < scored < 10
+    monkeypatch.setattr(compare_trial, "scoring", lambda recipe, text, arm, windows: (2.0, 3))
+    assert compare_trial.calibrate((SMALL, TEXT), Arm("nope"), ignore)[1] == 4.0  # of six windows

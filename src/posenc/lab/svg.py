@@ -298,7 +298,7 @@ def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
     leader = line(end_x + 5, end_y, frame.right + 12, label, far)
     noted = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
     name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
-    tip = f"<title>{html.escape(noted[0])}</title>"
+    tip = f"<title>{html.escape(' · '.join(dict.fromkeys(noted)))}</title>"
     return f'<g class="series {one.kind}">{tip}{curve}{dots}{rings}{leader}{name}</g>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from posenc.plots.style import GRID, INK, MUTED, mix
 DPI = 160
 LEADING = 0.21  # inches between two names
 FONT = 9
+LEFT, HEAD, WIDE, HIGH, WIDEST = 1.75, 1.0, 0.62, 0.36, 11.5  # inches, of the heat map
 
 
 def pictures(findings: Findings) -> dict[str, bytes]:
@@ -90,8 +92,7 @@ def _frame(axes: Any, findings: Findings, task: Task, chart: svg.Chart | None) -
     for one in chart.levels:
         if all(low <= y <= high for _, y in one.points):
             axes.plot(*zip(*one.points, strict=True), color=MUTED, linewidth=1.2, linestyle=(0, (1, 3)), zorder=0)
-            axes.annotate(one.words.en, one.points[-1], xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=8,
-                          color=MUTED)  # fmt: skip
+            axes.annotate(one.words.en, one.points[0], xytext=(5, 4), textcoords="offset points", fontsize=8, color=MUTED)
     axes.set_ylim(low, high)
     _names(axes, chart.series, (high - low) / (5 * 0.70), (low, high))
 
@@ -99,58 +100,66 @@ def _frame(axes: Any, findings: Findings, task: Task, chart: svg.Chart | None) -
 def _names(axes: Any, series: Sequence[svg.Series], inch: float, span: tuple[float, float]) -> None:
     """At the right, a line apart from each other."""
     ends = [one.points[-1] for one in series]
+    last = max(x for x, _, _ in ends)
     heights = svg.spaced([mean for _, mean, _ in ends], LEADING * inch, span[0], span[1] + 0.3 * inch)
     for one, (x, mean, _), height in zip(series, ends, heights, strict=True):
         colour = LIGHT[one.kind.split()[0]]
         axes.annotate(f"{one.name.en}  {one.note.en}".rstrip(), (x, mean), xytext=(1.05, height), va="center",
                       fontsize=FONT, color=colour, textcoords=("axes fraction", "data"), annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8})  # fmt: skip
+                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8,
+                                  "linestyle": "-" if x == last else ":"})  # fmt: skip
 
 
 # Heat map -------------------------------------------------------------------------------------------------------------
 
 
 def _heat(findings: Findings) -> bytes:
-    """All tasks side by side, the encodings of the main one in front."""
-    tasks, names = findings["tasks"], [arm["name"] for arm in in_order(main_task(findings))]
+    """All tasks, as many side by side as fit, the encodings in the order of the main one."""
+    names = [arm["name"] for arm in in_order(main_task(findings))]
     names += [name for name in arms_of(findings) if name not in names]
-    left, wide, high, gap = 1.75, 0.62, 0.36, 0.3
-    columns = sum(len(task["lengths"]) for task in tasks)
-    width = left + columns * wide + gap * (len(tasks) - 1) + 0.15
-    height = 1.0 + high * len(names) + 0.45
+    lines: list[list[Task]] = [[]]
+    for task in findings["tasks"]:
+        if lines[-1] and LEFT + sum(map(_wide, [*lines[-1], task])) > WIDEST:
+            lines.append([])
+        lines[-1].append(task)
+    width = max(LEFT + sum(map(_wide, line)) for line in lines)
+    pitch = HEAD + HIGH * len(names) + 0.2
+    height = pitch * len(lines) + 0.3
     figure = Figure(figsize=(width, height), facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     axes.set_axis_off()
+    for n, line in enumerate(lines):
+        _blocks(axes, line, names, n * pitch)
+    note = "Hatched: not learnt at this budget; nothing is said beyond the trained length, 1×."
+    axes.text(0.15, height - 0.15, note, fontsize=7.5, color=MUTED)
+    return _written(figure)
+
+
+def _blocks(axes: Any, tasks: Sequence[Task], names: Sequence[str], above: float) -> None:
+    top_row = above + HEAD
     for n, name in enumerate(names):
         short = title(name).en.replace(" + random positions", " + random")
-        axes.text(left - 0.1, 1.0 + high * (n + 0.5), short, ha="right", va="center", fontsize=FONT, color=INK)
-    start = left
+        axes.text(LEFT - 0.1, top_row + HIGH * (n + 0.5), short, ha="right", va="center", fontsize=FONT, color=INK)
+    start = LEFT
     for task in tasks:
-        axes.text(
-            start,
-            0.38,
-            _shortened(task["title"]["en"], len(task["lengths"]) * wide),
-            fontsize=FONT,
-            weight="bold",
-            color=INK,
-        )
-        axes.text(start, 0.58, "bits" if is_bits(task) else "% all right", fontsize=7.5, color=MUTED)
+        lines = textwrap.wrap(task["title"]["en"], int((_wide(task) - 0.1) * 11))[:2]
+        axes.text(start, above + 0.56, "\n".join(lines), fontsize=FONT, weight="bold", color=INK, va="bottom")
+        axes.text(start, above + 0.72, say("bits" if is_bits(task) else "exact").en, fontsize=7.5, color=MUTED)
         by_name = {arm["name"]: arm for arm in task["arms"]}
         for column, length in enumerate(task["lengths"]):
-            x = start + column * wide
-            axes.text(x + wide / 2, 0.9, fold(length / task["length"]), ha="center", fontsize=7.5, color=MUTED)
+            x = start + column * WIDE
+            axes.text(x + WIDE / 2, top_row - 0.08, fold(length / task["length"]), ha="center", fontsize=7.5, color=MUTED)
             for row, name in enumerate(names):
                 if name in by_name:
-                    _square(axes, task, by_name[name], length, (x, 1.0 + high * row, wide, high))
-        start += len(task["lengths"]) * wide + gap
-    wide_note = (
-        "Length in trained lengths. Hatched: not learnt at this budget, so nothing is said beyond the trained length."
-    )
-    note = wide_note if width > 8 else "Hatched: not learnt."
-    axes.text(left, height - 0.2, note, fontsize=7.5, color=MUTED)
-    return _written(figure)
+                    _square(axes, task, by_name[name], length, (x, top_row + HIGH * row, WIDE, HIGH))
+        start += _wide(task)
+
+
+def _wide(task: Task) -> float:
+    """Its columns, or enough for its name."""
+    return max(len(task["lengths"]) * WIDE, 1.5) + 0.3
 
 
 def _square(axes: Any, task: Task, arm: Any, length: int, box: tuple[float, float, float, float]) -> None:
@@ -170,11 +179,6 @@ def _square(axes: Any, task: Task, arm: Any, length: int, box: tuple[float, floa
     else:
         axes.add_patch(Rectangle(*size, facecolor="none", edgecolor="#b4b8c0", linewidth=0.7, linestyle=(0, (3, 2))))
         axes.text(x + wide / 2, y + high / 2, found.kind, color=MUTED, **(middle | {"fontsize": 7}))
-
-
-def _shortened(words: str, inches: float) -> str:
-    most = max(int(inches * 14), 6)
-    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 # Cost against length --------------------------------------------------------------------------------------------------

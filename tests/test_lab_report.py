@@ -1,0 +1,860 @@
+"""The report of an experiment that nobody ran: every number in it is looked up again in the findings it was made from."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import itertools
+import json
+import math
+import random
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from posenc import catalogue
+from posenc.lab.report import write
+from posenc.lab.report.look import DARK, LIGHT
+
+Json = dict[str, Any]
+NOT_LEARNT = "not learnt at this budget"
+BROKEN = "failed: the loss was no number at step 7"
+HOSTILE = 'mine.py:<script>alert("1")</script>'
+VOID = {"meta", "br", "img", "input"}
+DRAWN = {"line", "circle", "path"}  # elements of SVG that close themselves
+
+
+# Findings -------------------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> Json:
+    return {"en": text, "zh": f"{text}的中文"}
+
+
+def an_arm(name: str, task: Json, random: random.Random, *, learnt: bool = True, state: str | None = None, seeds: int = 3,
+           cannot: tuple[int, ...] = ()) -> Json:  # fmt: skip
+    """Numbers that no two cells share."""
+    bits = task["measure"] == "bits"
+    cells: Json = {}
+    for length in task["lengths"]:
+        values = {str(seed): random.uniform(2, 5) if bits else random.uniform(0.1, 0.99) for seed in range(seeds)}
+        mean = sum(values.values()) / seeds
+        cells[str(length)] = {
+            "mean": mean,
+            "seeds": values,
+            "interval": None if bits else [mean - 0.01, mean + 0.01],
+            "state": None,
+        }
+        if length in cannot:
+            cells[str(length)] = {
+                "mean": None,
+                "seeds": {},
+                "interval": None,
+                "state": f"cannot: table ends at {task['length']}",
+            }
+        if state and state != NOT_LEARNT:
+            cells[str(length)] = {"mean": None, "seeds": {}, "interval": None, "state": state}
+    home, far = str(task["length"]), str(max(task["lengths"]))
+    sign = 1 if bits else -1
+    rise = {}
+    if learnt and far != home and cells[far]["mean"] is not None:
+        lost = {seed: sign * (cells[far]["seeds"][seed] - cells[home]["seeds"][seed]) for seed in cells[far]["seeds"]}
+        rise[far] = {"mean": sum(lost.values()) / seeds, "seeds": lost, "interval": None}
+    return {
+        "name": name, "learnt": learnt, "state": state, "cells": cells, "non_overlapping": {}, "rise": rise,
+        "factor": {"value": 2.0, "low": 1.0, "high": 4.0, "censored": False} if learnt and far != home else None,
+        "area": random.uniform(2, 4) if bits and learnt else random.uniform(0.2, 0.9) if learnt else None,
+        "rank": 1.5 if learnt else None, "behaviour": "fades" if learnt else None,
+        "by_position": {"length": 256, "position": [0, 64, 128, 192], "bits": [random.uniform(2, 4) for _ in range(4)]}
+        if bits and learnt else None,
+        "curve": {"step": [10, 20, 30], "bits": [random.uniform(2, 4) for _ in range(3)]} if state in (None, NOT_LEARNT)
+        else {"step": [], "bits": []},
+        "oracle": None, "learning_rate": 4e-3, "seconds": 12.5,
+    }  # fmt: skip
+
+
+def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: bool = True) -> Json:
+    bits = measure == "bits"
+    return {
+        "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
+        "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
+        "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [],
+        "trained_tokens": 512_000, "arms": [], "after": [], "attention": [], "similarity": None, "links": [],
+        "gate": {"rule": words("the rule"), "best": "rope", "limit": 2.84 if bits else 0.95},
+    }  # fmt: skip
+
+
+def attention(arms: list[str], distances: list[int], random: random.Random, layers: int = 2, heads: int = 4) -> list[Json]:
+    return [
+        {"arm": arm, "seed": 0, "step": step, "layer": layer, "head": head, "distance": distances,
+         "probability": [random.uniform(0.0002, 0.9) for _ in distances]}
+        for arm in arms for step in (0, 250, 500) for layer in range(layers) for head in range(heads)
+    ]  # fmt: skip
+
+
+def made_up() -> Json:
+    """Everything that findings may hold: learnt, not learnt, cannot, failed, missing, a hostile name."""
+    draw = random.Random(5)
+    language = a_task("language_model", "bits", 64, [64, 128, 256])
+    language["arms"] = [
+        an_arm("rope", language, draw), an_arm("alibi", language, draw),
+        an_arm("learned", language, draw, cannot=(128, 256)),
+        an_arm("t5", language, draw, learnt=False, state=NOT_LEARNT),
+        an_arm("floater", language, draw, learnt=False, state=BROKEN),
+        an_arm("shaw", language, draw, learnt=False, state="missing"), an_arm(HOSTILE, language, draw),
+        an_arm("rope+randomized", language, draw),
+    ]  # fmt: skip
+    language["arms"][1]["factor"] = {"value": 4.0, "low": 4.0, "high": 4.0, "censored": True}
+    language["arms"][0]["oracle"] = {"256": {"mean": 2.125, "seeds": {"0": 2.125}, "interval": None, "state": None}}
+    language["after"] = [{"change": "", "cells": language["arms"][0]["cells"]}]
+    language["after"] += [
+        {"change": name, "cells": an_arm("rope", language, draw)["cells"]} for name in ("interpolation", "ntk", "yarn")
+    ]
+    language["attention"] = attention(["rope", "alibi", HOSTILE], list(range(64)), draw)
+    matrices = [[[draw.uniform(-1, 1) for _ in range(8)] for _ in range(8)] for _ in range(3)]
+    language["similarity"] = {"arm": "learned", "steps": [0, 250, 500], "matrices": matrices}
+    copy = a_task("copy", "exact", 16, [8, 16, 32, 64])
+    copy["arms"] = [
+        an_arm("rope", copy, draw), an_arm("alibi", copy, draw, learnt=False, state=NOT_LEARNT),
+        an_arm("learned", copy, draw, cannot=(32, 64)),
+    ]  # fmt: skip
+    order = a_task("word_order", "exact", 10, [10], causal=False)
+    order["arms"] = [an_arm("rope", order, draw), an_arm("nope", order, draw, learnt=False, state=NOT_LEARNT)]
+    order["attention"] = attention(["rope", "nope"], list(range(-9, 10)), draw)
+    order["links"] = [
+        {"arm": arm, "step": step, "layer": 0, "head": head, "link": link, "probability": draw.uniform(0.1, 0.9),
+         "even": 0.125}
+        for arm in ("rope", "nope") for step in (0, 500) for head in range(4) for link in ("无聊→电影", "<b>精彩</b>→表演")
+    ]  # fmt: skip
+    names = [arm["name"] for arm in language["arms"]] + ["nope"]
+    kinds = ("training", "prefill", "decode")
+    cost = {
+        name: {kind: {"median": 1 + draw.random(), "low": 0.9, "high": 2.1} for kind in kinds}
+        | {"parameters": draw.randrange(9000), "table_bytes_per_token": draw.randrange(900)}
+        for name in names
+    }
+    return {
+        "format": 1, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "exploratory": True,
+        "posenc": "0.0", "surroundings": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
+        "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
+        "text": {"source": "made <up>", "sha256": "7e47" * 16, "train": {"documents": 9, "bytes": 90000},
+                 "notes": [words("a note")]},
+        "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4},
+        "tasks": [language, copy, order],
+        "cost": {"rounds": 9, "sizes": {"d_model": 128}, "rows": cost, "device": "cpu"},
+        "published": [
+            {"source": "A <et> al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": verdict,
+             "why": words("so")}
+            for verdict in ("agree", "disagree", "disagree", "not tested")
+        ],
+        "summary": [words("First sentence."), words("Second <sentence>.")],
+        "missing": [{"task": "language_model", "arm": "shaw", "seed": 0, "why": "not run"},
+                    {"task": "language_model", "arm": "floater", "seed": 1, "why": BROKEN},
+                    {"task": "copy", "arm": "rope", "seed": 2, "why": "not run (trained at the longest length)"}],
+    }  # fmt: skip
+
+
+def smallest() -> Json:
+    """One task, one length, one seed, one arm, and nothing else."""
+    task = a_task("parity", "exact", 8, [8])
+    task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
+    found = made_up()
+    nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
+    return found | nothing | {"tasks": [task], "seeds": [0]}
+
+
+@pytest.fixture(scope="module")
+def found() -> Json:
+    return made_up()
+
+
+@pytest.fixture(scope="module")
+def out(found: Json, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "new" / "folder"
+    before = json.dumps(found)
+    paths = write(found, folder)
+    assert json.dumps(found) == before  # reads only
+    assert sorted(paths) == sorted(folder.iterdir())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def content(out: Path) -> str:
+    return (out / "index.html").read_text("utf-8")
+
+
+# Reading a page -------------------------------------------------------------------------------------------------------
+
+
+class Element:
+    def __init__(self, name: str, attributes: dict[str, str | None]) -> None:
+        self.name, self.attributes = name, attributes
+        self.inside: list[Element | str] = []
+
+    @property
+    def classes(self) -> list[str]:
+        return (self.attributes.get("class") or "").split()
+
+    def text(self, language: str = "en") -> str:
+        """What a reader of that language sees."""
+        other = {"en": "zh", "zh": "en"}[language]
+        parts = (one if isinstance(one, str) else "" if other in one.classes else one.text(language) for one in self.inside)
+        return " ".join("".join(part + " " for part in parts).split())
+
+    def all(self, name: str, kind: str = "") -> list[Element]:
+        found = []
+        for one in self.inside:
+            if isinstance(one, Element):
+                if one.name == name and (not kind or kind in one.classes):
+                    found.append(one)
+                found += one.all(name, kind)
+        return found
+
+
+class Reader(HTMLParser):
+    """A tree; every element must be closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Element("", {})
+        self.open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        one = Element(tag, dict(attrs))
+        assert len(attrs) == len(dict(attrs)), f"{tag}: an attribute twice"
+        self.open[-1].inside.append(one)
+        if tag not in VOID and tag not in DRAWN:
+            self.open.append(one)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].inside.append(Element(tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1].name == tag, f"</{tag}> in <{self.open[-1].name}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].inside.append(data)
+
+
+def read(content: str) -> Element:
+    reader = Reader()
+    reader.feed(content)
+    assert [one.name for one in reader.open] == [""]
+    return reader.root
+
+
+@pytest.fixture(scope="module")
+def page(content: str) -> Element:
+    return read(content)
+
+
+def section(page: Element, name: str) -> Element:
+    return next(one for one in page.all("section") if one.attributes.get("id") == name)
+
+
+def task_of(page: Element, name: str, task: str) -> Element:
+    """The part of a section about one task."""
+    return next(one for one in section(page, name).all("article", "task") if one.all("h3")[0].text() == f"Title of {task}")
+
+
+def rows(table: Element) -> dict[str, list[Element]]:
+    """Cells by the name in front of them; one that spans several stands several times."""
+    found: dict[str, list[Element]] = {}
+    for row in table.all("tbody")[0].all("tr"):
+        cells = [cell for cell in row.all("td") for _ in range(int(cell.attributes.get("colspan") or 1))]
+        found[row.all("th")[0].text()] = cells
+    return found
+
+
+def titled(name: str) -> str:
+    """What an encoding is called, by the catalogue."""
+    if name == HOSTILE:
+        return '<script>alert("1")</script>'
+    plain = name.removesuffix("+randomized")
+    return catalogue.BY_NAME[plain].class_name + " + random positions" * (name != plain)
+
+
+# The numbers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_every_cell_of_the_heat_map_is_a_number_of_the_findings(found: Json, page: Element, number: int) -> None:
+    task = found["tasks"][number]
+    shown = rows(task_of(page, "heat", task["name"]).all("table")[0])
+    assert shown.keys() == {titled(arm["name"]) for arm in task["arms"]}
+    write_number = (lambda x: f"{x:.2f}") if task["measure"] == "bits" else (lambda x: f"{100 * x:.1f}")
+    checked = 0
+    for arm in task["arms"]:
+        cells = shown[titled(arm["name"])]
+        for length, cell in zip(task["lengths"], cells[:-1], strict=True):
+            value = arm["cells"][str(length)]
+            if arm["learnt"] and value["mean"] is not None:
+                expected = [write_number(value["mean"]), *map(write_number, value["seeds"].values())]
+                assert cell.text().split() == expected
+                assert "none" not in cell.classes
+                checked += 1
+    assert checked == {0: 13, 1: 6}[number]
+
+
+def test_what_was_not_learnt_is_hatched_and_not_judged_beyond(found: Json, page: Element, content: str) -> None:
+    task = found["tasks"][0]
+    arm = next(arm for arm in task["arms"] if arm["name"] == "t5")
+    home, *beyond = rows(task_of(page, "heat", "language_model").all("table")[0])["T5"][:-1]
+    assert "not-learnt" in home.classes
+    assert home.text().startswith(f"{arm['cells']['64']['mean']:.2f} ")
+    for cell in beyond:
+        assert {"none", "not-learnt"} <= set(cell.classes)
+        assert cell.text() == NOT_LEARNT
+        assert cell.text("zh") == "此预算下未学会"
+    style = "".join(one.text() for one in page.all("style"))
+    assert re.search(r"\.heat td\.none\.not-learnt \{ background: repeating-linear-gradient", style)
+    for length in ("128", "256"):
+        assert f"{arm['cells'][length]['mean']:.2f}" not in [td.text().split(" ")[0] for td in page.all("td")]
+
+
+def test_cells_without_a_number_say_why(page: Element) -> None:
+    shown = rows(task_of(page, "heat", "language_model").all("table")[0])
+    for name, kind, en, zh in (
+        ("Learned", "cannot", "cannot: table ends at 64", "不能：位置表止于 64"),
+        ("FLOATER", "failed", "failed: the loss was no number at step 7", "失败：the loss was no number at step 7"),
+        ("Shaw", "missing", "missing", "缺失"),
+    ):
+        cell = shown[name][2]
+        assert {"none", kind} <= set(cell.classes)
+        assert (cell.text(), cell.text("zh")) == (en, zh)
+    assert "not-learnt" not in {
+        kind for cells in (shown["Learned"], shown["FLOATER"], shown["Shaw"]) for td in cells for kind in td.classes
+    }
+
+
+def test_the_measured_table(found: Json, page: Element) -> None:
+    task = found["tasks"][0]
+    shown = rows(section(page, "stars").all("table")[0])
+    for arm in task["arms"]:
+        quality, factor, area, *rest = (cell.text() for cell in shown[titled(arm["name"])])
+        cost = found["cost"]["rows"][arm["name"]]
+        assert rest[:3] == [f"{cost[kind]['median']:.2f} 0.90–2.10" for kind in ("training", "prefill", "decode")]
+        assert rest[3:5] == [f"{cost['parameters']:,}", f"{cost['table_bytes_per_token']:,}"]
+        if arm["learnt"]:
+            numbers = [arm["cells"]["64"]["mean"], *arm["cells"]["64"]["seeds"].values()]
+            assert quality.split() == [f"{number:.2f}" for number in numbers]
+            assert factor == (">4×" if arm["name"] == "alibi" else "2× (1–>4)")
+            assert area == f"{arm['area']:.2f}"
+    copy = {arm["name"]: arm for arm in found["tasks"][1]["arms"]}
+    assert shown["RoPE"][8].text() == f"{100 * copy['rope']['cells']['16']['mean']:.1f} 2× (1–>4)"
+    assert shown["ALiBi"][8].text() == f"{100 * copy['alibi']['cells']['16']['mean']:.1f} not learnt"
+    assert "unlearnt" in shown["ALiBi"][8].classes
+    assert shown["NoPE"][0].text() == "not part of this task"
+    order = [name for name in shown if shown[name][2].text().replace(".", "").isdigit()]
+    areas = [float(shown[name][2].text()) for name in order]
+    assert areas == sorted(areas)
+    assert list(shown)[: len(order)] == order  # the others below
+
+
+def dots(picture: Element) -> dict[str, list[tuple[float, float]]]:
+    """Every seed's place on paper, by the tooltip's name."""
+    found = {}
+    for group in picture.all("g", "series"):
+        name = group.all("title")[0].text()
+        found[name] = [
+            (float(dot.attributes["cx"] or 0), float(dot.attributes["cy"] or 0)) for dot in group.all("circle", "dot")
+        ]
+    return found
+
+
+def scale(picture: Element) -> tuple[float, float]:
+    """Value = slope · place + offset, from the ticks at the left."""
+    ticks = [one for one in picture.all("text", "tick") if one.attributes["text-anchor"] == "end"]
+    (y0, v0), (y1, v1) = ((float(one.attributes["y"] or 0) - 4, float(one.text())) for one in (ticks[0], ticks[-1]))
+    return (v1 - v0) / (y1 - y0), v0 - y0 * (v1 - v0) / (y1 - y0)
+
+
+@pytest.mark.parametrize(("number", "drawn", "notes"), [(0, 5, True), (1, 2, False)])
+def test_every_seed_is_a_dot_at_its_place(found: Json, page: Element, number: int, drawn: int, notes: bool) -> None:
+    task = found["tasks"][number]
+    picture = task_of(page, "curves", task["name"]).all("svg")[0]
+    slope, offset = scale(picture)
+    places = dots(picture)
+    assert len(places) == drawn
+    times = 1 if task["measure"] == "bits" else 100
+    for arm in task["arms"]:
+        if not arm["learnt"]:
+            assert not any(name.startswith(titled(arm["name"])) for name in places)
+            continue
+        name = next(
+            name
+            for name in places
+            if name == titled(arm["name"]) or re.match(re.escape(titled(arm["name"])) + r" ([-+]\d|ends)", name)
+        )
+        far = str(max(task["lengths"]))
+        if far in arm["rise"]:
+            lost = arm["rise"][far]["mean"]
+            assert name.endswith(f"{lost:+.2f}" if times == 1 else f"{-100 * lost:+.1f}")
+        expected = [times * seed for length in task["lengths"] for seed in arm["cells"][str(length)]["seeds"].values()]
+        assert [slope * y + offset for _, y in places[name]] == pytest.approx(expected, abs=0.002 * times)
+        xs = sorted({x for x, _ in places[name]})
+        steps = [b - a for a, b in itertools.pairwise(xs)]
+        assert steps == pytest.approx([steps[0]] * len(steps), abs=0.2) if steps else True  # every length doubles
+
+
+def test_a_ring_is_the_model_trained_at_the_longest_length(page: Element) -> None:
+    picture = task_of(page, "curves", "language_model").all("svg")[0]
+    slope, offset = scale(picture)
+    (ring,) = picture.all("circle", "ring")
+    assert slope * float(ring.attributes["cy"] or 0) + offset == pytest.approx(2.125, abs=0.01)
+
+
+def test_what_is_not_drawn_is_named_below(found: Json, page: Element) -> None:
+    said = " ".join(one.text() for one in task_of(page, "curves", "language_model").all("p", "small"))
+    mean = next(arm for arm in found["tasks"][0]["arms"] if arm["name"] == "t5")["cells"]["64"]["mean"]
+    assert f"T5 ({mean:.2f})" in said
+    assert "FLOATER (failed: the loss was no number at step 7)" in said
+    assert "Shaw (missing)" in said
+
+
+def test_a_task_of_one_length_shows_all_and_marks_who_did_not_learn(found: Json, page: Element) -> None:
+    picture = task_of(page, "curves", "word_order").all("svg")[0]
+    assert len(picture.all("circle", "dot")) == 3
+    assert len(picture.all("circle", "ring")) == 3
+    ticks = {one.text(): float(one.attributes["x"] or 0) for one in picture.all("text", "tick")}
+    seeds = found["tasks"][2]["arms"][0]["cells"]["10"]["seeds"].values()
+    places = [
+        100 * (float(dot.attributes["cx"] or 0) - ticks["0"]) / (ticks["100"] - ticks["0"])
+        for dot in picture.all("circle", "dot")
+    ]
+    assert places == pytest.approx([100 * seed for seed in seeds], abs=0.05)
+
+
+def test_changes_after_training(found: Json, page: Element) -> None:
+    task = found["tasks"][0]
+    shown = rows(section(page, "after").all("table")[0])
+    for changed, name in zip(task["after"], ("none", "interpolation", "NTK", "YaRN"), strict=True):
+        for length, cell in zip(task["lengths"], shown[name], strict=True):
+            value = changed["cells"][str(length)]
+            assert cell.text().split() == [f"{one:.2f}" for one in (value["mean"], *value["seeds"].values())]
+    at = {name: changed["cells"]["256"]["mean"] for changed, name in zip(task["after"], shown, strict=True)}
+    best = min(at, key=lambda name: at[name])
+    said = " ".join(one.text() for one in section(page, "after").all("p"))
+    assert f"at 4× the trained length {best} is best: {at[best]:.2f} bits, against {at['none']:.2f} unchanged." in said
+
+
+def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
+    arms = [arm for arm in found["tasks"][0]["arms"] if arm["learnt"]]
+    shown = [[part.text() for part in card.all("div")] for card in section(page, "answer").all("div", "card")]
+    best = min(arms, key=lambda arm: arm["cells"]["64"]["mean"])
+    need, pick, why = shown[0]
+    assert need == "Text no longer than in training"
+    assert why == f"{best['cells']['64']['mean']:.2f} bits at 64"
+    ours = best["cells"]["64"]["seeds"]
+    tied = {titled(arm["name"]) for arm in arms if any(ours[seed] >= arm["cells"]["64"]["seeds"][seed] for seed in ours)}
+    assert set(pick.split(", ")) == tied
+    assert pick.startswith(titled(best["name"]))
+    reach = [arm for arm in arms if arm["cells"]["256"]["mean"] is not None]
+    best = min(reach, key=lambda arm: arm["cells"]["256"]["mean"])
+    assert shown[1][2] == f"{best['cells']['256']['mean']:.2f} bits at 256, {best['rise']['256']['mean']:+.2f} from 64"
+    assert [one.text() for one in section(page, "answer").all("li")] == ["First sentence.", "Second <sentence>."]
+
+
+def test_nothing_on_the_front_is_beaten(found: Json, page: Element) -> None:
+    arms = [arm for arm in found["tasks"][0]["arms"] if arm["learnt"]]
+    time = {arm["name"]: found["cost"]["rows"][arm["name"]]["training"]["median"] for arm in arms}
+    front = {
+        titled(arm["name"]) for arm in arms
+        if not any(time[other["name"]] < time[arm["name"]] and other["area"] < arm["area"] for other in arms)
+    }  # fmt: skip
+    _, area = section(page, "pareto").all("svg")
+    assert {one.all("text")[0].text() for one in area.all("g", "series") if one.all("circle", "dot")} == front
+    assert 0 < len(front) < len(arms)
+    assert any(one.text() == "ALiBi >4×" for one in section(page, "pareto").all("text"))
+
+
+def test_loss_by_position(found: Json, page: Element) -> None:
+    shown = rows(section(page, "places").all("table")[0])
+    for arm in found["tasks"][0]["arms"]:
+        if arm["learnt"]:
+            assert [cell.text() for cell in shown[titled(arm["name"])]] == [
+                f"{bits:.2f}" for bits in arm["by_position"]["bits"]
+            ]
+    assert "T5" not in shown
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def looks(page: Element, number: int) -> tuple[Element, Json]:
+    one = section(page, "attention").all("div", "looks")[number]
+    return one, json.loads(next(script for script in one.all("script")).inside[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_attention_travels_as_heights_that_give_the_probabilities_back(found: Json, page: Element, number: int) -> None:
+    task = found["tasks"][number]
+    _, data = looks(page, 0 if number == 0 else 1)
+    assert data["steps"] == [0, 250, 500]
+    assert data["arms"].keys() == {row["arm"] for row in task["attention"]}
+    for row in task["attention"]:
+        arm = data["arms"][row["arm"]]
+        heights = arm["y"][data["steps"].index(row["step"])][row["layer"] * 4 + row["head"]]
+        top, bottom = 240, 1080  # tenths: where 1 and 0.0001 stand
+        given = [10 ** (-4 * (y - top) / (bottom - top)) for y in heights]
+        assert given == pytest.approx(row["probability"][::-1], rel=0.012)
+        assert arm["x"] == sorted(arm["x"])  # back in the text is left
+        low, high = arm["x"][0], arm["x"][-1]
+        bent = [math.copysign(math.log2(1 + abs(d)), d) for d in reversed(row["distance"])]
+        assert arm["x"] == pytest.approx(
+            [low + (high - low) * (bent[0] - one) / (bent[0] - bent[-1]) for one in bent], abs=1
+        )
+
+
+def test_without_a_script_the_last_step_of_rope_is_seen(page: Element) -> None:
+    one, data = looks(page, 0)
+    panels = one.all("div", "heads")[0].all("svg")
+    assert len(panels) == 8
+    arm = data["arms"]["rope"]
+    for n, panel in enumerate(panels):
+        corners = (panel.all("path", "curve")[0].attributes["d"] or "").removeprefix("M").split(" L")
+        assert [float(part.split()[1]) for part in corners] == pytest.approx([y / 10 for y in arm["y"][-1][n]], abs=0.06)
+        assert panel.attributes["aria-label"] == f"layer {n // 4}, head {n % 4} 层 {n // 4}，头 {n % 4}"
+    controls = one.all("div", "controls")[0]
+    assert "hidden" in controls.attributes
+    assert [choice.attributes["value"] for choice in controls.all("option")] == ["rope", "alibi", HOSTILE]
+    assert controls.all("input")[0].attributes["max"] == "2"
+
+
+def test_the_learned_table_at_the_same_steps(found: Json, page: Element) -> None:
+    one, data = looks(page, 0)
+    given = found["tasks"][0]["similarity"]
+    assert data["similarity"]["steps"] == given["steps"]
+    assert one.all("img")[0].attributes["src"] == data["similarity"]["images"][-1]
+    for matrix, image in zip(given["matrices"], data["similarity"]["images"], strict=True):
+        pixels = imread(io.BytesIO(base64.b64decode(image.removeprefix("data:image/png;base64,"))))
+        assert pixels.shape[:2] == (8, 8)
+        red, blue = pixels[..., 0].flatten(), pixels[..., 2].flatten()
+        cosines = np.array(matrix).flatten()
+        assert (red[cosines > 0.1] > blue[cosines > 0.1]).all()
+        assert (red[cosines < -0.1] < blue[cosines < -0.1]).all()
+    shown = rows(one.all("figure", "similarity")[0].all("table")[0])
+    expected = [sum(matrix[n][n + 2] for n in range(6)) / 6 for matrix in given["matrices"]]
+    assert [cell.text() for cell in shown["2"]] == [f"{mean:+.2f}" for mean in expected]
+
+
+def test_the_head_that_looks_most(found: Json, page: Element) -> None:
+    table = section(page, "attention").all("table", "links")[0]
+    assert [one.text() for one in table.all("thead")[0].all("th")][1:] == ["无聊→电影", "<b>精彩</b>→表演"]
+    shown = rows(table)
+    for arm in ("rope", "nope"):
+        last = [
+            row for row in found["tasks"][2]["links"] if (row["arm"], row["step"], row["link"]) == (arm, 500, "无聊→电影")
+        ]
+        most = max(last, key=lambda row: row["probability"])
+        expected = f"{most['probability'] / 0.125:.2f}× {most['probability']:.3f}, layer 0, head {most['head']}"
+        assert shown[titled(arm)][0].text().replace(" ,", ",") == expected
+    assert shown["even look"][0].text() == "0.125"
+
+
+def test_the_strongest_distance_is_said_in_words(found: Json, page: Element) -> None:
+    shown = rows(section(page, "attention").all("details")[-1].all("table")[0])
+    for row in found["tasks"][2]["attention"]:
+        if row["step"] == 500:
+            probability, distance = max(zip(row["probability"], row["distance"], strict=True))
+            where = "itself" if distance == 0 else f"{distance} back" if distance > 0 else f"{-distance} ahead"
+            assert shown[titled(row["arm"])][row["layer"] * 4 + row["head"]].text() == f"{probability:.3f} at {where}"
+
+
+# The page as a page ---------------------------------------------------------------------------------------------------
+
+
+def test_sections_stand_in_their_order(page: Element) -> None:
+    names = [one.attributes["id"] for one in page.all("section")]
+    assert names == ["answer", "stars", "curves", "heat", "after", "pareto", "places", "attention", "published", "how"]
+    assert [one.attributes["href"] for one in page.all("nav")[0].all("a")] == [f"#{name}" for name in names]
+
+
+def test_agreements_and_disagreements(page: Element) -> None:
+    shown = section(page, "published")
+    assert [one.text() for one in shown.all("td", "verdict")] == ["✓ agree", "✗ disagree", "✗ disagree", "– not tested"]
+    assert shown.all("p")[0].text().startswith("1 agree, 2 disagree, 1 not tested.")
+
+
+def test_how_it_was_done(page: Element) -> None:
+    said, chinese = section(page, "how").text(), section(page, "how").text("zh")
+    for part in (
+        "posenc lab run <made-up>", "28 of 30 present, 1 of them failed", "c0de" * 16, "2.13.0", "made up", "7e47" * 16,
+        "the rule (limit 2.84 bits)", "500 steps, 512,000 tokens a model", "0.004 for all, not tuned", "8 [16] 32 64",
+        "not run (trained at the longest length)", "exploratory",
+    ):  # fmt: skip
+        assert part in said, part
+    assert "未运行（在最长长度上训练）" in chinese
+
+
+def test_nothing_is_asked_of_the_network(content: str, page: Element) -> None:
+    loading = [
+        value for one in walk(page) for name, value in one.attributes.items()
+        if name in ("src", "srcset", "href", "action", "data", "poster")
+        and not (value or "").startswith(("#", "data:image/png;base64,"))
+    ]  # fmt: skip
+    assert loading == []
+    assert not any(name.startswith("on") for one in walk(page) for name in one.attributes)
+    assert not re.search(r"https?://|url\(|@import|fetch\(|XMLHttp|import\(", content)
+    assert {one.name for one in walk(page)} & {"link", "iframe", "object", "embed", "form", "base"} == set()
+
+
+def test_only_the_scripts_of_the_page_may_run(content: str, page: Element) -> None:
+    meta = next(one for one in page.all("meta") if one.attributes.get("http-equiv") == "Content-Security-Policy")
+    rules = dict(rule.strip().split(" ", 1) for rule in (meta.attributes["content"] or "").split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    running = re.findall(r"<script>(.*?)</script>", content, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in running]
+    assert len(digests) == 2
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+
+
+def walk(one: Element) -> list[Element]:
+    below = [deeper for inner in one.inside if isinstance(inner, Element) for deeper in walk(inner)]
+    return [*(inner for inner in one.inside if isinstance(inner, Element)), *below]
+
+
+def test_both_languages_everywhere(content: str, page: Element) -> None:
+    pairs = 0
+    for one in [page, *walk(page)]:
+        spoken = [inner for inner in one.inside if isinstance(inner, Element) and {"en", "zh"} & set(inner.classes)]
+        assert [next(kind for kind in inner.classes if kind in ("en", "zh")) for inner in spoken] == ["en", "zh"] * (
+            len(spoken) // 2
+        )
+        assert all(inner.text("zh" if "zh" in inner.classes else "en") for inner in spoken)
+        pairs += len(spoken) // 2
+        for inner in spoken:
+            if "zh" in inner.classes:
+                assert re.search(r"[\u4e00-\u9fff、]", inner.text("zh")), inner.text("zh")
+            elif one.name != "option":
+                assert not re.search(r"[\u4e00-\u9fff]", inner.text("en")), inner.text("en")
+    assert pairs > 200
+    assert not re.search(r">[^<]*\{\w+\}", re.sub(r"<(script|style).*?</\1>", "", content, flags=re.DOTALL))
+
+
+def test_no_word_stands_in_one_language_alone(page: Element) -> None:
+    """Outside of spans there are only names, numbers, code, and what a machine said."""
+    alone = set()
+    for one in walk(page):
+        if one.name in ("script", "style", "code", "title", "output", "button", "option") or {"en", "zh", "brand"} & set(
+            one.classes
+        ):
+            continue
+        alone |= {
+            inner.strip()
+            for inner in one.inside
+            if isinstance(inner, str) and re.search(r"[A-Za-z]{3}|[\u4e00-\u9fff]", inner)
+        }
+    known = {titled(arm) for arm in ("rope", "alibi", "learned", "t5", "floater", "shaw", "nope", HOSTILE)}
+    known |= {"YaRN", "NTK", "A <et> al.", "无聊→电影", "<b>精彩</b>→表演"}
+    assert {
+        text
+        for text in alone - known
+        if not re.match(r"RoPE|ALiBi|Learned|<script>|source |d_model|posenc 0.0|system |Shaw|, ", text)
+    } == set()
+
+
+def test_pictures_are_well_formed_and_described(content: str) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", content, re.DOTALL)
+    assert len(drawings) > 20
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        assert root.get("aria-hidden") == "true" or root.get("aria-label")
+        for one in root.iter():
+            for value in one.attrib.values():
+                assert "nan" not in value.split()
+                assert "inf" not in value.split()
+
+
+def test_what_others_wrote_is_text_and_nothing_else(content: str, page: Element) -> None:
+    for raw in ("<script>alert", "<i>this</i>", "<b>精彩</b>", "<et>", "<made-up>", "made <up>"):
+        assert raw not in content
+    assert "</script" not in re.sub(r"</script>", "", content)
+    assert len(page.all("script")) == 4  # two that run, two with data
+    assert titled(HOSTILE) in rows(section(page, "stars").all("table")[0])
+
+
+def test_every_heading_of_a_table_is_one(page: Element) -> None:
+    for table in page.all("table"):
+        width = len(table.all("thead")[0].all("th")) if table.all("thead") else 2
+        for row in table.all("tbody")[0].all("tr"):
+            cells = sum(int(cell.attributes.get("colspan") or 1) for cell in row.all("td"))
+            assert len(row.all("th")) + cells == width
+            assert row.all("th")[0].attributes["scope"] == "row"
+
+
+# Less, and more -------------------------------------------------------------------------------------------------------
+
+
+def test_the_smallest_experiment(tmp_path: Path) -> None:
+    paths = {path.name for path in write(smallest(), tmp_path)}
+    assert paths == {"index.html", "cells.csv", "summary.csv", "published.csv", "report.md", "report.zh-CN.md",
+                     "curves-parity.png", "heat.png"}  # fmt: skip
+    page = read((tmp_path / "index.html").read_text("utf-8"))
+    assert [one.attributes["id"] for one in page.all("section")] == ["answer", "stars", "curves", "heat", "how"]
+    assert "Cost was not measured" in section(page, "stars").text()
+    assert "No trial is missing" in section(page, "how").text()
+    assert "on one task" in page.all("header")[0].text()
+
+
+@pytest.mark.parametrize("state", [NOT_LEARNT, "failed: no", "missing", "cannot: causal only"])
+@pytest.mark.parametrize("lengths", [[64], [64, 128]])
+def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) -> None:
+    task = a_task("language_model", "bits", 64, lengths)
+    task["arms"] = [an_arm(name, task, random.Random(2), learnt=False, state=state) for name in ("rope", "xpos")]
+    task["gate"] = {"rule": words("the rule"), "best": None, "limit": None}
+    write(made_up() | {"tasks": [task]}, tmp_path)
+    page = read((tmp_path / "index.html").read_text("utf-8"))
+    assert not section(page, "answer").all("div", "card")
+    assert not section(page, "curves").all("path", "curve") or state == NOT_LEARNT
+    assert not any(one.attributes["id"] in ("after", "pareto", "places", "attention") for one in page.all("section"))
+
+
+def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
+    """Seven tasks, twelve encodings, three seeds, three tasks with attention."""
+    draw = random.Random(3)
+    names = [*catalogue.names(), "rope+randomized"]
+    tasks = []
+    for n in range(7):
+        task = a_task(
+            "language_model" if n == 0 else f"task_{n}", "bits" if n < 2 else "exact", 64, [64, 96, 128, 256, 512]
+        )
+        task["arms"] = [an_arm(name, task, draw) for name in names]
+        if n in (0, 1, 4):
+            task["attention"] = attention(names, list(range(-63 if n else 0, 64)), draw)
+            task["similarity"] = {"arm": "learned", "steps": [0, 250, 500], "matrices": [np.eye(64).tolist()] * 3}
+        tasks.append(task)
+    write(made_up() | {"tasks": tasks}, tmp_path)
+    assert (tmp_path / "index.html").stat().st_size < 3e6
+
+
+def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
+    task = a_task("language_model", "bits", 64, [64])
+    task["arms"] = [an_arm("rope", task, random.Random(4))]
+    task["attention"] = attention(["rope"], list(range(512)), random.Random(4), layers=12, heads=12)
+    write(made_up() | {"tasks": [task]}, tmp_path)
+    page = read((tmp_path / "index.html").read_text("utf-8"))
+    one, data = looks(page, 0)
+    assert len(one.all("div", "heads")[0].all("svg")) == 4 * 8
+    assert "Shown are layers 0, 4, 7, 11 and heads 0, 1, 2, 3, 4, 5, 6, 7, at 64 of 512 distances" in one.text()
+    assert len(data["arms"]["rope"]["x"]) == 64
+
+
+def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected format 1, got 2"):
+        write(made_up() | {"format": 2}, tmp_path)
+    with pytest.raises(ValueError, match="at least one task"):
+        write(made_up() | {"tasks": []}, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Tables, Markdown, pictures -------------------------------------------------------------------------------------------
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
+
+
+def test_the_long_table_reads_back_to_the_last_digit(found: Json, out: Path) -> None:
+    read_back = {
+        (row["task"], row["encoding"], row["setting"], row["length"], row["seed"]): float(row["value"])
+        for row in lines(out / "cells.csv") if row["value"]
+    }  # fmt: skip
+    expected = {}
+    for task in found["tasks"]:
+        settings = [(arm["name"], "trained", arm["cells"]) for arm in task["arms"]]
+        settings += [(arm["name"], "oracle", arm["oracle"]) for arm in task["arms"] if arm["oracle"]]
+        settings += [("rope", changed["change"] or "unchanged", changed["cells"]) for changed in task["after"]]
+        for name, setting, cells in settings:
+            for length, cell in cells.items():
+                expected |= {(task["name"], name, setting, length, seed): value for seed, value in cell["seeds"].items()}
+    assert read_back == expected
+    states = {(row["encoding"], row["length"]): row["state"] for row in lines(out / "cells.csv") if not row["value"]}
+    assert states["learned", "256"] == "cannot: table ends at 64"
+    assert states["shaw", "64"] == "missing"
+
+
+def test_the_summary_table(found: Json, out: Path) -> None:
+    read_back = {(row["task"], row["encoding"]): row for row in lines(out / "summary.csv")}
+    assert len(read_back) == sum(len(task["arms"]) for task in found["tasks"])
+    for task in found["tasks"]:
+        for arm in task["arms"]:
+            row = read_back[task["name"], arm["name"]]
+            home = arm["cells"][str(task["length"])]
+            assert row["quality"] == ("" if home["mean"] is None else repr(home["mean"]))
+            assert row["area"] == ("" if arm["area"] is None else repr(arm["area"]))
+            assert row["factor_censored"] == ("" if arm["factor"] is None else str(arm["factor"]["censored"]))
+            assert float(row["training_median"]) == found["cost"]["rows"][arm["name"]]["training"]["median"]
+            assert row["learnt"] == str(arm["learnt"])
+    assert [row["verdict"] for row in lines(out / "published.csv")] == ["agree", "disagree", "disagree", "not tested"]
+    assert lines(out / "published.csv")[0]["claim_zh"] == "a > b的中文"
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    found: list[list[list[str]]] = []
+    for block in text.split("\n\n"):
+        if block.startswith("| "):
+            found.append(
+                [re.split(r" \| ", line.removeprefix("| ").removesuffix(" |")) for line in block.strip().split("\n")]
+            )
+    return found
+
+
+@pytest.mark.parametrize(("name", "trained"), [("report.md", "Title of copy"), ("report.zh-CN.md", "Title of copy的中文")])
+def test_markdown_holds_the_same_numbers(found: Json, out: Path, name: str, trained: str) -> None:
+    text = (out / name).read_text("utf-8")
+    assert f"### {trained}\n" in text
+    for table in tables(text):
+        assert len({len(row) for row in table}) == 1
+    cells = next(table for table in tables(text) if table[0][1:4] == ["64 (1×)", "128 (2×)", "256 (4×)"])
+    arm = found["tasks"][0]["arms"][0]
+    assert ["RoPE", *(f"{arm['cells'][n]['mean']:.2f}" for n in ("64", "128", "256")), "2× (1–>4)"] in cells
+    assert "<script>" not in text
+    assert re.findall(r"\]\(([^)]*)\)", text) == [
+        "curves-language_model.png",
+        "curves-copy.png",
+        "curves-word_order.png",
+        "pareto.png",
+    ]
+    assert "c0de" * 16 in text
+    assert ("缺失" in text) == (name == "report.zh-CN.md")
+
+
+def test_pictures_for_readmes(out: Path) -> None:
+    names = {path.name for path in out.glob("*.png")}
+    assert names == {"curves-language_model.png", "curves-copy.png", "curves-word_order.png", "heat.png", "pareto.png"}
+    for name in names:
+        pixels = imread(out / name)
+        assert pixels.shape[0] > 400
+        assert pixels[..., :3].std() > 0.02  # something is drawn
+
+
+def test_colours_keep_apart_for_every_eye() -> None:
+    """CIE76 in CIELAB; deuteranopia and protanopia after Machado et al. 2009, severity 1."""
+    eyes = (
+        np.eye(3),
+        np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+        np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    )
+
+    def lab(colour: str, eye: np.ndarray) -> np.ndarray:
+        shown = np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255
+        linear = np.clip(eye @ np.where(shown <= 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4), 0, 1)
+        xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+        f = np.cbrt(xyz / np.array([0.9505, 1, 1.089]))
+        return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+    for palette in (LIGHT, DARK):
+        for eye in eyes:
+            for one, other in itertools.combinations(palette.values(), 2):
+                assert np.linalg.norm(lab(one, eye) - lab(other, eye)) > 20, (one, other)

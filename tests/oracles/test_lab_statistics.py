@@ -56,7 +56,7 @@ def test_bootstrap_of_seeds_alone_has_the_variance_of_a_mean() -> None:
     of_seeds = np.array([1.0, 2.0, 4.0, 7.0, 11.0])
     values = np.broadcast_to(of_seeds[None, :, None], (1, 5, 6))
     drawn = statistics.bootstrap(values, np.ones((1, 5, 6)))[:, 0]
-    assert drawn.mean() == pytest.approx(5.0, abs=0.12)  # four standard errors
+    assert drawn.mean() == pytest.approx(5.0, abs=0.103)  # four standard errors
     assert drawn.var() == pytest.approx(of_seeds.var() / 5, rel=0.1)
 
 
@@ -86,8 +86,8 @@ def test_bootstrap_is_the_same_every_time() -> None:
 def test_the_interval_leaves_a_fortieth_on_either_side() -> None:
     drawn = np.arange(4001, dtype=float)
     np.random.default_rng(0).shuffle(drawn)
-    assert statistics.interval(drawn) == (100.0, 3900.0)
-    assert statistics.interval(np.append(drawn, [math.nan] * 50)) == (100.0, 3900.0)
+    assert statistics.interval(drawn) == pytest.approx((100.0, 3900.0), rel=1e-12)
+    assert statistics.interval(np.append(drawn, [math.nan] * 50)) == pytest.approx((100.0, 3900.0), rel=1e-12)
 
 
 # Wilson -------------------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ def test_wilson_bounds_solve_their_equation(right: int, of: int) -> None:
 
 def test_wilson_stays_a_share() -> None:
     for of in (1, 2, 5, 300):
-        assert statistics.wilson(0, of)[0] == 0
-        assert statistics.wilson(of, of)[1] == 1
+        assert 0 <= statistics.wilson(0, of)[0] < 1e-15
+        assert 1 - 1e-15 < statistics.wilson(of, of)[1] <= 1
         assert statistics.wilson(0, of)[1] == pytest.approx(1 - statistics.wilson(of, of)[0])
 
 
@@ -145,9 +145,8 @@ def test_factor_by_hand(measure: statistics.Measure, means: list[float], factor:
 
 @pytest.mark.parametrize("measure", ["bits", "exact"])
 def test_factors_of_many_curves_against_a_loop(measure: statistics.Measure) -> None:
-    curves = (
-        2 + 0.03 * np.random.default_rng(3).standard_normal((50, 5)).cumsum(1) if measure == "bits" else draw(50, 5) ** 0.1
-    )
+    steps = np.random.default_rng(3).standard_normal((50, 5))
+    curves = 2 + 0.03 * steps.cumsum(1) if measure == "bits" else draw(50, 5) ** 0.1
     found = statistics.factors(measure, curves, LENGTHS)
     for curve, factor in zip(curves, found, strict=True):
         expected = 1.0
@@ -170,7 +169,8 @@ def test_an_interval_of_factors_has_scored_lengths_as_ends() -> None:
     [
         ("bits", 2.30, 2.35, "flat"), ("bits", 2.30, 2.36, "fades"), ("bits", 2.30, 2.79, "fades"),
         ("bits", 2.30, 2.80, "breaks"), ("bits", 2.30, 1.00, "flat"), ("exact", 1.0, 0.9, "flat"),
-        ("exact", 0.96, 0.87, "flat"), ("exact", 1.0, 0.89, "fades"), ("exact", 1.0, 0.5, "fades"), ("exact", 1.0, 0.49, "breaks"),
+        ("exact", 0.96, 0.87, "flat"), ("exact", 1.0, 0.89, "fades"), ("exact", 1.0, 0.5, "fades"),
+        ("exact", 1.0, 0.49, "breaks"),
     ],
 )  # fmt: skip
 def test_behaviour_by_hand(measure: statistics.Measure, home: float, far: float, behaviour: str) -> None:

@@ -50,6 +50,35 @@ def test_jobs_share_the_workers_and_break_alone() -> None:
     assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
 
 
+def test_a_job_that_is_not_to_be_taken_is_passed_by() -> None:
+    asked = list[int]()
+
+    def even(number: int) -> bool:
+        asked.append(number)
+        return number % 2 == 0
+
+    with Workers(2, 100) as workers:
+        jobs = [Job(double, (n,)) for n in range(5)]
+        ends = {event.number: event.value for event in workers.run(jobs, even) if event.finished}
+        assert ends == {0: 100, 2: 104, 4: 108}
+        assert asked == [0, 1, 2, 3, 4]
+        assert list(workers.run(jobs, lambda number: False)) == []
+
+
+def device(shared: int, report: Report) -> str:
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+def test_environments_go_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    with Workers(3, 0, [{"CUDA_VISIBLE_DEVICES": "3"}, {"CUDA_VISIBLE_DEVICES": "5"}]) as workers:
+        jobs = [Job(dies, ()), *(Job(device, ()) for _ in range(8))]
+        ends = [event.value for event in workers.run(jobs) if event.finished and event.failure is None]
+        assert {*ends} == {"3", "5"}
+        assert sorted(workers._numbers.values()) == [0, 1, 2]
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,5"
+
+
 PARENT = """
 import os, sys, time
 from posenc.lab.workers import Job, Workers

@@ -92,7 +92,7 @@ class Workers:
                         self._replace(connection)
                     else:
                         running[connection] = waiting.pop()[0]
-            for ready in wait(list(running)):
+            for ready in wait(list(running)) if running else ():  # none where none was to be taken
                 assert isinstance(ready, Connection)
                 try:
                     event: Event = ready.recv()

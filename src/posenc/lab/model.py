@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend
 from posenc.encoding import PositionalEncoding
+from posenc.encodings.learned import Learned
 from posenc.lab.arm import Arm
 from posenc.positions import Positions
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from posenc.lab.parallel import Shards
 
 BYTES = 256
+
+
+EMBEDDING = 1.0  # standard deviation of the token embeddings when training begins
 
 
 class Norm(nn.Module):
@@ -94,6 +98,16 @@ class Transformer(nn.Module):
             self.encodings = arm.create(
                 d_model=size.d_model, n_heads=size.n_heads, n_layers=size.n_layers, positions=positions, causal=causal
             )
+            self._draw_tables()
+
+    @torch.no_grad()
+    def _draw_tables(self) -> None:
+        """Learned rows begin at the scale of the embeddings they join: BERT and GPT-2 draw both with one deviation. With
+        0.02 beside 1 they would be unread for half of a short training.
+        """
+        for encoding in self.encodings:
+            if isinstance(encoding, Learned):
+                encoding.table.normal_(0, EMBEDDING)
 
     def prepare(self, at: Positions) -> Positions:
         """Tables for all layers at once: layers of one configuration read the same."""
@@ -140,7 +154,7 @@ def draw(model: nn.Module, seed: int, n_layers: int) -> None:
         std: float = parameter.shape[1] ** -0.5
         if name.endswith(("out.weight", "down.weight")):
             std /= (2 * n_layers) ** 0.5
-        std = {"embedding.weight": 1.0, "head.weight": 0.06}.get(name, std)
+        std = {"embedding.weight": EMBEDDING, "head.weight": 0.06}.get(name, std)
         parameter.normal_(0, std, generator=torch.Generator().manual_seed(seed_of(name, seed)))
 
 

@@ -59,6 +59,8 @@ class Profile:
                 layers.append(probabilities(q, k, encoding, at, at, self.causal).cpu())
 
         model.hidden(self.tokens.to(device), at, watcher=watch)
+        if not all(bool(probs.isfinite().all()) for probs in layers):
+            return  # the next step's loss says so
         for layer, probs in enumerate(layers):
             self.add_distances(rows, probs, step=step, layer=layer)
             self.add_links(rows, probs, step=step, layer=layer)

@@ -146,7 +146,7 @@ class Run:
             if not math.isfinite(loss):
                 return f"the loss was no number at step {step}"
             since.append(loss)
-            if step % every == 0:
+            if step % every == 0 or step == self.steps:
                 self.rows.add("curve", sum(since) / len(since), step=step)
                 since.clear()
             self.watch(step)

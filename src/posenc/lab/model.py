@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Size
     from posenc.lab.parallel import Shards
 
-BYTES = 256
-
-
 EMBEDDING = 1.0  # standard deviation of the token embeddings when training begins
 
 

@@ -36,7 +36,7 @@ def world() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Shards:
-    """The keys of the whole rows, of which this process has `at_mine`."""
+    """Where the keys of the whole rows sit, of which this process has a part."""
 
     at: Positions
 
@@ -64,7 +64,10 @@ class _Gather(torch.autograd.Function):
 
 
 class Part:
-    """What one process computes of a batch: its tokens, where they sit, at which of them something is asked, and what."""
+    """What one process computes of a batch: its tokens, where they sit, at which of them something is asked, and what.
+
+    No dataclass: Lightning Fabric would take it to pieces.
+    """
 
     def __init__(
         self, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, device: torch.device,
@@ -85,7 +88,10 @@ class Part:
 def part_of(
     tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, how: Shard, device: torch.device
 ) -> Part:
-    """This process's part of the rows, or of every row. Raises ValueError where there are fewer rows than processes."""
+    """This process's part of the rows, or of every row, padded so that all parts are as long.
+
+    Raises ValueError where there are fewer rows than processes.
+    """
     rank, size = world()
     at = at.to(device)
     if size == 1:

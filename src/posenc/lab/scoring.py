@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NO_NUMBER = "the score was no number"
 CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists
-CHUNK_ELSEWHERE = 2**15
+CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings write all its logits down
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -46,6 +46,7 @@ logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # no banners
 Report = Callable[[float], None]
 TRAINING = 0.9  # of a trial, for the progress; the rest is scoring
 POINTS = 20  # of the training curve
+SCORING_AT_MOST = timedelta(days=1)  # the other processes wait for the first
 CAUSAL_ONLY = "causal only"
 
 
@@ -77,7 +78,7 @@ class Hardware:
         fabric = Fabric(
             accelerator="cpu" if self.device == "cpu" else "cuda", devices=here, num_nodes=size // here,
             precision=self.precision,
-            strategy=DDPStrategy() if size > 1 else "auto",
+            strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
             plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
         )  # fmt: skip
         fabric.launch()

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from posenc.lab import compare_trial, optimiser, scoring
-from posenc.lab.arm import DEFAULT, Arm
-from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.arm import Arm
+from posenc.lab.corpus import Corpus
 from posenc.lab.experiment import Size, Training
 from posenc.lab.model import Transformer
 from posenc.lab.recipe import Recipe
@@ -44,43 +44,12 @@ def trained(name: str, steps: int, recipe: Recipe = SMALL, seed: int = 0) -> dic
 # What arms share ------------------------------------------------------------------------------------------------------
 
 
-def shared(model: Transformer) -> dict[str, Tensor]:
-    return {name: value for name, value in model.state_dict().items() if not name.startswith("encodings")}
-
-
-@pytest.mark.parametrize("name", DEFAULT)
-def test_shared_weights_are_the_same_in_every_arm(name: str) -> None:
-    ours, nope = (shared(model_of(arm, seed=3)) for arm in (name, "nope"))
-    assert ours.keys() == nope.keys()
-    assert all(torch.equal(ours[key], nope[key]) for key in ours)
-    other = shared(model_of(name, seed=4))
-    assert not any(torch.equal(ours[key], other[key]) for key in ours if ours[key].ndim > 1)
-
-
 def test_making_a_model_leaves_the_global_generator_alone() -> None:
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
     model_of("transformer_xl", seed=1)
     assert torch.equal(torch.rand(1), expected)
-
-
-@pytest.mark.parametrize("name", ["sinusoidal", "t5", "rope+randomized", "learned+randomized"])
-def test_the_order_of_the_data_is_the_same_in_every_arm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, take = list[list[int]](), Windows.take
-
-    def watched(self: Windows, number: Tensor) -> Tensor:
-        asked.append(number.tolist())
-        return take(self, number)
-
-    monkeypatch.setattr(Windows, "take", watched)
-    orders = []
-    for arm, seed in (("nope", 0), (name, 0), ("nope", 1)):
-        list(Run(SMALL.trial(Arm.parse(arm), seed, steps=5), TEXT).losses())
-        orders.append(asked.copy())
-        asked.clear()
-    assert len(orders[0]) == 5
-    assert orders[0] == orders[1] != orders[2]
 
 
 def test_whether_layers_share_the_encoding_is_the_papers_choice() -> None:
@@ -136,19 +105,7 @@ def test_unknown_arms_point_to_the_right_name(word: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-# The model ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", DEFAULT)
-def test_no_byte_sees_what_comes_after_it(name: str) -> None:
-    model = model_of(name).eval()
-    before = torch.randint(256, (1, 8), generator=torch.Generator().manual_seed(0))
-    after = torch.cat([before[:, :5], before[:, 5:] ^ 1], dim=1)
-    at = model.prepare(Positions.arange(1, 8))
-    one, other = model(before, at), model(after, at)
-    assert torch.allclose(one[:, :5], other[:, :5], atol=1e-6)
-    assert not torch.allclose(one[:, 5:], other[:, 5:], atol=1e-3)
-    assert torch.allclose(model(before, at, last=3), one[:, -3:], atol=1e-6)
+# Training -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_guess_is_nearly_uniform() -> None:
@@ -165,15 +122,6 @@ def test_training_lowers_the_loss() -> None:
 def test_a_trial_is_the_same_every_time() -> None:
     one, other = (trained("rope+randomized", steps=10, seed=5) for _ in range(2))
     assert one == other
-
-
-def test_the_schedule_goes_up_and_down_in_straight_lines() -> None:
-    rates = [optimiser.schedule(step, 100, 0.1) for step in range(100)]
-    assert rates[0] == pytest.approx(0.1)
-    assert rates.index(max(rates)) in (8, 9, 10)
-    assert rates[50] == pytest.approx(0.5)
-    assert 0 < rates[-1] < 0.011
-    assert optimiser.schedule(0, 1, 0.1) == 1.0
 
 
 def test_a_loss_that_is_no_number_ends_the_trial() -> None:

@@ -111,9 +111,8 @@ class Transformer(nn.Module):
         prepared: Positions = self.encodings[0].prepare(at)  # type: ignore[operator]
         return prepared
 
-    def forward(self, tokens: Int[Tensor, "b t"], at: Positions, last: int = 0) -> Float[Tensor, "b t v"]:
-        """Logits at every token, or at each of the `last` ones."""
-        return self.logits(self.hidden(tokens, at)[:, -last:])
+    def forward(self, tokens: Int[Tensor, "b t"], at: Positions) -> Float[Tensor, "b t v"]:
+        return self.logits(self.hidden(tokens, at))
 
     def hidden(
         self, tokens: Int[Tensor, "b t"], at: Positions, shards: Shards | None = None, watcher: Watcher | None = None

@@ -334,7 +334,7 @@ class _Task:
             if limit is not None and arm["name"] in home:
                 mean = home[arm["name"]]
                 beaten = not less or self.baseline is None or mean < self.baseline
-                arm["learnt"] = beaten and (mean <= limit if less else mean >= limit)
+                arm["learnt"] = beaten and (limit - mean) * (1 if less else -1) >= -statistics.ROUNDING
             if not arm["learnt"]:
                 arm["state"] = arm["state"] or (NOT_LEARNT if arm["name"] in home else MISSING)
         return {"rule": rule._asdict(), "best": best, "limit": limit}

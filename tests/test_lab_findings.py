@@ -1,0 +1,550 @@
+"""What is found in folders whose numbers are made up, so that the right answer is known."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab_results import TASKS, Asked, write
+from posenc.lab import published
+from posenc.lab.findings import NOT_LEARNT, findings
+from posenc.lab.record import NON_OVERLAPPING
+from posenc.lab.verdict import GATE
+
+HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
+PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
+KEYS = ["format", "name", "about", "seeds", "exploratory", "posenc", "surroundings", "machine", "text", "command", "trials",
+        "size", "tasks", "cost", "missing", "published", "summary"]  # fmt: skip
+
+
+def plain(asked: Asked) -> float:
+    """Bits that differ by encoding, length and seed alone; everything exact is right."""
+    if TASKS[asked.task]["measure"] == "exact":
+        return 1.0
+    return HOME[asked.encoding] + PER_DOUBLING.get(asked.encoding, 0.0) * math.log2(asked.times) + 0.01 * asked.seed
+
+
+def but(change: Callable[[Asked], float | None]) -> Callable[[Asked], float]:
+    """`plain`, but for what `change` says otherwise."""
+    return lambda asked: plain(asked) if (said := change(asked)) is None else said
+
+
+def found_in(folder: Path, **how: Any) -> dict[str, Any]:
+    found = findings(write(folder, **{"items": 4, "value": plain, "looks": False, "tasks": ["language_model"], **how}))
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def arms_of(found: dict[str, Any], task: int = 0) -> dict[str, Any]:
+    return {arm["name"]: arm for arm in found["tasks"][task]["arms"]}
+
+
+# What is there ------------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_there_and_is_plain_json(tmp_path: Path) -> None:
+    found = findings(write(tmp_path, oracle=True))
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert sorted(found) == sorted(KEYS)
+    assert found["trials"] == {"expected": 5 * 6 * 3 * 2, "found": 180, "failed": 0}
+    assert [task["name"] for task in found["tasks"]] == list(TASKS)
+    text = found["tasks"][0]
+    assert {arm["name"]: len(arm["oracle"]) for arm in text["arms"]} == dict.fromkeys(HOME, 5)
+    assert text["arms"][2]["oracle"]["512"]["mean"] is not None  # a learned table that was trained so far
+    assert [after["change"] for after in text["after"]] == ["", "interpolation", "ntk", "yarn"]
+    assert {row["step"] for row in text["attention"]} == {0, 250, 500}
+    assert {row["seed"] for row in text["attention"]} == {0}
+    assert len(text["similarity"]["matrices"]) == 3
+    assert text["similarity"]["matrices"][-1][1][2] == pytest.approx(math.exp(-0.5))
+    assert {row["link"] for row in found["tasks"][4]["links"]} == {"无聊→电影", "精彩→演员表演", "精彩→电影"}
+    assert 8 <= len(found["summary"]) <= 16
+    assert found["exploratory"]
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no results of posenc lab"):
+        findings(tmp_path)
+
+
+def test_means_are_of_tokens_and_then_of_seeds(tmp_path: Path) -> None:
+    """Weights are 32, 33, 34, 32 of items at 1, 2, 3, 4 bits, a seed adds 1: (32 + 66 + 102 + 128) / 131, and 1 more."""
+    found = found_in(tmp_path, encodings=["rope"], value=lambda asked: 1.0 + asked.item + asked.seed)
+    cell = arms_of(found)["rope"]["cells"]["64"]
+    assert cell["seeds"] == pytest.approx({str(seed): 328 / 131 + seed for seed in range(3)}, rel=1e-7)
+    assert cell["mean"] == pytest.approx(328 / 131 + 1, rel=1e-7)
+    assert cell["interval"] is None  # three seeds
+
+
+def test_exact_match_counts_examples_whatever_their_length(tmp_path: Path) -> None:
+    """3 of 4 right in every one of two seeds: 6 of 8, whose Wilson interval is (.4093, .9285)."""
+    found = found_in(tmp_path, tasks=["copy"], encodings=["rope"], seeds=2, value=lambda asked: float(asked.item != 2))
+    cell = arms_of(found)["rope"]["cells"]["16"]
+    assert cell["mean"] == 0.75
+    assert cell["interval"] == pytest.approx([0.4093, 0.9285], abs=5e-5)
+    assert not arms_of(found)["rope"]["learnt"]
+
+
+def test_the_two_ways_to_score_stay_apart(tmp_path: Path) -> None:
+    found = found_in(tmp_path, encodings=["alibi"], value=but(lambda asked: 1.5 if asked.mode == NON_OVERLAPPING else None))
+    arm = arms_of(found)["alibi"]
+    assert arm["non_overlapping"]["512"]["mean"] == 1.5
+    assert arm["cells"]["512"]["mean"] == pytest.approx(2.44)
+
+
+# The gate -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_learnt_is_not_judged_and_never_zero(tmp_path: Path) -> None:
+    found = found_in(tmp_path, value=but(lambda asked: 2.31 + GATE + 0.01 * asked.seed if asked.encoding == "t5" else None))
+    text, arms = found["tasks"][0], arms_of(found)
+    assert text["gate"]["best"] == "rope"
+    assert text["gate"]["limit"] == pytest.approx(2.31 + GATE)
+    for name in ("nope", "sinusoidal", "learned", "rope", "alibi"):
+        assert arms[name]["learnt"], name
+    t5 = arms["t5"]
+    assert not t5["learnt"]
+    assert t5["state"] == NOT_LEARNT
+    assert t5["cells"]["64"]["mean"] == pytest.approx(2.92)  # that is said
+    for length in ("96", "128", "256", "512"):
+        assert t5["cells"][length] == {"mean": None, "seeds": {}, "interval": None, "state": NOT_LEARNT}
+    assert set(t5["non_overlapping"]) == {"64"}
+    for name in ("factor", "area", "rank", "behaviour", "by_position"):
+        assert t5[name] is None
+    assert t5["rise"] == {}
+
+
+def test_just_within_the_gate_is_learnt(tmp_path: Path) -> None:
+    found = found_in(tmp_path, value=but(lambda asked: 2.29 + GATE + 0.01 * asked.seed if asked.encoding == "t5" else None))
+    assert arms_of(found)["t5"]["learnt"]
+
+
+def test_nobody_learnt_who_is_no_better_than_without_context(tmp_path: Path) -> None:
+    """All within the gate of one another, all above the 3.9 bits that need no context."""
+    found = found_in(tmp_path, value=lambda asked: 4.0 + 0.01 * asked.seed)
+    assert not any(arm["learnt"] for arm in arms_of(found).values())
+    assert found["tasks"][0]["gate"]["limit"] == 3.9
+    assert "3.90" in found["tasks"][0]["gate"]["rule"]["zh"]
+    assert all(row["verdict"] == "not tested" for row in found["published"] if row["source"].startswith("Press et al.")
+               and "second" not in row["claim"]["en"])  # fmt: skip
+
+
+def test_exact_tasks_are_learnt_from_95_of_a_hundred(tmp_path: Path) -> None:
+    """19 of 20 right is enough, 18 is not; the mean over seeds decides."""
+
+    def value(asked: Asked) -> float:
+        wrong = {"rope": 1, "alibi": 2, "t5": (0, 2, 1)[asked.seed]}[asked.encoding]
+        return float(asked.item >= wrong)
+
+    arms = arms_of(found_in(tmp_path, tasks=["copy"], encodings=["rope", "alibi", "t5"], items=20, value=value))
+    assert {name: arm["learnt"] for name, arm in arms.items()} == {"rope": True, "alibi": False, "t5": True}
+    assert arms["alibi"]["cells"]["8"]["mean"] == 0.9  # below the trained length nothing is extrapolated
+    assert arms["alibi"]["cells"]["32"]["state"] == NOT_LEARNT
+
+
+# Beyond the trained length ------------------------------------------------------------------------------------------
+
+
+def test_rises_factors_areas_and_behaviour_by_hand(tmp_path: Path) -> None:
+    arms = arms_of(found_in(tmp_path))
+    assert arms["rope"]["rise"]["128"]["mean"] == pytest.approx(0.4)
+    assert arms["rope"]["rise"]["512"]["seeds"] == pytest.approx({"0": 1.2, "1": 1.2, "2": 1.2})
+    assert arms["rope"]["rise"]["512"]["interval"] is None
+    assert {name: arm["behaviour"] for name, arm in arms.items()} == {
+        "nope": "fades", "sinusoidal": "breaks", "learned": None, "rope": "breaks", "alibi": "flat", "t5": "fades",
+    }  # fmt: skip
+    assert arms["alibi"]["factor"] == {"value": 8.0, "low": 8.0, "high": 8.0, "censored": True}
+    assert arms["rope"]["factor"] == {"value": 1.0, "low": 1.0, "high": 1.0, "censored": False}
+    assert arms["rope"]["area"] == pytest.approx(2.31 + 0.4 * 1.5)  # a straight line over three doublings
+    assert {name: arm["rank"] for name, arm in arms.items()} == {
+        "alibi": 1.0, "t5": 2.25, "nope": 3.5, "rope": 3.25, "sinusoidal": 5.0, "learned": None,
+    }  # fmt: skip
+
+
+def test_a_factor_of_few_seeds_spans_its_seeds(tmp_path: Path) -> None:
+    """Seed 0 keeps to 8×, seed 1 to 1×, and their mean, 0.04 bits up, to 8×."""
+
+    def value(asked: Asked) -> float | None:
+        return 2.4 + (0.08 * asked.seed if asked.times > 1 else 0.0)
+
+    arm = arms_of(found_in(tmp_path, encodings=["alibi"], seeds=2, value=value))["alibi"]
+    assert arm["factor"] == {"value": 8.0, "low": 1.0, "high": 8.0, "censored": True}
+
+
+def test_what_is_lost_in_exact_match_is_a_share_of_the_examples(tmp_path: Path) -> None:
+    """20 of 20 at 16; 18, 17 and 9 beyond."""
+    right = {8: 20, 16: 20, 24: 18, 32: 17, 64: 9}
+    found = found_in(
+        tmp_path, tasks=["copy"], encodings=["rope"], items=20, value=lambda asked: float(asked.item < right[asked.length])
+    )
+    arm = arms_of(found)["rope"]
+    assert {length: rise["mean"] for length, rise in arm["rise"].items()} == pytest.approx(
+        {"24": 0.1, "32": 0.15, "64": 0.55}
+    )
+    assert arm["factor"]["value"] == 1.5
+    assert arm["behaviour"] == "breaks"
+    assert arm["by_position"] is None
+
+
+def test_a_learned_table_ends(tmp_path: Path) -> None:
+    arm = arms_of(found_in(tmp_path))["learned"]
+    assert arm["learnt"]
+    assert arm["state"] is None
+    assert {length: cell["state"] for length, cell in arm["cells"].items()} == {
+        "64": None, **dict.fromkeys(["96", "128", "256", "512"], "cannot: table ends at 64"),
+    }  # fmt: skip
+    assert arm["factor"] == {"value": 1.0, "low": 1.0, "high": 1.0, "censored": False}
+    assert (arm["area"], arm["rank"], arm["behaviour"], arm["rise"]) == (None, None, None, {})
+
+
+def test_one_length_is_no_extrapolation(tmp_path: Path) -> None:
+    for arm in arms_of(found_in(tmp_path, tasks=["word_order"])).values():
+        assert (arm["factor"], arm["rank"], arm["behaviour"], arm["rise"]) == (None, None, None, {})
+
+
+def test_five_seeds_have_intervals_and_four_have_not(tmp_path: Path) -> None:
+    """Seeds differ by 0.5 bits at every length alike: the mean is unsure, what is lost is not."""
+
+    def value(asked: Asked) -> float:
+        return plain(asked) + 0.5 * asked.seed
+
+    encodings = ["rope", "alibi"]
+    left = arms_of(found_in(tmp_path / "four", seeds=4, encodings=encodings, value=value))["rope"]
+    assert left["cells"]["64"]["interval"] is None
+    found = found_in(tmp_path / "five", seeds=5, encodings=encodings, value=value)
+    assert not found["exploratory"]
+    arm = arms_of(found)["rope"]
+    low, high = arm["cells"]["512"]["interval"]
+    assert low + 0.5 < arm["cells"]["512"]["mean"] < high - 0.5
+    assert arm["rise"]["512"]["interval"] == pytest.approx([1.2, 1.2], abs=1e-6)
+    assert arm["factor"] == {"value": 1.0, "low": 1.0, "high": 1.0, "censored": False}
+    left_out = {("language_model", "rope", 3)}
+    unequal = found_in(tmp_path / "unequal", seeds=5, encodings=encodings, value=value, left_out=left_out)
+    assert arms_of(unequal)["rope"]["cells"]["512"]["interval"] is None
+    assert arms_of(unequal)["alibi"]["cells"]["512"]["interval"] is not None
+
+
+def test_an_exact_rise_has_its_interval_the_right_way_round(tmp_path: Path) -> None:
+    """All right at 16, three of four beyond: a quarter is lost, between nothing and everything."""
+    found = found_in(
+        tmp_path, tasks=["copy"], encodings=["rope"], seeds=5, items=20,
+        value=lambda asked: float(asked.times <= 1 or asked.item % 4 > 0),
+    )  # fmt: skip
+    rise = arms_of(found)["rope"]["rise"]["32"]
+    assert rise["mean"] == 0.25
+    assert 0 < rise["interval"][0] < 0.25 < rise["interval"][1] < 0.6
+
+
+# What is missing ----------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_that_was_not_run_is_missing_and_the_others_stand(tmp_path: Path) -> None:
+    found = found_in(tmp_path, left_out={("language_model", "rope", 1)})
+    assert found["missing"] == [{"task": "language_model", "arm": "rope", "seed": 1, "why": "not run"}]
+    assert found["trials"] == {"expected": 18, "found": 17, "failed": 0}
+    arm = arms_of(found)["rope"]
+    assert set(arm["cells"]["128"]["seeds"]) == set(arm["rise"]["128"]["seeds"]) == {"0", "2"}
+    assert arm["cells"]["128"]["mean"] == pytest.approx(2.71)
+    assert arm["state"] is None
+
+
+def test_ranks_leave_out_cells_that_are_not_complete(tmp_path: Path) -> None:
+    """In seed 1 RoPE would be better than ALiBi, but there T5 is missing."""
+    value = but(lambda asked: 2.0 if (asked.encoding, asked.seed) == ("rope", 1) and asked.times > 1 else None)
+    encodings = ["rope", "alibi", "t5"]
+    with_all = arms_of(found_in(tmp_path / "all", encodings=encodings, value=value))
+    without = arms_of(found_in(tmp_path / "some", encodings=encodings, value=value, left_out={("language_model", "t5", 1)}))
+    plainly = arms_of(found_in(tmp_path / "plain", encodings=encodings))
+    assert {name: arm["rank"] for name, arm in without.items()} == {name: arm["rank"] for name, arm in plainly.items()}
+    assert with_all["rope"]["rank"] < without["rope"]["rank"]
+
+
+def test_an_arm_that_was_not_run_at_all(tmp_path: Path) -> None:
+    found = found_in(tmp_path, left_out={("language_model", "rope", seed) for seed in range(3)})
+    arm = arms_of(found)["rope"]
+    assert arm["state"] == "missing"
+    assert not arm["learnt"]
+    assert all(cell["state"] == "missing" and cell["mean"] is None for cell in arm["cells"].values())
+    assert found["tasks"][0]["gate"]["best"] == "alibi"
+
+
+def test_a_failed_seed_fails_the_arm_and_is_not_averaged_away(tmp_path: Path) -> None:
+    found = found_in(tmp_path, failed={("language_model", "rope", 2): "the loss was no number at step 7"})
+    arm = arms_of(found)["rope"]
+    assert arm["state"] == "failed: the loss was no number at step 7 (1 of 3 seeds)"
+    assert not arm["learnt"]
+    cell = arm["cells"]["64"]
+    assert (cell["mean"], cell["state"]) == (None, "failed: the loss was no number at step 7")
+    assert set(cell["seeds"]) == {"0", "1"}  # still shown
+    assert found["missing"] == [
+        {"task": "language_model", "arm": "rope", "seed": 2, "why": "failed: the loss was no number at step 7"}
+    ]
+    assert found["trials"]["failed"] == 1
+    assert found["tasks"][0]["gate"]["best"] == "alibi"
+
+
+def test_a_crash_says_why_it_left_no_record(tmp_path: Path) -> None:
+    found = found_in(tmp_path, tasks=["language_model", "copy"], crashed={("copy", "t5", 0): "OSError: no space left"})
+    assert found["missing"] == [{"task": "copy", "arm": "t5", "seed": 0, "why": "failed: OSError: no space left"}]
+
+
+def test_what_works_causally_only_says_so(tmp_path: Path) -> None:
+    found = found_in(tmp_path, tasks=["masked_language_model"], causal_only={("masked_language_model", "t5")})
+    arm = arms_of(found)["t5"]
+    assert arm["state"] == "cannot: causal only"
+    assert all(cell["state"] == "cannot: causal only" for cell in arm["cells"].values())
+    assert not arm["learnt"]
+    assert found["missing"] == []
+
+
+def test_a_score_that_is_no_number_is_a_failure(tmp_path: Path) -> None:
+    value = but(lambda asked: math.nan if (asked.encoding, asked.length, asked.item) == ("rope", 256, 1) else None)
+    arm = arms_of(found_in(tmp_path, value=value))["rope"]
+    assert arm["cells"]["256"]["state"] == "failed: the score was no number"
+    assert arm["factor"] == {"value": 1.0, "low": 1.0, "high": 1.0, "censored": False}
+    assert (arm["area"], arm["rank"], arm["behaviour"]) == (None, None, None)
+    assert arm["rise"]["512"]["mean"] == pytest.approx(1.2)
+
+
+def test_one_seed(tmp_path: Path) -> None:
+    found = found_in(tmp_path, seeds=1, tasks=["language_model", "copy"])
+    arm = arms_of(found)["alibi"]
+    assert arm["factor"] == {"value": 8.0, "low": 8.0, "high": 8.0, "censored": True}
+    assert "1 seed " in found["summary"][-1]["en"]
+
+
+def test_no_trial_at_all(tmp_path: Path) -> None:
+    everything = {("language_model", word, seed) for word in HOME for seed in range(3)}
+    found = found_in(tmp_path, left_out=everything, cost=False)
+    assert found["trials"] == {"expected": 18, "found": 0, "failed": 0}
+    assert len(found["missing"]) == 18
+    assert found["cost"] is None
+    assert {row["verdict"] for row in found["published"]} == {"not tested"}
+
+
+def test_results_of_another_sweep_in_the_folder_do_not_count(tmp_path: Path) -> None:
+    """A seed more, finished by an earlier sweep of more seeds."""
+    write(tmp_path, tasks=["language_model"], seeds=4, items=4, value=lambda asked: 2.0 + asked.seed)
+    found = found_in(tmp_path, seeds=3, value=lambda asked: 2.0 + asked.seed)
+    assert set(arms_of(found)["rope"]["cells"]["64"]["seeds"]) == {"0", "1", "2"}
+
+
+# Changes after training ---------------------------------------------------------------------------------------------
+
+
+def test_changes_are_cells_of_their_own(tmp_path: Path) -> None:
+    value = but(lambda asked: 2.2 if asked.change == "yarn" else None)
+    text = found_in(tmp_path, value=value, after=("ntk", "yarn"))["tasks"][0]
+    cells = {after["change"]: after["cells"] for after in text["after"]}
+    assert cells["yarn"]["256"]["mean"] == pytest.approx(2.2)
+    assert cells[""]["256"]["mean"] == cells["ntk"]["256"]["mean"] == pytest.approx(3.11)
+    assert cells["yarn"]["64"]["mean"] == pytest.approx(2.31)  # nothing is changed up to the trained length
+    assert arms_of({"tasks": [text]})["rope"]["cells"]["256"]["mean"] == pytest.approx(3.11)
+
+
+def test_changes_of_what_was_not_learnt_are_not_judged(tmp_path: Path) -> None:
+    text = found_in(tmp_path, value=but(lambda asked: 5.0 if asked.encoding == "rope" else None))["tasks"][0]
+    for after in text["after"]:
+        assert after["cells"]["256"] == {"mean": None, "seeds": {}, "interval": None, "state": NOT_LEARNT}
+
+
+# Published ----------------------------------------------------------------------------------------------------------
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, str]:
+    return {row["claim"]["en"]: row["verdict"] for row in found["published"]}
+
+
+def verdict(found: dict[str, Any], begins: str) -> dict[str, Any]:
+    (row,) = (row for row in found["published"] if row["claim"]["en"].startswith(begins))
+    return dict(row)
+
+
+def flipped(asked: Asked) -> float:
+    """ALiBi and RoPE change places."""
+    return plain(asked._replace(encoding={"rope": "alibi", "alibi": "rope"}.get(asked.encoding, asked.encoding)))
+
+
+@pytest.mark.parametrize(
+    ("begins", "before", "after"),
+    [
+        ("4.9×:", "agree", "disagree"),
+        ("6.9×:", "agree", "disagree"),
+        ("ALiBi loses nothing", "agree", "disagree"),
+        ("RoPE extrapolates smoothly", "disagree", "agree"),
+        ("rotary fails later", "disagree", "agree"),
+        ("ALiBi extrapolates best", "agree", "disagree"),
+        ("sinusoidal extrapolates without limit", "disagree", "disagree"),
+        ("learned positions end", "agree", "agree"),
+    ],
+)
+def test_a_verdict_follows_the_numbers(tmp_path: Path, begins: str, before: str, after: str) -> None:
+    assert verdict(found_in(tmp_path / "plain"), begins)["verdict"] == before
+    assert verdict(found_in(tmp_path / "flipped", value=flipped), begins)["verdict"] == after
+
+
+def copied(**right: int) -> Callable[[Asked], float]:
+    """Of 20 examples, so many are right beyond the trained length."""
+    return lambda asked: float(asked.times <= 1 or asked.item < right[asked.encoding])
+
+
+def test_copying_agrees_disagrees_and_ties(tmp_path: Path) -> None:
+    how = {"tasks": ["copy"], "items": 20, "cannot": {}, "encodings": ["nope", "t5", "alibi", "rope", "sinusoidal"]}
+    theirs = found_in(tmp_path / "theirs", value=copied(nope=19, t5=18, alibi=4, rope=1, sinusoidal=0), **how)
+    begins = ["copy, exact", "copy: ALiBi", "copy: rotary", "mean rank"]
+    assert [verdict(theirs, claim)["verdict"] for claim in begins] == ["agree"] * 4
+    assert "quarter" in verdict(theirs, "copy: ALiBi")["why"]["en"]
+    assert verdict(theirs, "mean rank")["ours"]["en"] == "Sinusoidal 5.00, RoPE 4.00, ALiBi 3.00, T5 2.00, NoPE 1.00"
+    other = found_in(tmp_path / "other", value=copied(nope=3, t5=18, alibi=4, rope=6, sinusoidal=6), **how)
+    assert [verdict(other, claim)["verdict"] for claim in begins] == ["disagree", "disagree", "agree", "disagree"]
+
+
+def test_what_did_not_learn_is_left_out_of_a_claim_and_named(tmp_path: Path) -> None:
+    found = found_in(tmp_path, value=but(lambda asked: 3.5 if asked.encoding == "t5" else None))
+    row = verdict(found, "4.9×:")
+    assert row["verdict"] == "agree"
+    assert "without T5: not learnt at this budget" in row["why"]["en"]
+    assert "未计入 T5：此预算下未学会" in row["why"]["zh"]
+    assert "T5" not in row["ours"]["en"]
+    nothing = verdict(
+        found_in(tmp_path / "no", value=but(lambda asked: 3.5 if asked.encoding in ("rope", "alibi", "t5") else None)),
+        "4.9×:",
+    )
+    assert (nothing["verdict"], nothing["why"]["en"]) == ("not tested", "RoPE: not learnt at this budget")
+
+
+def test_seeds_that_disagree_are_counted(tmp_path: Path) -> None:
+    """In one seed of three NTK beats YaRN."""
+    value = but(lambda asked: {"ntk": 2.5, "yarn": 2.4 + 0.2 * (asked.seed == 2)}.get(asked.change))
+    row = verdict(found_in(tmp_path, value=value), "at the factor, 2×: NTK 3.59 > YaRN")
+    assert (row["verdict"], row["why"]["en"]) == ("agree", "holds for 2 of 3 seeds")
+
+
+def test_masked_models_and_word_order_without_positions(tmp_path: Path) -> None:
+    def value(asked: Asked) -> float:
+        if asked.task == "word_order" and asked.encoding == "nope":
+            return float(asked.item % 2)
+        return 4.0 if asked.task == "masked_language_model" and asked.encoding == "nope" else plain(asked)
+
+    found = found_in(tmp_path, tasks=["masked_language_model", "word_order"], value=value)
+    assert verdict(found, "a masked model fails")["verdict"] == "agree"
+    assert verdict(found, "without positions")["verdict"] == "agree"
+    said = " ".join(words["en"] for words in found["summary"])
+    assert "does not learn it (50.0% right), one with Sinusoidal does (100.0% right); guessing gives 50.0% right" in said
+    same = found_in(tmp_path / "same", tasks=["masked_language_model", "word_order"])
+    assert verdict(same, "a masked model fails")["verdict"] == "disagree"
+    assert verdict(same, "without positions")["verdict"] == "disagree"
+
+
+def test_retrieval_beside_flat_text(tmp_path: Path) -> None:
+    """ALiBi is flat on text and forgets; then NoPE forgets instead."""
+    tasks = ["language_model", "recall"]
+
+    def forgets(*names: str) -> Callable[[Asked], float]:
+        return but(lambda asked: 0.0 if asked.task == "recall" and asked.encoding in names and asked.times > 1 else None)
+
+    there = found_in(tmp_path / "there", tasks=tasks, value=forgets("alibi", "rope"))
+    assert verdict(there, "flat is not use")["verdict"] == "agree"
+    assert verdict(there, "RoPE retrieves nothing")["verdict"] == "agree"
+    here = found_in(tmp_path / "here", tasks=tasks, value=forgets("nope"))
+    assert verdict(here, "flat is not use")["verdict"] == "disagree"
+    assert verdict(here, "RoPE retrieves nothing")["verdict"] == "disagree"
+    assert verdict(found_in(tmp_path / "none"), "flat is not use")["why"]["en"] == "passkey or recall was not run"
+
+
+def test_costs_decide_claims_about_speed(tmp_path: Path) -> None:
+    found = found_in(tmp_path)
+    assert verdict(found, "words trained on")["verdict"] == "agree"
+    assert verdict(found, "stars for efficiency")["verdict"] == "agree"
+    found["cost"]["rows"]["alibi"]["training"]["median"] = 1.4
+    again = {row["claim"]["en"]: row["verdict"] for row in published.table(found)}
+    assert [verdict for claim, verdict in again.items() if claim.startswith(("words trained", "stars"))] == ["disagree"] * 2
+    found["cost"] = None
+    assert {row["verdict"] for row in published.table(found) if row["claim"]["en"].startswith(("words", "stars"))} == {
+        "not tested"
+    }
+
+
+def test_what_is_seen_inside_decides(tmp_path: Path) -> None:
+    found = found_in(tmp_path, tasks=["language_model", "word_order"], looks=True)
+    begins = ("精彩", "positions evolve", "RoPE looks less")
+    assert [verdict(found, claim)["verdict"] for claim in begins] == ["agree"] * 3
+    text, order = found["tasks"]
+    for row in order["links"]:
+        row["probability"] = row["even"]
+    for row in text["attention"]:
+        row["probability"].reverse()
+    text["similarity"]["matrices"].reverse()
+    found["published"] = published.table(found)
+    assert [verdict(found, claim)["verdict"] for claim in begins] == ["disagree"] * 3
+
+
+def test_every_row_is_whole_and_says_why_not(tmp_path: Path) -> None:
+    for found in (found_in(tmp_path / "a"), found_in(tmp_path / "b", tasks=["copy"], seeds=1)):
+        assert len(found["published"]) == len(published.CLAIMS)
+        for row in found["published"]:
+            assert sorted(row) == ["claim", "ours", "source", "verdict", "why"]
+            untested = row["verdict"] == "not tested"
+            for language in ("en", "zh"):
+                assert row["claim"][language]
+                assert bool(row["ours"][language]) != untested
+                assert row["why"][language] or not untested
+
+
+# The answer ---------------------------------------------------------------------------------------------------------
+
+
+def said_of(found: dict[str, Any], language: str = "en") -> str:
+    return "\n".join(words[language] for words in found["summary"])
+
+
+def test_the_answer_says_what_was_found(tmp_path: Path) -> None:
+    said = said_of(found_in(tmp_path))
+    assert "18 models were trained, 6 encodings with 3 seeds each" in said
+    assert "at the trained length 64: RoPE is best with 2.31 bits, where chance gives 8.00 bits; 6 of 6 learnt" in said
+    assert "these stay (at most 0.05 bits worse): ALiBi (+0.03 bits)." in said
+    assert "These get worse slowly: NoPE (+0.30 bits), T5 (+0.30 bits)." in said
+    assert "These break (0.5 bits worse or more): RoPE (+1.20 bits), Sinusoidal (+1.80 bits)." in said
+    assert "Cannot read any further at all: Learned (table ends at 64)." in said
+    assert "no longer than in training: RoPE; up to 8× as long: ALiBi; least time to train: Sinusoidal or Learned" in said
+    assert "Sinusoidal 1.01×, Learned 1.02×, ALiBi 1.05×, RoPE 1.30×, T5 1.60×" in said
+    assert "Not learnt" not in said
+
+
+def test_the_answer_follows_the_numbers(tmp_path: Path) -> None:
+    said = said_of(found_in(tmp_path, value=flipped))
+    assert "these stay (at most 0.05 bits worse): RoPE (+0.03 bits)." in said
+    assert "up to 8× as long: RoPE" in said
+    worse = said_of(found_in(tmp_path / "t5", value=but(lambda asked: 3.5 if asked.encoding == "t5" else None)))
+    assert "not judged beyond the trained length: Language model on bytes: T5 (3.50 bits)." in worse
+    nothing = said_of(found_in(tmp_path / "none", value=lambda asked: 7.0))
+    assert "nothing was learnt at this budget" in nothing
+    assert "What to take" not in nothing
+
+
+def test_names_that_seeds_order_otherwise_stand_together(tmp_path: Path) -> None:
+    """T5 beats ALiBi at 512 in one seed."""
+    value = but(lambda asked: 2.0 if (asked.encoding, asked.times, asked.seed) == ("t5", 8.0, 1) else None)
+    assert "up to 8× as long: ALiBi or T5;" in said_of(found_in(tmp_path, value=value))
+
+
+def test_the_answer_in_chinese_holds_the_same_numbers(tmp_path: Path) -> None:
+    found = findings(write(tmp_path, seeds=2))
+    for words in found["summary"]:
+        english, chinese = (sorted(re.findall(r"\d+\.\d+", words[language])) for language in ("en", "zh"))
+        assert english == chinese, words
+        assert not re.search(r"[A-Za-z]{3,} [a-z]{3,} [a-z]{3,}", words["zh"])  # no English left standing
+
+
+def test_exact_copying_is_recommended_by_numbers(tmp_path: Path) -> None:
+    how = {"tasks": ["language_model", "copy"], "items": 20, "cannot": {}}
+    right = {"nope": 3, "t5": 18, "alibi": 4, "rope": 6, "sinusoidal": 6, "learned": 0}
+    value = but(lambda asked: copied(**right)(asked) if asked.task == "copy" else None)
+    said = said_of(found_in(tmp_path, value=value, **how))
+    assert "exact copying at 2×: T5." in said
+    assert "Farthest with at least 90% of the exact match kept: Copy: T5 (>4×)." in said

@@ -112,6 +112,11 @@ def made_up() -> Json:
         an_arm("shaw", language, draw, learnt=False, state="missing"), an_arm(HOSTILE, language, draw),
         an_arm("rope+randomized", language, draw),
     ]  # fmt: skip
+    for cell in language["arms"][6]["cells"].values():  # every seed of it worse than any other
+        cell["mean"] += 4
+        cell["seeds"] = {seed: number + 4 for seed, number in cell["seeds"].items()}
+    language["arms"][0]["non_overlapping"] = {"64": {"mean": 2.777, "seeds": {}}, "128": {"mean": 2.555, "seeds": {}}}
+    language["arms"][1]["behaviour"] = "flat"
     language["arms"][1]["factor"] = {"value": 4.0, "low": 4.0, "high": 4.0, "censored": True}
     language["arms"][0]["oracle"] = {"256": {"mean": 2.125, "seeds": {"0": 2.125}, "interval": None, "state": None}}
     language["after"] = [{"change": "", "cells": language["arms"][0]["cells"]}]
@@ -321,6 +326,36 @@ def test_what_was_not_learnt_is_hatched_and_not_judged_beyond(found: Json, page:
         assert f"{arm['cells'][length]['mean']:.2f}" not in [td.text().split(" ")[0] for td in page.all("td")]
 
 
+def test_windows_side_by_side_are_a_table_of_their_own(page: Element) -> None:
+    shown = rows(task_of(page, "heat", "language_model").all("details")[0].all("table")[0])
+    assert {name: [cell.text() for cell in cells] for name, cells in shown.items()} == {"RoPE": ["2.78", "2.56", "–"]}
+
+
+def test_of_five_seeds_the_interval_is_shown(tmp_path: Path) -> None:
+    task = a_task("copy", "exact", 16, [16, 32])
+    task["arms"] = [an_arm("rope", task, random.Random(6), seeds=5)]
+    write(made_up() | {"tasks": [task], "seeds": [0, 1, 2, 3, 4], "exploratory": False}, tmp_path)
+    page = read((tmp_path / "index.html").read_text("utf-8"))
+    value = task["arms"][0]["cells"]["32"]
+    shown = rows(task_of(page, "heat", "copy").all("table")[0])["RoPE"][1].text()
+    assert shown == f"{100 * value['mean']:.1f} {100 * value['interval'][0]:.1f}–{100 * value['interval'][1]:.1f}"
+    assert (
+        len(dots(section(page, "curves").all("svg")[0])["RoPE " + f"{-100 * task['arms'][0]['rise']['32']['mean']:+.1f}"])
+        == 10
+    )
+    assert "exploratory" not in page.text()
+
+
+def test_equal_numbers_keep_a_cell_each(tmp_path: Path) -> None:
+    task = a_task("copy", "exact", 16, [16, 32, 64])
+    task["arms"] = [an_arm("rope", task, random.Random(7))]
+    for cell in task["arms"][0]["cells"].values():
+        cell |= {"mean": 1.0, "seeds": {"0": 1.0, "1": 1.0, "2": 1.0}}
+    write(made_up() | {"tasks": [task]}, tmp_path)
+    row = task_of(read((tmp_path / "index.html").read_text("utf-8")), "heat", "copy").all("table")[0].all("td")
+    assert [cell.text() for cell in row[:-1]] == ["100.0 100.0 100.0 100.0"] * 3
+
+
 def test_cells_without_a_number_say_why(page: Element) -> None:
     shown = rows(task_of(page, "heat", "language_model").all("table")[0])
     for name, kind, en, zh in (
@@ -340,19 +375,20 @@ def test_the_measured_table(found: Json, page: Element) -> None:
     task = found["tasks"][0]
     shown = rows(section(page, "stars").all("table")[0])
     for arm in task["arms"]:
-        quality, factor, area, *rest = (cell.text() for cell in shown[titled(arm["name"])])
+        quality, factor, area, rank, *rest = (cell.text() for cell in shown[titled(arm["name"])])
         cost = found["cost"]["rows"][arm["name"]]
         assert rest[:3] == [f"{cost[kind]['median']:.2f} 0.90–2.10" for kind in ("training", "prefill", "decode")]
         assert rest[3:5] == [f"{cost['parameters']:,}", f"{cost['table_bytes_per_token']:,}"]
         if arm["learnt"]:
             numbers = [arm["cells"]["64"]["mean"], *arm["cells"]["64"]["seeds"].values()]
             assert quality.split() == [f"{number:.2f}" for number in numbers]
-            assert factor == (">4×" if arm["name"] == "alibi" else "2× (1–>4)")
+            assert factor == (">4× stays" if arm["name"] == "alibi" else "2× (1–>4) fades")
+            assert rank == "1.5"
             assert area == f"{arm['area']:.2f}"
     copy = {arm["name"]: arm for arm in found["tasks"][1]["arms"]}
-    assert shown["RoPE"][8].text() == f"{100 * copy['rope']['cells']['16']['mean']:.1f} 2× (1–>4)"
-    assert shown["ALiBi"][8].text() == f"{100 * copy['alibi']['cells']['16']['mean']:.1f} not learnt"
-    assert "unlearnt" in shown["ALiBi"][8].classes
+    assert shown["RoPE"][9].text() == f"{100 * copy['rope']['cells']['16']['mean']:.1f} 2× (1–>4)"
+    assert shown["ALiBi"][9].text() == f"{100 * copy['alibi']['cells']['16']['mean']:.1f} not learnt"
+    assert "unlearnt" in shown["ALiBi"][9].classes
     assert shown["NoPE"][0].text() == "not part of this task"
     order = [name for name in shown if shown[name][2].text().replace(".", "").isdigit()]
     areas = [float(shown[name][2].text()) for name in order]
@@ -457,6 +493,7 @@ def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
     ours = best["cells"]["64"]["seeds"]
     tied = {titled(arm["name"]) for arm in arms if any(ours[seed] >= arm["cells"]["64"]["seeds"][seed] for seed in ours)}
     assert set(pick.split(", ")) == tied
+    assert 1 < len(tied) < len(arms)
     assert pick.startswith(titled(best["name"]))
     reach = [arm for arm in arms if arm["cells"]["256"]["mean"] is not None]
     best = min(reach, key=lambda arm: arm["cells"]["256"]["mean"])

@@ -50,7 +50,7 @@ def _cards(findings: Findings) -> Iterator[Card]:
     if reaching and far(task) != home(task):
         yield _best("need far", task, reaching, far(task))
     rows = (findings["cost"] or {}).get("rows") or {}
-    timed = [arm for arm in arms if (rows.get(arm["name"]) or {}).get("training")]
+    timed = [arm for arm in arms if (rows.get(arm["name"]) or {}).get("training") and arm["name"] != "nope"]
     if timed:
         cost = {arm["name"]: rows[arm["name"]]["training"] for arm in timed}
         timed.sort(key=lambda arm: cost[arm["name"]]["median"])

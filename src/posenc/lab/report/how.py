@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.lab.html import span, table, tag
-from posenc.lab.report.cells import Findings, Task, because, reason, unit, value
+from posenc.lab.report.cells import Findings, Task, because, is_bits, reason, unit, value
 from posenc.lab.report.look import title
 from posenc.lab.report.words import listed, of, same, say
 from posenc.words import Words
@@ -74,14 +74,18 @@ def rate(task: Task) -> Words:
 
 def gate(task: Task) -> Words:
     rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
-    if limit is None:
+    if limit is None or not is_bits(task):  # of the exact match the rule says it already
         return rule
     said = say("gate limit", limit=value(task, limit), unit=unit(task))
     return Words(f"{rule.en} ({said.en})", f"{rule.zh}（{said.zh}）")
 
 
 def chance(task: Task) -> str:
-    return "; ".join(f"{length}: {value(task, found)}" for length, found in task["chance"].items())
+    """One number where it is the same at every length."""
+    given = {int(length): value(task, found) for length, found in task["chance"].items()}
+    if len(set(given.values())) == 1:
+        return next(iter(given.values()))
+    return "; ".join(f"{length}: {given[length]}" for length in sorted(given))
 
 
 def lengths(task: Task) -> str:

@@ -17,6 +17,7 @@ from posenc.lab.report.answer import best_change, cards
 from posenc.lab.report.attention import attention
 from posenc.lab.report.cells import (
     Arm,
+    Cell,
     Findings,
     Task,
     arms_of,
@@ -38,6 +39,7 @@ from posenc.lab.report.words import listed, of, say
 from posenc.words import Words
 
 BRAND = "posenc lab"
+MANY = 5  # seeds, from which on there are intervals over them
 PARTS = (
     "answer", "stars", "curves", "heat", "after", "pareto", "places", "attention", "published", "how",
 )  # fmt: skip
@@ -142,7 +144,8 @@ def _lines(findings: Findings, task: Task, wide: bool) -> str:
 
 
 def _heat(findings: Findings) -> str:
-    return tag("p", say("heat text")) + _per_task(findings, lambda task, wide: _heat_table(findings, task))
+    text = "heat intervals" if len(findings["seeds"]) >= MANY else "heat text"
+    return tag("p", say(text)) + _per_task(findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task))
 
 
 def _heat_table(findings: Findings, task: Task) -> str:
@@ -154,7 +157,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
         kind = found.kind.replace(" ", "-")
         if found.number is None:
             return f'<td class="none {kind}">{span(found.words)}</td>'
-        seeds = f"<small><span>{' '.join(value(task, seed) for seed in found.seeds)}</span></small>"
+        seeds = f"<small><span>{_below(task, arm, length, found)}</span></small>"
         inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
         if found.kind == "number":
             return f'<td style="{heat(share(found.number))}">{inside}</td>'
@@ -171,6 +174,29 @@ def _heat_table(findings: Findings, task: Task) -> str:
     return table(
         "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
     )
+
+
+def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
+    """Every seed; of many the interval, where there is one."""
+    interval = arm["cells"][str(length)].get("interval")
+    if len(found.seeds) >= MANY and interval:
+        return "–".join(value(task, bound) for bound in interval)
+    return " ".join(value(task, seed) for seed in found.seeds)
+
+
+def _side_by_side(task: Task) -> str:
+    """Windows that do not overlap: another question, and therefore another table."""
+    arms = [arm for arm in in_order(task) if arm["learnt"] and arm["non_overlapping"]]
+    if not arms:
+        return ""
+
+    def td(arm: Arm, length: int) -> str:
+        mean = (arm["non_overlapping"].get(str(length)) or {}).get("mean")
+        return f"<td>{'–' if mean is None else value(task, mean)}</td>"
+
+    head = [span(say("encoding")), *map(str, task["lengths"])]
+    body = [[span(title(arm["name"])), *(td(arm, length) for length in task["lengths"])] for arm in arms]
+    return details(say("side by side"), tag("p", say("side text"), "small") + table("plain", head, body))
 
 
 def _joined(cells: Sequence[str]) -> list[str]:

@@ -51,7 +51,7 @@ def stars(findings: Findings) -> Stars:
     main = main_task(findings)
     others = [task for task in findings["tasks"] if task is not main]
     blank = Words("", "")
-    head = [(say("quality"), unit(main)), (say("factor"), blank), (say("area"), unit(main))]
+    head = [(say("quality"), unit(main)), (say("factor"), blank), (say("area"), unit(main)), (say("rank"), blank)]
     if findings["cost"]:
         head += [(say(kind), blank) for kind in TIMES] + [(say("parameters"), blank), (say("memory"), blank)]
     head += [(of(task["title"]), unit(task)) for task in others]
@@ -69,13 +69,16 @@ def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[
 
 def _main(task: Task, arm: Arm | None) -> list[Entry]:
     if arm is None:
-        return [Entry(say("not asked"), kind="none")] * 3
+        return [Entry(say("not asked"), kind="none")] * 4
     at_home = cell(task, arm, task["length"])
+    quality = _quality(task, arm, at_home)
     if at_home.kind != "number":
-        return [_quality(task, arm, at_home), *[Entry(at_home.words if at_home.number is None else say("not learnt short"),
-                                                      kind="none")] * 2]  # fmt: skip
+        silent = at_home.words if at_home.number is None else say("not learnt short")
+        return [quality, *[Entry(silent, kind="none")] * 3]
+    became = say(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("", "")
     area = NOTHING if arm["area"] is None else Entry(same(value(task, arm["area"])))
-    return [_quality(task, arm, at_home), Entry(same(factor(arm["factor"], top(task)))), area]
+    rank = NOTHING if arm["rank"] is None else Entry(same(f"{arm['rank']:.1f}"))
+    return [quality, Entry(same(factor(arm["factor"], top(task))), became), area, rank]
 
 
 def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:

@@ -11,7 +11,7 @@ from typing import Any
 from posenc.words import Words
 
 PROSE = {
-    "title": Words("Train short, test long", "短训练，长测试"),
+    "title": Words("Train short, test long", "短序列训练，长序列测试"),
     "lead": Words(
         "{arms} positional encodings on {tasks} tasks, {seeds} seeds each, in models that differ by the encoding "
         "only. Experiment “{name}”: {about}",
@@ -64,7 +64,7 @@ PROSE = {
     ),
     "need home": Words("Text no longer than in training", "文本不超过训练长度"),
     "need far": Words("Text {times} as long as in training", "文本长达训练长度的 {times}"),
-    "need cheap": Words("Least time to train, and learnt", "训练最省时，且已学会"),
+    "need cheap": Words("Least time to train, besides NoPE", "训练最省时（NoPE 除外）"),
     "need plain": Words("No parameters, and longest reach", "没有参数，且外推最远"),
     "need tasks": Words("Most tasks learnt", "学会的任务最多"),
     "why value": Words("{value} {unit} at {length}", "长度 {length} 时 {value} {unit}"),
@@ -126,6 +126,23 @@ PROSE = {
     "step": Words("training step", "训练步"),
     "loss": Words("training loss in bits", "训练损失（比特）"),
     # 4 Heat map
+    "behaviour flat": Words("stays", "保持"),
+    "behaviour fades": Words("fades", "渐差"),
+    "behaviour breaks": Words("breaks", "失效"),
+    "side by side": Words(
+        "Windows of each length side by side: other targets at every length", "各长度的窗口首尾相接：每个长度上的目标不同"
+    ),
+    "side text": Words(
+        "Longer windows have fewer targets with little before them, so these numbers fall with the length even where "
+        "nothing farther away is used.",
+        "窗口越长，前文很少的目标就越少，因此即使没有用到更远的内容，这里的数值也会随长度下降。",
+    ),
+    "heat intervals": Words(
+        "Mean above, its 95 % interval over seeds and documents below. Hatched: the trained length was not learnt, so "
+        "nothing is said beyond it. Empty cells say why they are empty. Colour repeats the number: green is good.",
+        "上为平均，下为对随机种子与文档的 95% 区间。斜纹：训练长度尚未学会，因此不评价外推。空格写明原因。"
+        "颜色只是重复数字：绿色为好。",
+    ),
     "heat": Words("Every encoding at every length", "每种编码，每个长度"),
     "heat text": Words(
         "Mean above, every seed below. Hatched: the trained length was not learnt, so nothing is said beyond it. "

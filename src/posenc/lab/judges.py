@@ -340,7 +340,7 @@ def masked_fails(task: Found, nope: float, theirs: float) -> bool:
 
 
 def at_chance(task: Found, nope: float, theirs: float) -> bool:
-    return abs(nope - task["chance"][str(task["length"])]) <= CHANCE
+    return bool(abs(nope - task["chance"][str(task["length"])]) <= CHANCE)
 
 
 def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:

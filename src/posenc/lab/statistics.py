@@ -1,7 +1,7 @@
 """What many scores come to, by rules that are the same for every encoding.
 
 mean        Σ w·v / Σ w over the items of a seed, w their targets; then the plain mean over seeds
-interval    the middle 95 % over draws of seeds and documents, with replacement; a draw of documents is for all seeds at once
+interval    the middle 95 % over draws of seeds and documents, with replacement; all seeds share a draw of documents
 factor      the largest L / L_train such that at L and at every scored length from L_train to it nothing much is lost
 area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by trapezoids
 rank        1 is best, ties share their average; over those seeds and lengths at which nobody's number is missing

@@ -171,8 +171,15 @@ def enter(wanted: Wanted) -> Folder:
         raise ValueError(f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
                          f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out")  # fmt: skip
     if differing:
-        folder.put_experiment({**manifest, "experiment": asked})
+        folder.put_experiment({**manifest, "experiment": asked, "keys": keys(wanted.experiment, manifest)})
     return folder
+
+
+def keys(experiment: Experiment, manifest: dict[str, Any]) -> list[str]:
+    """Of the trials of an experiment in the surroundings of the last sweep."""
+    chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
+    around = manifest["surroundings"]
+    return [trial.key(around if trial.task.reads_text else {**around, "text": ""}) for trial in experiment.trials(chosen)]
 
 
 def say_plan(wanted: Wanted, console: Console) -> None:

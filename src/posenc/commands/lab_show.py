@@ -22,6 +22,7 @@ FEWEST_DIGITS = 4
 
 def command(
     trial: Annotated[list[str], typer.Argument(
+        metavar="TRIAL",
         help="The first digits of its key, or words of it: language_model rope seed 0.", show_default=False)],
     folder: Annotated[Path | None, typer.Option(
         "--in", metavar="DIR", help="The folder it is in; if left out, the lab-… here.", show_default=False)] = None,

@@ -1,0 +1,596 @@
+"""posenc lab from end to end on four tiny models: run, run again, resumed, killed, read, added to, used wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from posenc import cli
+
+ROOT = Path(__file__).parent.parent
+OWN = ROOT / "examples" / "log_distance.py"
+EXPERIMENT = """
+name: tiny
+about: {en: To test the commands., zh: 用于测试命令。}
+seeds: 1
+size: {d_model: 16, n_heads: 2, n_layers: 1}
+encodings: [nope, rope]
+tasks:
+  - task: {name: copy, length: 4, lengths: [4, 8], held_out: 16}
+    training: {steps: 4, rows: 4}
+  - task: {name: language_model, length: 16, lengths: [16, 32], held_out: 8, targets: 8}
+    training: {steps: 4, rows: 4}
+    after: [ntk]
+"""
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def posenc(*arguments: str | Path) -> Ended:
+    """The command in this process, as `posenc` itself runs it: output, errors and exit code are those of the shell."""
+    out, err, before, handler = io.StringIO(), io.StringIO(), sys.argv, signal.getsignal(signal.SIGTERM)
+    sys.argv, code = ["posenc", *map(str, arguments)], None
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.run()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        sys.argv = before
+        signal.signal(signal.SIGTERM, handler)
+    return Ended(int(code or 0), out.getvalue(), err.getvalue())
+
+
+def flat(text: str) -> str:
+    """Without the frames and line breaks of the terminal."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+
+
+def said(err: str) -> list[str]:
+    """Lines that are no progress."""
+    return [line for line in err.splitlines() if line and not line.startswith("posenc lab: ")]
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"COLUMNS": "120", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}.items():
+        monkeypatch.setenv(name, value)
+
+
+class World(NamedTuple):
+    """A finished sweep; `run` is the command that made it."""
+
+    folder: Path
+    yaml: Path
+    text: Path
+    ended: Ended
+
+    @property
+    def run(self) -> list[str | Path]:
+        return ["lab", "run", self.yaml, "--text", self.text, "--workers", "1"]
+
+    def copy(self, to: Path) -> Path:
+        shutil.copytree(self.folder, to)
+        return to
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    base, source = tmp_path_factory.mktemp("lab"), random.Random(0)
+    words = ["the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not"]
+    (base / "books").mkdir()
+    for n in range(12):
+        (base / "books" / f"{n}.txt").write_text(" ".join(source.choices(words, k=1250)))
+    (base / "tiny.yaml").write_text(EXPERIMENT)
+    made = World(base / "out", base / "tiny.yaml", base / "books", Ended(0, "", ""))
+    return made._replace(ended=posenc(*made.run, "--out", made.folder, "--json"))
+
+
+def trials(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "trials").iterdir())}
+
+
+def numbers(folder: Path) -> dict[str, Any]:
+    """Every measured number by the name of its trial, without times."""
+    return {path.name: pq.read_table(path).to_pylist() for path in sorted((folder / "trials").glob("*.parquet"))}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# Help -----------------------------------------------------------------------------------------------------------------
+
+
+def test_help_names_the_five_and_loads_nothing_slow() -> None:
+    for arguments in (["lab", "--help"], ["lab", "run", "--help"]):
+        command = [sys.executable, "-X", "importtime", "-m", "posenc", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+        assert not {"torch", "numpy", "posenc.lab", "duckdb", "pyarrow", "yaml", "ray"} & loaded
+    shown = posenc("lab", "--help").out
+    for name in ("run", "report", "list", "show", "add"):
+        assert re.search(rf"^│ {name} ", shown, re.MULTILINE)
+        one = posenc("lab", name, "--help")
+        assert one.code == 0
+        assert "Examples:" in one.out
+    assert "lab" in posenc("--help").out
+
+
+def test_the_list_of_presets_says_what_each_costs() -> None:
+    from posenc.lab import experiment, tasks
+
+    described = json.loads(posenc("lab", "list", "--json").out)
+    assert [one["name"] for one in described["presets"]] == list(experiment.PRESETS)
+    assert [one["name"] for one in described["tasks"]] == list(tasks.names())
+    micro = next(one for one in described["presets"] if one["name"] == "micro")
+    settings = yaml.safe_load((ROOT / "src/posenc/lab/presets/micro.yaml").read_text("utf-8"))
+    assert micro["trials"] == settings["seeds"] * len(settings["encodings"]) * len(settings["tasks"])
+    assert micro["tokens"] > 0
+    for lang, word in (("en", "what it is for"), ("zh", "用途")):
+        shown = posenc("lab", "list", "--lang", lang)
+        assert word in shown.out
+        assert "quick" in shown.out
+        assert "flip_flop" in shown.out
+
+
+# A whole run ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_alone_is_on_the_standard_output(world: World) -> None:
+    assert world.ended.code == 0, world.ended.err
+    found = json.loads(world.ended.out)
+    assert found["name"] == "tiny"
+    assert found["trials"] == {"expected": 4, "found": 4, "failed": 0}
+    assert [task["name"] for task in found["tasks"]] == ["copy", "language_model"]
+    assert [arm["name"] for arm in found["tasks"][0]["arms"]] == ["nope", "rope"]
+    assert found["text"]["source"] == "books"
+    assert found["command"] == "posenc lab run tiny.yaml --text books"
+    assert "posenc lab: 0 of 4 trials found, 4 to run" in world.ended.err
+    assert re.search(r"posenc lab: 4 of 4  language_model rope seed 0: \d\.\d\d", world.ended.err)
+    assert "4 trials run, 0 found, 0 failed" in world.ended.err
+    assert said(world.ended.err) == []
+
+
+def test_the_report_is_there_and_no_path_of_the_machine_is(world: World) -> None:
+    assert (world.folder / "report" / "index.html").is_file()
+    for path, content in contents(world.folder).items():
+        if path.suffix == ".parquet":
+            content = json.dumps(pq.read_table(path).schema.metadata[b"posenc"].decode()).encode()
+        for private in (str(world.folder.parent), str(Path.home()), sys.prefix):
+            assert private.encode() not in content, path.name
+
+
+def test_run_again_it_trains_nothing_and_changes_nothing(world: World) -> None:
+    before = trials(world.folder)
+    again = posenc(*world.run, "--out", world.folder)
+    assert again.code == 0
+    assert "0 trials run, 4 found, 0 failed" in again.err
+    assert trials(world.folder) == before
+    for word in ("Copy", "Language model on bytes", "nope", "rope", "index.html"):
+        assert word in again.out
+    chinese = posenc("lab", "report", world.folder, "--lang", "zh")
+    assert "未学会" in chinese.out
+    assert "not learnt" not in chinese.out
+
+
+def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    (lost,) = (out / "trials").glob("copy-rope-*")
+    lost.unlink()
+    resumed = posenc("lab", "run", "--resume", "--out", out, "--text", world.text, "--workers", "1")
+    assert resumed.code == 0, resumed.err
+    assert "1 trials run, 3 found" in resumed.err
+    assert numbers(out) == numbers(world.folder)
+    manifest = json.loads((out / "experiment.json").read_text("utf-8"))
+    assert manifest["command"] == "posenc lab run tiny.yaml --text books"
+
+
+# Read -----------------------------------------------------------------------------------------------------------------
+
+
+def by_hand(rows: list[dict[str, Any]], kind: str, length: int) -> float:
+    of = [row for row in rows if row["kind"] == kind and row["length"] == length and row["mode"] == "same targets"]
+    of = [row for row in of if not row["change"]]
+    weights = [row["weight"] if kind == "bits" else 1.0 for row in of]
+    return sum(row["value"] * weight for row, weight in zip(of, weights, strict=True)) / sum(weights)
+
+
+def test_a_folder_lists_its_trials_with_scores(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    (lost,) = (out / "trials").glob("language_model-nope-*")
+    rows = {path.name: pq.read_table(path).to_pylist() for path in (out / "trials").iterdir()}
+    lost.unlink()
+    listed = json.loads(posenc("lab", "list", out, "--json").out)["trials"]
+    assert [(one["task"], one["encoding"], one["seed"], one["state"]) for one in listed] == [
+        ("copy", "nope", 0, "finished"), ("copy", "rope", 0, "finished"),
+        ("language_model", "nope", 0, "missing"), ("language_model", "rope", 0, "finished"),
+    ]  # fmt: skip
+    for one in listed:
+        if one["state"] == "finished":
+            (name,) = (name for name in rows if name.endswith(f"{one['key'][:16]}.parquet"))
+            kind = {"copy": "exact", "language_model": "bits"}[one["task"]]
+            for length, value in one["scores"].items():
+                assert value == pytest.approx(by_hand(rows[name], kind, int(length)), abs=1e-6)
+            assert len(one["scores"]) == 2
+    table = posenc("lab", "list", out).out
+    assert "missing" in table
+    assert f"16: {listed[3]['scores']['16']:.2f}" in table.replace("\u00a0", " ")
+
+
+def test_one_trial_by_its_words_or_its_key(world: World) -> None:
+    shown = json.loads(posenc("lab", "show", "language_model", "rope", "--in", world.folder, "--json").out)
+    assert shown["trial"]["task"]["lengths"] == [16, 32]
+    assert shown["curve"]["step"][-1] == 4
+    changes = {(one["change"], one["mode"], one["length"]) for one in shown["scores"]}
+    assert {("", "same targets", 16), ("", "same targets", 32), ("ntk", "same targets", 32)} <= changes
+    same = json.loads(posenc("lab", "show", shown["key"][:9], "--in", world.folder, "--json").out)
+    assert same == shown
+    table = flat(posenc("lab", "show", "language_model rope seed 0", "--in", world.folder).out)
+    assert shown["key"] in table
+    assert "learning_rate 0.004" in table
+    assert f"{shown['curve']['bits'][0]:.2f} → {shown['curve']['bits'][-1]:.2f} bits, 4 steps" in table
+    (ntk,) = (one for one in shown["scores"] if one["change"] == "ntk" and one["length"] == 32)
+    assert f"{ntk['bits']:.3f}" in table
+
+
+def test_the_folder_here_is_found_where_there_is_one(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert posenc("lab", "show", "copy", "rope").code == 2
+    world.copy(tmp_path / "lab-one")
+    assert posenc("lab", "show", "copy", "rope").code == 0
+    world.copy(tmp_path / "lab-two")
+    several = posenc("lab", "show", "copy", "rope")
+    assert several.code == 2
+    assert "lab-one, lab-two" in flat(several.err)
+
+
+@pytest.mark.parametrize(("words", "listed"), [(["copy"], 2), (["rope"], 2), (["sort"], 4), (["0" * 64], 4)])
+def test_what_names_no_one_trial_lists_them(words: list[str], listed: int, world: World) -> None:
+    ended = posenc("lab", "show", *words, "--in", world.folder)
+    assert ended.code == 2
+    assert len(re.findall(r"\b[0-9a-f]{8}  \w+ \w+ seed 0", ended.err)) == listed
+
+
+def test_a_curve_is_drawn_from_lowest_to_highest() -> None:
+    from posenc.commands.lab_show import BLOCKS, WIDEST, sparkline
+
+    assert sparkline([8.0, 4.5, 1.0]) == "█▅▁" or sparkline([8.0, 4.5, 1.0]) == "█▄▁"
+    assert sparkline([float(n) for n in range(8)]) == BLOCKS
+    assert sparkline([2.0, 2.0]) == "▁▁"
+    assert sparkline([]) == ""
+    long = sparkline([float(n) for n in range(1000)])
+    assert len(long) == WIDEST
+    assert list(long) == sorted(long)
+
+
+def test_a_report_anew_needs_neither_text_nor_training(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    shutil.rmtree(out / "report")
+    before = contents(out)
+    again = posenc("lab", "report", out, "--out", tmp_path / "elsewhere", "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out) == json.loads(world.ended.out)
+    assert contents(out) == before
+    ours, theirs = contents(tmp_path / "elsewhere"), contents(world.folder / "report")
+    assert {path.name for path in ours} == {path.name for path in theirs}
+
+
+def test_a_report_says_what_is_missing(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    for lost in (out / "trials").glob("copy-*"):
+        lost.unlink()
+    ended = posenc("lab", "report", out)
+    assert ended.code == 0
+    assert "2 of 4 trials gave no result" in ended.err
+    assert "copy rope seed 0: not run" in ended.err
+    assert "missing" in ended.out
+
+
+# A researcher's own encoding ------------------------------------------------------------------------------------------
+
+
+def test_the_laws_alone() -> None:
+    ended = posenc("lab", "add", f"{OWN}:LogDistance")
+    assert ended.code == 0, ended.err
+    assert ended.err == ""
+    from posenc import laws
+
+    assert set(laws.LAWS) == {line.removeprefix("✓ ") for line in ended.out.splitlines()}
+
+
+def test_an_own_encoding_enters_the_comparison(world: World, tmp_path: Path) -> None:
+    out, mine = world.copy(tmp_path / "out"), tmp_path / "mine.py"
+    before = trials(out)
+    mine.write_text(OWN.read_text("utf-8"), "utf-8")
+    arguments = ["--to", out, "--text", world.text, "--workers", "1", "--json"]
+    ended = posenc("lab", "add", f"{mine}:LogDistance", *arguments)
+    assert ended.code == 0, ended.err
+    assert "2 trials run, 4 found" in ended.err
+    found = json.loads(ended.out)
+    for task in found["tasks"]:
+        assert [arm["name"] for arm in task["arms"]] == ["nope", "rope", "mine.py:LogDistance"]
+    after = trials(out)
+    assert before.items() <= after.items()
+    new = [pq.read_table(out / "trials" / name) for name in after.keys() - before.keys()]
+    for table in new:
+        trial = json.loads(table.schema.metadata[b"posenc"])["trial"]
+        assert trial["source"] == mine.read_text("utf-8")
+    assert str(tmp_path) not in (out / "experiment.json").read_text("utf-8")
+    kept = trials(out)
+    assert [one["state"] for one in json.loads(posenc("lab", "list", out, "--json").out)["trials"]] == ["finished"] * 6
+    mine.write_text(mine.read_text("utf-8") + "# another\n", "utf-8")
+    assert posenc("lab", "add", f"{mine}:LogDistance", "--to", out, "--text", world.text, "--no-run").code == 0
+    states = [one["state"] for one in json.loads(posenc("lab", "list", out, "--json").out)["trials"]]
+    assert states == ["finished", "finished", "missing", "finished", "finished", "missing"]
+    assert trials(out) == kept
+
+
+FORGETS = ("    def heads(self, start, stop):", "    def head_slice(self, start, stop):")
+DRAWS = ("        return -F.softplus", "        torch.rand(1)\n        return -F.softplus")
+SHIFTS = ("delta.abs().to(self.rate.dtype))", "delta.abs().to(self.rate.dtype))\n\n"
+          "    def embed(self, x, at):\n        return x + 0.01 * at.coords[..., None]\n")  # fmt: skip
+NO_GRADIENT = ("-F.softplus(self.rate)", "-F.softplus(self.rate.detach())")
+RETURNS_NAN = ("-F.softplus(self.rate)", "-torch.sqrt(self.rate - 100)")
+
+
+@pytest.mark.parametrize(
+    ("change", "law"),
+    [
+        (FORGETS, "head_slices"),
+        (DRAWS, "forward_writes_nothing"),
+        (SHIFTS, "shift_invariance"),
+        (NO_GRADIENT, "gradients"),
+        (RETURNS_NAN, "trains on copy"),
+    ],
+)
+def test_a_broken_law_refuses_it(change: tuple[str, str], law: str, world: World, tmp_path: Path) -> None:
+    out, mine = world.copy(tmp_path / "out"), tmp_path / "mine.py"
+    before = contents(out)
+    assert change[0] in OWN.read_text("utf-8")
+    mine.write_text(OWN.read_text("utf-8").replace(*change), "utf-8")
+    ended = posenc("lab", "add", f"{mine}:LogDistance", "--to", out, "--text", world.text)
+    assert ended.code == 1
+    assert f"✗ {law}" in ended.out
+    (line,) = said(ended.err)
+    assert law in line
+    assert "not added" in line
+    assert contents(out) == before
+
+
+BAD = {
+    "syntax": ("class Mine(:\n", "Mine", "SyntaxError"),
+    "no class": ("x = 1\n", "Mine", "called 'Mine'"),
+    "another class": ("class Mine:\n    pass\n", "Mine", "subclass of posenc.PositionalEncoding"),
+    "raises": ("raise KeyError('planted')\n", "Mine", "KeyError: 'planted'"),
+    "needs more": (
+        "import posenc\nclass Mine(posenc.PositionalEncoding):\n    def __init__(self, taste): pass\n",
+        "Mine",
+        "taste",
+    ),
+    "no utf-8": (b"\xff\xfe\x00", "Mine", "UTF-8"),
+    "absent": (None, "Mine", "no file"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_file_that_is_no_encoding_is_one_line(what: str, tmp_path: Path) -> None:
+    source, name, message = BAD[what]
+    mine = tmp_path / "mine.py"
+    if source is not None:
+        mine.write_bytes(source if isinstance(source, bytes) else source.encode())
+    ended = posenc("lab", "add", f"{mine}:{name}")
+    assert ended.code == 1
+    (line,) = said(ended.err)
+    assert message in line
+
+
+# Interrupted ----------------------------------------------------------------------------------------------------------
+
+
+def test_interrupted_it_keeps_what_is_finished_and_says_how_to_go_on(world: World, tmp_path: Path) -> None:
+    long = tmp_path / "long.yaml"
+    long.write_text(EXPERIMENT.replace("seeds: 1", "seeds: 9"))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "posenc", "lab", "run", long, "--text", world.text, "--workers", "1", "--out", out]
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    end = time.monotonic() + 200
+    while len(list(out.glob("trials/*.parquet"))) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches the workers too
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    (line,) = said(err)
+    assert f"posenc lab run --resume --out {out} --text {world.text}" in line
+    kept = trials(out)
+    assert 2 <= len(kept) < 36
+    assert not (out / "report").exists()
+    partial = posenc("lab", "report", out)
+    assert partial.code == 0
+    assert f"{36 - len(kept)} of 36 trials gave no result" in partial.err
+    assert trials(out) == kept
+
+
+# Used wrongly ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run"], "quick, standard"),
+        (["run", "quik"], "'quik'"),
+        (["run", "quick", "--workers", "0"], "--workers"),
+        (["run", "quick", "--engine", "spark"], "spark"),
+        (["run", "quick", "--address", "10.0.0.1:6379"], "--engine ray"),
+        (["run", "quick", "--device", "tpu"], "tpu"),
+        (["run", "quick", "--shard", "heads"], "heads"),
+        (["run", "quick", "--lang", "fr"], "'fr'"),
+        (["run", "--resume"], "--out"),
+        (["report"], "DIR"),
+        (["show"], "TRIAL"),
+        (["show", "copy", "--lang", "zh"], "--lang"),
+        (["add"], "FILE.py:CLASS"),
+        (["add", "mine.py"], "my_encoding.py:MyEncoding"),
+        (["add", "mine.txt:Mine"], "'mine.txt:Mine'"),
+        (["add", "mine.py:not a name"], "'mine.py:not a name'"),
+        (["train"], "train"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = posenc("lab", *arguments)
+    assert ended.code == 2
+    assert message in flat(ended.err)
+    assert ended.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> None:
+    misspelt, alien, file = tmp_path / "misspelt.yaml", tmp_path / "alien", tmp_path / "file"
+    misspelt.write_text(EXPERIMENT.replace("steps: 4", "step: 4", 1))
+    unknown = tmp_path / "unknown.yaml"
+    unknown.write_text(EXPERIMENT.replace("[nope, rope]", "[nope, rotary]"))
+    other = tmp_path / "other.yaml"
+    other.write_text(EXPERIMENT.replace("seeds: 1", "seeds: 2"))
+    alien.mkdir()
+    (alien / "thesis.txt").write_text("mine")
+    file.write_text("a file")
+    new, text, before = tmp_path / "new", ["--text", world.text], contents(world.folder)
+    cases: list[tuple[list[str | Path], str]] = [
+        (["run", "absent.yaml"], "absent.yaml"),
+        (["run", misspelt, "--out", new], "step"),
+        (["run", unknown, "--out", new], "rope"),
+        (["run", world.yaml, "--text", tmp_path / "absent", "--out", new], "neither a file nor a folder"),
+        (["run", world.yaml, *text, "--out", file], "is a file"),
+        (["run", world.yaml, *text, "--out", alien], "did not write"),
+        (["run", other, *text, "--out", world.folder], "other seeds; posenc lab run --resume"),
+        (["run", world.yaml, "--out", world.folder], "trained on 'books'"),
+        (["run", "--resume", "--out", world.folder], "trained on 'books'"),
+        (["run", "--resume", "--out", new], "no sweep"),
+        (["run", world.yaml, *text, "--out", new, "--device", "cuda"], "CUDA"),
+        (["run", world.yaml, *text, "--out", new, "--engine", "ray", "--address", "nowhere"], "'nowhere'"),
+        (["report", new], "no sweep"),
+        (["list", new], "no sweep"),
+        (["show", "copy", "--in", new], "no sweep"),
+        (["add", f"{OWN}:LogDistance", "--to", new], "no sweep"),
+    ]
+    import torch
+
+    for arguments, message in cases:
+        if message == "CUDA" and torch.cuda.is_available():
+            continue
+        ended = posenc("lab", *arguments)
+        assert ended.code == 1, arguments
+        (line,) = said(ended.err)
+        assert message in line, arguments
+        assert ended.out == ""
+        assert not new.exists(), arguments
+    assert contents(world.folder) == before
+
+
+# The pages ------------------------------------------------------------------------------------------------------------
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text("utf-8"), flags=re.DOTALL)
+
+
+def test_both_pages_show_the_same() -> None:
+    for language in ("python", "sh", "yaml", "sql", "text"):
+        assert blocks("lab.md", language) == blocks("lab.zh-CN.md", language)
+    from posenc.lab import experiment, tasks
+
+    for page in ("lab.md", "lab.zh-CN.md"):
+        content = (ROOT / "docs" / page).read_text("utf-8")
+        for name in (*experiment.PRESETS, *tasks.names()):
+            assert f"\n| `{name}` |" in content
+
+
+def test_the_encoding_on_the_page_is_the_example_and_obeys_the_laws(tmp_path: Path) -> None:
+    code = blocks("lab.md", "python")[0]
+    assert OWN.read_text("utf-8").endswith('\n"""\n\n' + code)
+    (tmp_path / "log_distance.py").write_text(code, "utf-8")
+    assert posenc("lab", "add", f"{tmp_path / 'log_distance.py'}:LogDistance").code == 0
+
+
+def test_the_refusal_on_the_page_is_what_is_said(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN.read_text("utf-8").replace(*FORGETS), "utf-8")
+    refused = posenc("lab", "add", f"{mine}:LogDistance").out
+    assert blocks("lab.md", "text")[0] in refused
+
+
+def test_the_experiment_on_the_page_is_one() -> None:
+    from posenc.lab.experiment import parse
+
+    (text,) = blocks("lab.md", "yaml")
+    experiment = parse(text, ROOT)
+    assert len(experiment.tuning()) == 3 * 2
+    assert len(experiment.trials()) == 3 * 5 * 2
+    assert {trial.after for trial in experiment.trials() if trial.encoding == "rope" and not trial.oracle} == {
+        ("ntk", "yarn")
+    }
+
+
+def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every option and preset: each command gets as far as the folder or the file that is not here."""
+    from posenc.lab.experiment import PRESETS
+
+    lines = [line.partition("#")[0].split() for block in blocks("lab.md", "sh") for line in block.splitlines()]
+    assert len(lines) == 10
+    monkeypatch.chdir(tmp_path)
+    for words in lines:
+        name, *rest = words[words.index("lab") + 1 :]
+        help_ = flat(posenc("lab", name, "--help").out)
+        for option in (word for word in rest if word.startswith("--")):
+            assert f"{option} " in help_, words
+        if name == "run" and not rest[0].startswith("--"):
+            assert rest[0] in PRESETS
+        elif name in ("report", "list", "show", "add") and rest:
+            assert posenc("lab", name, *rest).code in (1, 2)
+
+
+def test_the_queries_on_the_page_answer(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.copy(tmp_path / "lab-quick")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    exec(blocks("lab.md", "python")[1], namespace)
+    bits, changed, seconds = (namespace["database"].sql(query).fetchall() for query in blocks("lab.md", "sql"))
+    listed = json.loads(posenc("lab", "list", tmp_path / "lab-quick", "--json").out)["trials"]
+    expected = [
+        (one["encoding"], int(length), one["seed"], pytest.approx(value))
+        for one in listed if one["task"] == "language_model" for length, value in one["scores"].items()
+    ]  # fmt: skip
+    assert bits == expected
+    (path,) = (world.folder / "trials").glob("language_model-rope-*")
+    of = [row for row in pq.read_table(path).to_pylist() if row["kind"] == "bits" and row["mode"] == "same targets"]
+    by_hand = {(row["length"], row["item"], row["change"] or ""): row["value"] for row in of}
+    assert len(changed) == len({key[:2] for key in by_hand}) > 2
+    for length, item, unchanged, ntk in changed:
+        assert unchanged == by_hand[length, item, ""]
+        assert ntk == by_hand.get((length, item, "ntk"))
+    assert any(ntk is not None and ntk != unchanged for *_, unchanged, ntk in changed)
+    assert len(seconds) == 4

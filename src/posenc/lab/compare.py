@@ -35,7 +35,6 @@ SEEDS = 2
 COST_SHARE = 0.06  # of the budget
 CLOSING = 12.0  # seconds kept for starting the workers and writing the page
 FEWEST_STEPS = 10
-LEARNS_SOMETHING = 200  # steps; fewer are worth a warning
 
 Progress = Callable[[str, float, float], None]
 """What goes on, seconds so far, seconds left as far as can be told."""

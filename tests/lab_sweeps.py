@@ -25,6 +25,7 @@ from posenc.lab.sweep import Outcome, Update, sweep
 from posenc.lab.training import Hardware
 
 TRIALS = 12
+TRAINING = {"steps": 6, "rows": 4}
 
 
 def experiment(**changed: Any) -> Experiment:
@@ -33,8 +34,8 @@ def experiment(**changed: Any) -> Experiment:
         "name": "tiny", "about": {"en": "Tiny.", "zh": "极小。"}, "encodings": ("nope", "alibi", "rope"), "seeds": 2,
         "size": {"d_model": 16, "n_heads": 2, "n_layers": 1},
         "tasks": (
-            {"task": {"name": "copy", "length": 4, "lengths": (4, 8), "held_out": 16}, "training": {"steps": 6, "rows": 4}},
-            {"task": {"name": "reverse", "length": 3, "lengths": (3, 6), "held_out": 16}, "training": {"steps": 6, "rows": 4}},
+            {"task": {"name": "copy", "length": 4, "lengths": (4, 8), "held_out": 16}, "training": TRAINING},
+            {"task": {"name": "reverse", "length": 3, "lengths": (3, 6), "held_out": 16}, "training": TRAINING},
         ),
     }  # fmt: skip
     return Experiment(**{**given, **changed})

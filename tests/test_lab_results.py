@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import lab_sweeps
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lab_sweeps
 from posenc.lab import files
 from posenc.lab.experiment import Trial
 from posenc.lab.record import Record

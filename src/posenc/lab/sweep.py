@@ -147,7 +147,7 @@ class _Sweep:
         expected = self.wanted(self.experiment.trials())
         for key, trial in (tuning | expected).items():
             self.time_left.waits(key, trial)
-        if not self.manifest_is_of_this():
+        if not self.goes_on() and tuning:
             self.keep_manifest(tuning=list(tuning))
         chosen, unchosen = self.choose(tuning, self.run(tuning, scored))
         trials, missing = self.possible(chosen, unchosen)
@@ -171,9 +171,13 @@ class _Sweep:
     def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
         return {trial.key(self.of_text(trial.task.reads_text)): trial for trial in trials}
 
-    def manifest_is_of_this(self) -> bool:
+    def goes_on(self) -> bool:
+        """Whether the last sweep was this one; what it said then holds until it is known better."""
         kept = self.folder.experiment() or {}
-        return all(kept.get(name) == self.manifest[name] for name in ("experiment", "surroundings"))
+        same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "surroundings"))
+        if same:
+            self.manifest |= {name: kept[name] for name in ("failures", "cost")}
+        return same
 
     def keep_manifest(self, **news: Any) -> None:
         """A finished sweep that is run again writes nothing."""

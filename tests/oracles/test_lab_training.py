@@ -76,7 +76,8 @@ def test_scores_of_items_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Said()
     tokens = torch.randint(5, (7, 6), generator=seeded(1))
     targets = torch.randint(5, (7, 6), generator=seeded(2)).masked_fill(torch.rand(7, 6, generator=seeded(3)) < 0.5, IGNORE)
-    targets[0] = model.table[tokens[0]].argmax(-1)  # all right
+    targets[:3] = model.table[tokens[:3]].argmax(-1)  # all right
+    targets[1, 2] = (targets[1, 2] + 1) % 5  # but for one of the item
     item = torch.tensor([4, 0, 0, 2, 2, 2, 9])
     targets[6] = IGNORE  # an item that nothing is asked of has no row
     expected: dict[int, list[tuple[float, bool]]] = {}

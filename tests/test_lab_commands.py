@@ -336,6 +336,7 @@ def test_an_own_encoding_enters_the_comparison(world: World, tmp_path: Path) -> 
         trial = json.loads(table.schema.metadata[b"posenc"])["trial"]
         assert trial["source"] == mine.read_text("utf-8")
     assert str(tmp_path) not in (out / "experiment.json").read_text("utf-8")
+    assert found["command"] == "posenc lab run tiny.yaml --text books && posenc lab add mine.py:LogDistance --to lab-tiny"
     kept = trials(out)
     assert [one["state"] for one in json.loads(posenc("lab", "list", out, "--json").out)["trials"]] == ["finished"] * 6
     mine.write_text(mine.read_text("utf-8") + "# another\n", "utf-8")
@@ -478,6 +479,11 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
     alien.mkdir()
     (alien / "thesis.txt").write_text("mine")
     file.write_text("a file")
+    other_version = tmp_path / "other_version"
+    other_version.mkdir()
+    manifest = json.loads((world.folder / "experiment.json").read_text("utf-8"))
+    manifest["experiment"]["tasks"][0]["training"]["momentum"] = 0.9
+    (other_version / "experiment.json").write_text(json.dumps(manifest))
     new, text, before = tmp_path / "new", ["--text", world.text], contents(world.folder)
     cases: list[tuple[list[str | Path], str]] = [
         (["run", "absent.yaml"], "absent.yaml"),
@@ -492,6 +498,7 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
         (["run", "--resume", "--out", new], "no sweep"),
         (["run", world.yaml, *text, "--out", new, "--device", "cuda"], "CUDA"),
         (["run", world.yaml, *text, "--out", new, "--engine", "ray", "--address", "nowhere"], "'nowhere'"),
+        (["list", other_version], "cannot read the experiment"),
         (["report", new], "no sweep"),
         (["list", new], "no sweep"),
         (["show", "copy", "--in", new], "no sweep"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,11 +46,16 @@ def command(
         if to is None:
             check(word, source, default_size(), (), quiet=False, as_json=as_json)
             return
-        experiment = experiment_in(to, word, source)
-        check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
-        from posenc.commands.lab_run import Wanted, carry_out, enter
+        from posenc.commands.lab_run import carry_out, enter, resumed
 
-        wanted = Wanted(experiment, to, text=text, workers=workers, as_json=as_json, again=True)
+        before = resumed(to)
+        experiment = with_one_more(before.experiment, word, source)
+        check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
+        added = f" && posenc lab add {word} --to lab-{Path(before.command.split()[3]).stem}"  # where run puts it by itself
+        wanted = replace(
+            before, experiment=experiment, text=text, workers=workers, as_json=as_json,
+            command=before.command.replace(added, "") + added,
+        )  # fmt: skip
         if run:
             carry_out(wanted)
         else:
@@ -79,12 +85,8 @@ def default_size() -> Size:
     return Size()
 
 
-def experiment_in(folder: Path, word: str, source: str) -> Experiment:
-    """The experiment of the folder with one encoding more, or with the new text of one that it has."""
-    from posenc.commands.lab_folder import experiment_of, opened
-
-    _, manifest = opened(folder, "--to")
-    experiment = experiment_of(manifest)
+def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
+    """The experiment with one encoding more, or with the new text of one that it has."""
     encodings = (*experiment.encodings, *[word] * (word not in experiment.encodings))
     return experiment.model_copy(update={"encodings": encodings, "sources": {**experiment.sources, word: source}})
 

@@ -45,9 +45,14 @@ def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
 
 
 def experiment_of(manifest: dict[str, Any]) -> Experiment:
+    """Raises ValueError for one that another posenc wrote and this one cannot read."""
     from posenc.lab.experiment import Experiment
 
-    return Experiment(**manifest["experiment"])
+    try:
+        return Experiment(**manifest["experiment"])
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"experiment.json: this posenc cannot read the experiment in it: {' '.join(str(error).split())}; "
+                         "go on with the posenc that wrote it, or choose another --out") from None  # fmt: skip
 
 
 SCORES = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from posenc.lab.results import Folder
     from posenc.lab.sweep import Outcome
     from posenc.lab.training import Hardware
+    from posenc.words import Language
 
 
 class EngineName(StrEnum):
@@ -43,7 +44,10 @@ class Shard(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """An experiment, and how and where it is to run. `again`: what the folder holds may be another version of it."""
+    """An experiment, and how and where it is to run.
+
+    command   what made the folder, where it is gone on with: then it may hold another version of the experiment
+    """
 
     experiment: Experiment
     out: Path
@@ -53,10 +57,10 @@ class Wanted:
     address: str | None = None
     device: str = "cpu"
     shard: str = "rows"
-    again: bool = False
-    as_json: bool = False
-    language: Any = "en"
+    command: str = ""
     named: str = ""
+    as_json: bool = False
+    language: Language = "en"
 
 
 def command(
@@ -72,11 +76,12 @@ def command(
     engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
     address: Annotated[str | None, typer.Option(
         help="HOST:PORT of the Ray cluster; if left out the one running here, or a new one.", show_default=False)] = None,
-    device: Annotated[Device, typer.Option(help="What they run on.")] = Device.cpu,
+    device: Annotated[Device | None, typer.Option(help="What they run on; cpu if left out.", show_default=False)] = None,
     resume: Annotated[bool, typer.Option(
         "--resume", help="Go on with what --out holds: experiment and device are taken from there.")] = False,
-    shard: Annotated[Shard, typer.Option(
-        help="Under torchrun: processes share the rows of a batch, or the tokens of every row.")] = Shard.rows,
+    shard: Annotated[Shard | None, typer.Option(
+        help="Under torchrun: what processes share, the rows of a batch if left out, or the tokens of every row.",
+        show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:  # fmt: skip
@@ -92,14 +97,13 @@ def command(
     language = chosen_language(lang)
     if address is not None and engine is not EngineName.ray:
         raise typer.BadParameter(f"is for --engine ray; got --engine {engine.value}", param_hint="--address")
-    wanted = resumed(out) if resume else asked(preset, out)
     if resume and preset is not None:
         raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
-    given = {"text": text, "workers": workers, "engine": engine.value, "address": address, "shard": shard.value,
-             "as_json": as_json, "language": language}  # fmt: skip
-    if not resume:
-        given["device"] = device.value
-    carry_out(Wanted(**{**vars(wanted), **given}))
+    wanted = resumed(out) if resume else asked(preset, out)
+    carry_out(replace(
+        wanted, text=text, workers=workers, engine=engine.value, address=address, as_json=as_json, language=language,
+        device=device.value if device else wanted.device, shard=shard.value if shard else wanted.shard,
+    ))  # fmt: skip
 
 
 def asked(preset: str | None, out: Path | None) -> Wanted:
@@ -123,9 +127,12 @@ def resumed(out: Path | None) -> Wanted:
         raise typer.BadParameter("needs --out DIR, the folder to go on with", param_hint="--resume")
     _, manifest = opened(out, "--out")
     words = shlex.split(manifest["command"])
-    device = words[words.index("--device") + 1] if "--device" in words else "cpu"
-    name = words[3] if len(words) > 3 else manifest["experiment"]["name"]
-    return Wanted(experiment_of(manifest), out, device=device, named=name, again=True)
+
+    def said(option: str, default: str) -> str:
+        return words[words.index(option) + 1] if option in words else default
+
+    return Wanted(experiment_of(manifest), out, device=said("--device", "cpu"), shard=said("--shard", "rows"),
+                  command=manifest["command"])  # fmt: skip
 
 
 def carry_out(wanted: Wanted) -> None:
@@ -162,7 +169,7 @@ def enter(wanted: Wanted) -> Folder:
         return folder
     asked = wanted.experiment.model_dump(mode="json")
     differing = [name for name in asked if manifest["experiment"].get(name) != asked[name]]
-    if differing and not wanted.again:
+    if differing and not wanted.command:
         raise ValueError(f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r}, which has other "
                          f"{', '.join(differing)}; posenc lab run --resume --out {wanted.out} goes on with that one, "
                          "another --out begins this one")  # fmt: skip
@@ -198,7 +205,7 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
 
     return sweep(
         wanted.experiment, Folder(wanted.out), engine_of(wanted), text=wanted.text, hardware=hardware_of(wanted),
-        command=command_of(wanted), progress=tell,
+        command=wanted.command or command_of(wanted), progress=tell,
     )  # fmt: skip
 
 
@@ -222,7 +229,7 @@ def engine_of(wanted: Wanted) -> Engine:
 
 def command_of(wanted: Wanted) -> str:
     """How anyone repeats it: what decides the numbers, and none of this machine's folders."""
-    words = ["posenc", "lab", "run", wanted.named or wanted.experiment.name]
+    words = ["posenc", "lab", "run", wanted.named]
     words += ["--text", wanted.text.resolve().name] if wanted.text else []
     words += ["--device", wanted.device] if wanted.device != "cpu" else []
     words += ["--shard", wanted.shard] if wanted.shard != "rows" else []

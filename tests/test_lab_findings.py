@@ -41,6 +41,18 @@ def found_in(folder: Path, **how: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def plain_json(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return json.dumps(found_in(tmp_path_factory.mktemp("plain")))
+
+
+@pytest.fixture
+def plain_found(plain_json: str) -> dict[str, Any]:
+    """Everything as `plain` has it; a test's own."""
+    found: dict[str, Any] = json.loads(plain_json)
+    return found
+
+
 def arms_of(found: dict[str, Any], task: int = 0) -> dict[str, Any]:
     return {arm["name"]: arm for arm in found["tasks"][task]["arms"]}
 
@@ -150,8 +162,8 @@ def test_exact_tasks_are_learnt_from_95_of_a_hundred(tmp_path: Path) -> None:
 # Beyond the trained length ------------------------------------------------------------------------------------------
 
 
-def test_rises_factors_areas_and_behaviour_by_hand(tmp_path: Path) -> None:
-    arms = arms_of(found_in(tmp_path))
+def test_rises_factors_areas_and_behaviour_by_hand(plain_found: dict[str, Any]) -> None:
+    arms = arms_of(plain_found)
     assert arms["rope"]["rise"]["128"]["mean"] == pytest.approx(0.4)
     assert arms["rope"]["rise"]["512"]["seeds"] == pytest.approx({"0": 1.2, "1": 1.2, "2": 1.2})
     assert arms["rope"]["rise"]["512"]["interval"] is None
@@ -191,8 +203,8 @@ def test_what_is_lost_in_exact_match_is_a_share_of_the_examples(tmp_path: Path) 
     assert arm["by_position"] is None
 
 
-def test_a_learned_table_ends(tmp_path: Path) -> None:
-    arm = arms_of(found_in(tmp_path))["learned"]
+def test_a_learned_table_ends(plain_found: dict[str, Any]) -> None:
+    arm = arms_of(plain_found)["learned"]
     assert arm["learnt"]
     assert arm["state"] is None
     assert {length: cell["state"] for length, cell in arm["cells"].items()} == {
@@ -356,10 +368,6 @@ def test_changes_of_what_was_not_learnt_are_not_judged(tmp_path: Path) -> None:
 # Published ----------------------------------------------------------------------------------------------------------
 
 
-def verdicts(found: dict[str, Any]) -> dict[str, str]:
-    return {row["claim"]["en"]: row["verdict"] for row in found["published"]}
-
-
 def verdict(found: dict[str, Any], begins: str) -> dict[str, Any]:
     (row,) = (row for row in found["published"] if row["claim"]["en"].startswith(begins))
     return dict(row)
@@ -370,9 +378,9 @@ def flipped(asked: Asked) -> float:
     return plain(asked._replace(encoding={"rope": "alibi", "alibi": "rope"}.get(asked.encoding, asked.encoding)))
 
 
-@pytest.mark.parametrize(
-    ("begins", "before", "after"),
-    [
+def test_verdicts_follow_the_numbers(tmp_path: Path, plain_found: dict[str, Any]) -> None:
+    other = found_in(tmp_path, value=flipped)
+    for begins, before, after in (
         ("4.9×:", "agree", "disagree"),
         ("6.9×:", "agree", "disagree"),
         ("ALiBi loses nothing", "agree", "disagree"),
@@ -381,11 +389,8 @@ def flipped(asked: Asked) -> float:
         ("ALiBi extrapolates best", "agree", "disagree"),
         ("sinusoidal extrapolates without limit", "disagree", "disagree"),
         ("learned positions end", "agree", "agree"),
-    ],
-)
-def test_a_verdict_follows_the_numbers(tmp_path: Path, begins: str, before: str, after: str) -> None:
-    assert verdict(found_in(tmp_path / "plain"), begins)["verdict"] == before
-    assert verdict(found_in(tmp_path / "flipped", value=flipped), begins)["verdict"] == after
+    ):
+        assert (verdict(plain_found, begins)["verdict"], verdict(other, begins)["verdict"]) == (before, after), begins
 
 
 def copied(**right: int) -> Callable[[Asked], float]:
@@ -441,7 +446,7 @@ def test_masked_models_and_word_order_without_positions(tmp_path: Path) -> None:
     assert verdict(same, "without positions")["verdict"] == "disagree"
 
 
-def test_retrieval_beside_flat_text(tmp_path: Path) -> None:
+def test_retrieval_beside_flat_text(tmp_path: Path, plain_found: dict[str, Any]) -> None:
     """ALiBi is flat on text and forgets; then NoPE forgets instead."""
     tasks = ["language_model", "recall"]
 
@@ -454,11 +459,11 @@ def test_retrieval_beside_flat_text(tmp_path: Path) -> None:
     here = found_in(tmp_path / "here", tasks=tasks, value=forgets("nope"))
     assert verdict(here, "flat is not use")["verdict"] == "disagree"
     assert verdict(here, "RoPE retrieves nothing")["verdict"] == "disagree"
-    assert verdict(found_in(tmp_path / "none"), "flat is not use")["why"]["en"] == "passkey or recall was not run"
+    assert verdict(plain_found, "flat is not use")["why"]["en"] == "not run: Passkey or Associative recall"
 
 
-def test_costs_decide_claims_about_speed(tmp_path: Path) -> None:
-    found = found_in(tmp_path)
+def test_costs_decide_claims_about_speed(plain_found: dict[str, Any]) -> None:
+    found = plain_found
     assert verdict(found, "words trained on")["verdict"] == "agree"
     assert verdict(found, "stars for efficiency")["verdict"] == "agree"
     found["cost"]["rows"]["alibi"]["training"]["median"] = 1.4
@@ -503,8 +508,8 @@ def said_of(found: dict[str, Any], language: str = "en") -> str:
     return "\n".join(words[language] for words in found["summary"])
 
 
-def test_the_answer_says_what_was_found(tmp_path: Path) -> None:
-    said = said_of(found_in(tmp_path))
+def test_the_answer_says_what_was_found(plain_found: dict[str, Any]) -> None:
+    said = said_of(plain_found)
     assert "18 models were trained, 6 encodings with 3 seeds each" in said
     assert "at the trained length 64: RoPE is best with 2.31 bits, where chance gives 8.00 bits; 6 of 6 learnt" in said
     assert "these stay (at most 0.05 bits worse): ALiBi (+0.03 bits)." in said

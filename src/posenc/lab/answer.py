@@ -52,6 +52,8 @@ def _trained(found: Json) -> Words:
 
 def _at_home(task: Json) -> Words | None:
     arms, home = [arm for arm in task["arms"] if arm["learnt"]], task["length"]
+    if all(arm["state"] == "missing" for arm in task["arms"]):
+        return Words(f"{_title(task).en}: not run yet.", f"{_title(task).zh}：尚未运行。")
     if not arms:
         return Words(
             f"{_title(task).en}: nothing was learnt at this budget, so nothing is said of longer lengths.",

@@ -332,9 +332,8 @@ class _Task:
             rule = Words(*(base + end for base, end in zip(rule, more, strict=True)))
         for arm in arms:
             if limit is not None and arm["name"] in home:
-                mean = home[arm["name"]]
-                beaten = not less or self.baseline is None or mean < self.baseline
-                arm["learnt"] = beaten and (limit - mean) * (1 if less else -1) >= -statistics.ROUNDING
+                above = home[arm["name"]] - limit
+                arm["learnt"] = above * (1 if less else -1) <= statistics.ROUNDING
             if not arm["learnt"]:
                 arm["state"] = arm["state"] or (NOT_LEARNT if arm["name"] in home else MISSING)
         return {"rule": rule._asdict(), "best": best, "limit": limit}

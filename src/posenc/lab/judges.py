@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from posenc.lab import statistics
+from posenc.lab import statistics, tasks
 from posenc.lab.report.look import title
 from posenc.lab.verdict import BREAKS, FLAT, NOT_LEARNT
 from posenc.words import Words
@@ -71,7 +71,8 @@ def task_of(found: Found, *names: str) -> Found:
         for task in found["tasks"]:
             if task["name"] == name:
                 return dict(task)
-    raise Untested(f"{' or '.join(names)} was not run", f"未运行 {' 或 '.join(names)}")
+    called = joined((tasks.load(name).title for name in names), " or ", "或")
+    raise Untested(f"not run: {called.en}", f"未运行：{called.zh}")
 
 
 def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
@@ -118,7 +119,8 @@ def rise(arm: Found, length: int) -> Score:
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     zh = STATES.get(state) or STATES.get(state.partition(":")[0], state)
-    return Untested(f"{title(name).en}: {state}", f"{title(name).zh}：{zh}")
+    en = "not run" if state == "missing" else state
+    return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}")
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -157,17 +159,21 @@ def joined(words: Iterable[Words], en: str, zh: str) -> Words:
 
 
 def listed(
-    scores: Scores, at: str = "", form: str = ".2f", unit: Words = BITS, called: Callable[[str], Words] = title
-) -> Words:
+    scores: Scores, at: str | Words = "", form: str = ".2f", unit: Words = BITS, called: Callable[[str], Words] = title
+) -> Words:  # fmt: skip
     """2×: Sinusoidal 3.22, RoPE 2.87 bits; the largest first."""
     ordered = sorted(scores.items(), key=lambda entry: -entry[1].mean)
     each = (Words(*(f"{word} {one.mean:{form}}" for word in called(name))) for name, one in ordered)
-    said = joined(each, ", ", "，")
-    return Words(f"{at}{': ' * bool(at)}{said.en}{unit.en}", f"{at}{'：' * bool(at)}{said.zh}{unit.zh}")
+    said, where = joined(each, ", ", "，"), at if isinstance(at, Words) else Words(at, at)
+    return Words(f"{where.en}{': ' * bool(at)}{said.en}{unit.en}", f"{where.zh}{'：' * bool(at)}{said.zh}{unit.zh}")
 
 
 def times(task: Found, length: int) -> str:
     return f"{length / task['length']:.3g}×"
+
+
+def place(task: Found, length: int) -> Words:
+    return Words(*(f"{word} {times(task, length)}" for word in Words(**task["title"])))
 
 
 def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str, Score], Groups, Words]:
@@ -323,7 +329,7 @@ def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Wo
         task = task_of(found, task_name)
         learnt = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if not learnt:
-            raise Untested(f"nothing else learnt {task_name}", f"没有其他编码学会 {task_name}")
+            raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
         scores = {arm["name"]: score(arm, task["length"]) for arm in (arm_of(task, "nope", learnt=False), *learnt)}
         worst = max if task["measure"] == "bits" else min
 
@@ -398,7 +404,8 @@ def retrieves_nothing(found: Found) -> Ours:
     length, arm = length_of(task, 2), arm_of(task, "rope")
     scores = {"far": score(arm, length), "home": score(arm, task["length"])}
     home, far, at = f"{scores['home'].mean:.2f}", f"{scores['far'].mean:.2f}", times(task, length)
-    words = Words(f"{task['name']}: RoPE 1× {home}, {at} {far}", f"{task['name']}：RoPE 1× {home}，{at} {far}")
+    name = Words(**task["title"])
+    words = Words(f"{name.en}: RoPE 1× {home}, {at} {far}", f"{name.zh}：RoPE 1× {home}，{at} {far}")
     return decide(scores, lambda at: at["far"] < statistics.BREAKS["exact"] * at["home"], words)
 
 
@@ -407,7 +414,7 @@ def flat_is_not_use(found: Found) -> Ours:
     text, task = task_of(found, TEXT), task_of(found, *RETRIEVAL)
     lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
     scores = {name: score(arm_of(task, name), length) for name in ("nope", "alibi")}
-    said = listed(scores, f"{task['name']} {times(task, length)}", unit=PLAIN)
+    said = listed(scores, place(task, length), unit=PLAIN)
     words = Words(f"{said.en}; ALiBi on text {lost.mean:+.3f} bits", f"{said.zh}；ALiBi 在文本上 {lost.mean:+.3f} 比特")
     return decide({**scores, "lost": lost}, lambda at: at["lost"] <= FLAT and at["nope"] > at["alibi"], words)
 
@@ -416,7 +423,7 @@ def changes_retrieve(found: Found) -> Ours:
     task = task_of(found, *RETRIEVAL)
     length = length_of(task, 2)
     scores = {change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")}
-    words = listed(scores, f"{task['name']} {times(task, length)}", unit=PLAIN, called=CHANGES.__getitem__)
+    words = listed(scores, place(task, length), unit=PLAIN, called=CHANGES.__getitem__)
     return decide(scores, descending([["ntk", "yarn"], ["interpolation"]]), words)
 
 
@@ -449,7 +456,9 @@ def looks_at(link: str, than: str) -> Judge:
 
     def judge(found: Found) -> Ours:
         task = task_of(found, ORDER)
-        best = str(task["gate"]["best"])
+        best = task["gate"]["best"]
+        if best is None:
+            raise Untested(f"{task['title']['en']}: not run", f"{task['title']['zh']}：未运行")
         arm_of(task, best)
         rows = [row for row in task["links"] if row["arm"] == best]
         last = max((row["step"] for row in rows), default=None)

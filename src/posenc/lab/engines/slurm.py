@@ -69,11 +69,10 @@ class Slurm:
 
     def _end(self, number: int, job: Any) -> Event:
         try:
-            return Event(number, 1.0, value=job.result())
-        except self._submitit.core.utils.FailedJobError as error:  # its text ends with the traceback of the job
-            return Event(number, 1.0, failure=str(error).strip().splitlines()[-1])
-        except self._submitit.core.utils.UncompletedJobError as error:
-            return Event(number, 1.0, failure=line(error))
+            value, failure = job.result()
+        except self._submitit.core.utils.UncompletedJobError as error:  # killed, out of memory or out of time
+            value, failure = None, line(error)
+        return Event(number, 1.0, value=value, failure=failure)
 
 
 class _Job:
@@ -84,7 +83,14 @@ class _Job:
     ) -> None:
         self.folder, self.text, self.hardware, self.train, self.surroundings = folder, text, hardware, train, surroundings
 
-    def __call__(self, trial: Trial) -> bytes | None:
+    def __call__(self, trial: Trial) -> tuple[bytes | None, str | None]:
+        """The bytes of the record, or why there are none."""
+        try:
+            return self.record(trial), None
+        except Exception as error:
+            return None, line(error)
+
+    def record(self, trial: Trial) -> bytes | None:
         from posenc.lab.record import Record
         from posenc.lab.results import Folder
 

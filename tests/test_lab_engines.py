@@ -1,0 +1,269 @@
+"""The same trials give the same records wherever they run, and one that breaks breaks alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab_sweeps import TRIALS, experiment, made_up, made_up_sweep, names, table
+from posenc.lab import engines
+from posenc.lab.code import surroundings
+from posenc.lab.engines import Context, finish_elsewhere
+from posenc.lab.engines.local import Local
+from posenc.lab.record import Record
+from posenc.lab.training import Hardware
+
+IN_CI = bool(os.environ.get("CI"))
+few = {"experiment": experiment(seeds=1, encodings=("nope", "rope"))}
+FEW = 4
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("unbroken")
+    assert made_up_sweep(path, train=None, **few).ran == FEW
+    return path
+
+
+def needs(library: str) -> pytest.MarkDecorator:
+    """Skipped without the library, but not in CI: there it is missing by mistake, and the test fails."""
+    return pytest.mark.skipif(find_spec(library) is None and not IN_CI, reason=f"{library} is not installed")
+
+
+def breaks_for_rope(trial: Any, *rest: Any) -> Record:
+    if trial.encoding == "rope":
+        raise ValueError("planted\nand more")
+    return made_up(trial, *rest)
+
+
+# Local ---------------------------------------------------------------------------------------------------------------
+
+
+def test_local_workers_give_what_one_process_gives(tmp_path: Path, unbroken: Path) -> None:
+    outcome = made_up_sweep(tmp_path, train=None, engine=Local(2), **few)
+    assert (outcome.ran, outcome.failed) == (FEW, ())
+    assert names(tmp_path) == names(unbroken)
+    assert table(tmp_path) == table(unbroken)
+
+
+def says_its_device(trial: Any, text: Any, hardware: Any, report: Any) -> Record:
+    record = made_up(trial, text, hardware, report)
+    return Record({**record.about, "device": os.environ["CUDA_VISIBLE_DEVICES"]}, record.rows)
+
+
+def test_workers_take_the_devices_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 5")
+    trials = experiment().trials()
+    context = Context(None, Hardware("cuda"), lambda number: True, {}, tmp_path, says_its_device)
+    ends = [event for event in Local().run(trials, context) if event.finished]
+    assert sorted(event.number for event in ends) == list(range(TRIALS))
+    assert {Record.from_parquet(event.value).about["device"] for event in ends} == {"3", "5"}
+
+
+@pytest.mark.parametrize(("name", "message"), [("loca", "expected local, ray, slurm, got 'loca'")])
+def test_engines_by_name(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(engines.named("local", 3), Local)
+    assert engines.named("local", 3).workers == 3
+    with pytest.raises(ValueError, match=message):
+        engines.named(name)
+    with pytest.raises(ValueError, match="--workers: expected at least 1, got 0"):
+        engines.named("local", 0)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert engines.named("local").workers == 1
+    with pytest.raises(ValueError, match="under torchrun expected local, got 'ray'"):
+        engines.named("ray")
+
+
+def test_a_machine_that_would_give_other_numbers_is_refused() -> None:
+    here, trial = surroundings(Hardware()), experiment().trials()[0]
+
+    def run(**changed: str) -> object:
+        return finish_elsewhere(trial, None, Hardware(), made_up, {**here, **changed})
+
+    assert isinstance(run(), bytes)
+    with pytest.raises(RuntimeError, match=r"code: this machine has \w{64}, the sweep new; install the same everywhere"):
+        run(code="new")
+    with pytest.raises(RuntimeError, match=r"device: .*, the sweep x86_64 AVX1; set ATEN_CPU_CAPABILITY"):
+        run(device="x86_64 AVX1")
+
+
+@pytest.fixture
+def found_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another process finds the functions of this file and posenc."""
+    here = [str(Path(__file__).parent), str(Path(engines.__file__).parents[3])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
+
+
+# SLURM ---------------------------------------------------------------------------------------------------------------
+
+
+@needs("submitit")
+@pytest.mark.usefixtures("found_elsewhere")
+def test_a_job_array_gives_the_same_and_keeps_its_records_itself(tmp_path: Path, unbroken: Path) -> None:
+    """Through submitit's processes of this machine, since there is no SLURM here."""
+    from posenc.lab.engines.slurm import Slurm
+
+    outcome = made_up_sweep(tmp_path, train=None, engine=Slurm(cluster="local"), **few)
+    assert (outcome.ran, outcome.failed) == (FEW, ())
+    assert names(tmp_path) == names(unbroken)
+    assert table(tmp_path) == table(unbroken)
+    for path in (tmp_path / "trials").iterdir():
+        path.unlink()
+    engine = Slurm(cluster="local")
+    engine._end = lambda number, job: job.wait() or exit_early()  # type: ignore[method-assign,func-returns-value]
+    with pytest.raises(Early):
+        made_up_sweep(tmp_path, engine=engine, experiment=experiment(seeds=1, encodings=("nope",)))
+    wait_for(lambda: len(names(tmp_path)) == 2, 60)  # though nobody has collected them
+
+
+class Early(Exception):
+    pass
+
+
+def exit_early() -> None:
+    time.sleep(8)  # the other job ends too
+    raise Early
+
+
+@needs("submitit")
+@pytest.mark.usefixtures("found_elsewhere")
+def test_a_job_that_fails_is_named(tmp_path: Path) -> None:
+    from posenc.lab.engines.slurm import Slurm
+
+    outcome = made_up_sweep(tmp_path, train=breaks_for_rope, engine=Slurm(cluster="local"), **few)
+    assert outcome.ran == FEW // 2
+    assert [line for _, line in outcome.failed] == ["ValueError: planted"] * 2
+
+
+# Ray -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, found_elsewhere: None) -> Iterator[Any]:
+    """Two machines that are processes of this one: one core and one core."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray._private import services
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setattr(services, "get_node_ip_address", lambda *_, **__: "127.0.0.1")  # it would take a wider one
+    small = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "node_ip_address": "127.0.0.1"}
+    made = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
+    made.add_node(**small)
+    made.wait_for_nodes()
+    ray.init(address=made.address, log_to_driver=False)
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def slow(trial: Any, *rest: Any) -> Record:
+    from posenc.lab.training import run_trial
+
+    time.sleep(1.0)
+    record = run_trial(trial, *rest)
+    assert record is not None
+    return record
+
+
+@needs("ray")
+def test_a_cluster_that_loses_a_machine_ends_complete(tmp_path: Path, unbroken: Path, cluster: Any) -> None:
+    from posenc.lab.engines.ray_ import Ray
+
+    lost, nodes = next(iter(cluster.worker_nodes)), list[int]()
+    engine = Ray()
+    assert engine.workers == 2
+    started = list[str]()
+
+    def progress(update: Any) -> None:
+        if update.what == "running" and str(update.trial) not in started:
+            started.append(str(update.trial))
+        if len(started) == 2 and not nodes:
+            nodes.append(engine.workers)
+            threading.Timer(0.5, cluster.remove_node, [lost, False]).start()  # while both machines are busy
+
+    outcome = made_up_sweep(tmp_path, train=slow, engine=engine, progress=progress, **few)
+    assert nodes == [2]
+    assert engine.workers == 1
+    assert (outcome.ran, outcome.failed) == (FEW, ())
+    assert names(tmp_path) == names(unbroken)
+    assert table(tmp_path) == table(unbroken)
+    failing = made_up_sweep(tmp_path / "failing", train=breaks_for_rope, engine=engine, **few)
+    assert [line for _, line in failing.failed] == ["ValueError: planted"] * 2
+    assert failing.ran == FEW // 2
+
+
+@needs("ray")
+@pytest.mark.acceptance
+def test_without_a_cluster_one_of_this_machine_is_started_and_ended(tmp_path: Path, unbroken: Path) -> None:
+    script = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from lab_sweeps import *
+from posenc.lab import engines
+if __name__ == "__main__":
+    wanted = experiment(seeds=1, encodings=("nope", "rope"))
+    print(made_up_sweep(Path({str(tmp_path)!r}), train=None, engine=engines.named("ray"), experiment=wanted)[:3])
+"""
+    before = ray_processes()
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert out.stdout.splitlines()[-1] == f"({FEW}, 0, ())", out.stderr
+    assert table(tmp_path) == table(unbroken)
+    wait_for(lambda: ray_processes() <= before, 30)
+
+
+def ray_processes() -> set[str]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"raylet" in (entry / "cmdline").read_bytes():
+                found.add(entry.name)
+        except OSError:
+            continue
+    return found
+
+
+# torchrun ------------------------------------------------------------------------------------------------------------
+
+TOGETHER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from lab_sweeps import *
+from posenc.lab import engines
+wanted = experiment(seeds=1, encodings=("nope", "rope"))
+outcome = made_up_sweep(Path(sys.argv[2]), train=None, hardware=Hardware(devices=2), engine=engines.named("local"),
+                        experiment=wanted)
+print(f"{outcome[:3]}", flush=True)
+"""
+
+
+@pytest.mark.acceptance
+def test_processes_of_torchrun_run_every_trial_together(tmp_path: Path, unbroken: Path) -> None:
+    (tmp_path / "together.py").write_text(TOGETHER)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+               str(tmp_path / "together.py"), str(Path(__file__).parent), str(tmp_path / "out")]  # fmt: skip
+    for expected in (f"({FEW}, 0, ())", f"(0, {FEW}, ())"):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.splitlines()) == sorted([expected, "(0, 0, ())"])
+    ours, alone = table(tmp_path / "out"), table(unbroken)
+    assert [row[1:-2] for row in ours] == [row[1:-2] for row in alone]  # other keys: it is another device
+    assert [row[-2] for row in ours] == pytest.approx([row[-2] for row in alone], abs=1e-4)
+
+
+def wait_for(done: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.1)

@@ -524,6 +524,18 @@ def test_loss_by_position(found: Json, page: Element) -> None:
     assert "T5" not in shown
 
 
+def test_many_places_become_stretches(tmp_path: Path) -> None:
+    task = a_task("language_model", "bits", 64, [64, 512])
+    task["arms"] = [an_arm("rope", task, random.Random(8))]
+    bits = [random.Random(n).uniform(2, 5) for n in range(512)]
+    task["arms"][0]["by_position"] = {"length": 512, "position": list(range(512)), "bits": bits}
+    write(made_up() | {"tasks": [task]}, tmp_path)
+    shown = section(read((tmp_path / "index.html").read_text("utf-8")), "places")
+    expected = [sum(bits[n : n + 22]) / len(bits[n : n + 22]) for n in range(0, 512, 22)]
+    assert [cell.text() for cell in rows(shown.all("table")[0])["RoPE"]] == [f"{mean:.2f}" for mean in expected]
+    assert "each point a stretch of 22 places" in shown.text()
+
+
 # Attention ------------------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
 NOT_LEARNT = "not learnt at this budget"
+STRETCHES = 24  # single places are few targets each: their noise would hide the curve
 
 
 class Cell(NamedTuple):
@@ -168,6 +169,22 @@ def in_order(task: Task) -> list[Arm]:
         return 1 if arm["learnt"] else 2, worse(task, at_home)
 
     return sorted(task["arms"], key=key)
+
+
+def stretch(task: Task) -> int:
+    """How many neighbouring places are one point of the loss by position."""
+    longest = max((arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]), default=0)
+    return max(-(-longest // STRETCHES), 1)
+
+
+def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
+    """Loss by position: the mean place and the mean bits of each stretch."""
+    width = stretch(task)
+    found: dict[int, list[tuple[float, float]]] = {}
+    for place, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
+        found.setdefault(int(place // width), []).append((place, bits))
+    means = (zip(*found[n], strict=True) for n in sorted(found))
+    return [(sum(places) / len(places), sum(bits) / len(bits)) for places, bits in means]
 
 
 def long_form(findings: Findings) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from posenc.lab.report.cells import (
     Cell,
     Findings,
     Task,
+    along,
     arms_of,
     cell,
     far,
@@ -130,7 +131,7 @@ def places(findings: Findings, task: Task) -> svg.Chart | None:
     if not arms:
         return None
     longest = max(arm["by_position"]["length"] for arm in arms)
-    series = [_plain(arm, arm["by_position"]["position"], arm["by_position"]["bits"], names) for arm in arms]
+    series = [_plain(arm, along(task, arm), names) for arm in arms]
     ticks = [(place, str(place)) for place in range(0, longest + 1, max(longest // 4, 1))]
     return svg.Chart(
         series, ticks, say("place"), say("bits low"), say("places"),
@@ -144,7 +145,7 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
     arms = [arm for arm in task["arms"] if arm["curve"] and arm["curve"]["step"]]
     if not arms:
         return None
-    series = [_plain(arm, arm["curve"]["step"], arm["curve"]["bits"], names) for arm in arms]
+    series = [_plain(arm, list(zip(arm["curve"]["step"], arm["curve"]["bits"], strict=True)), names) for arm in arms]
     last = max(arm["curve"]["step"][-1] for arm in arms)
     words = of(task["title"])
     return svg.Chart(
@@ -153,10 +154,9 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
     )  # fmt: skip
 
 
-def _plain(arm: Arm, xs: Sequence[float], ys: Sequence[float], names: Sequence[str]) -> svg.Series:
+def _plain(arm: Arm, points: Sequence[tuple[float, float]], names: Sequence[str]) -> svg.Series:
     """A curve without seeds."""
-    points = [(x, y, ()) for x, y in zip(xs, ys, strict=True)]
-    return svg.Series(title(arm["name"]), look(arm["name"], names).classes, points)
+    return svg.Series(title(arm["name"]), look(arm["name"], names).classes, [(x, y, ()) for x, y in points])
 
 
 def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg.Axis] | None:

@@ -20,6 +20,7 @@ from posenc.lab.report.cells import (
     Cell,
     Findings,
     Task,
+    along,
     arms_of,
     cell,
     factor,
@@ -29,6 +30,7 @@ from posenc.lab.report.cells import (
     is_bits,
     learnt,
     main_task,
+    stretch,
     top,
     value,
 )  # fmt: skip
@@ -98,7 +100,7 @@ def _stars(findings: Findings) -> str:
     text += tag("p", say("stars cost", device=cost.get("device") or findings["surroundings"].get("device", ""),
                          rounds=cost["rounds"]) if cost else say("no cost"))  # fmt: skip
     head = [span(say("encoding")), *(_head(name, small) for name, small in made.head)]
-    body = [[_name(name, names), *map(_entry, entries)] for name, entries in made.rows]
+    body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
     return text + table("stars", head, body)
 
 
@@ -119,28 +121,26 @@ def _curves(findings: Findings) -> str:
 
 
 def _curve(findings: Findings, task: Task, wide: bool) -> str:
-    return _dots(findings, task) if len(task["lengths"]) == 1 else _lines(findings, task, wide)
+    return _lines(findings, task, wide) if len(task["lengths"]) > 1 and learnt(task) else _dots(findings, task)
 
 
 def _dots(findings: Findings, task: Task) -> str:
-    """Of a task with one length."""
+    """Of a task with one length, or that nobody learnt: the trained length alone."""
     made = charts.strips(findings, task)
-    if made is None:
-        return tag("p", say("nobody"), "small")
-    drawing = svg.strips(*made, width=430, described=of(task["title"]))
-    note = tag("p", say("hollow"), "small") if any(row.hollow for row in made[0]) else ""
-    return f'<div class="chart half">{drawing}</div>{note}'
+    drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
+    note = tag("p", say("hollow" if learnt(task) else "nobody"), "small")
+    return (f'<div class="chart half">{drawing}</div>' if made else "") + note + _learning(findings, task, False)
 
 
 def _lines(findings: Findings, task: Task, wide: bool) -> str:
-    chart = charts.curves(findings, task)
-    picture = _drawn(chart, wide, 470) if chart else tag("p", say("nobody"), "small")
-    missing = charts.not_drawn(task)
-    training = charts.learning(findings, task)
-    below = tag("p", missing, "small") if missing else ""
-    if training:
-        below += f"<details><summary>{span(say('learning'))}</summary>{_drawn(training, wide, 360)}</details>"
-    return picture + below
+    chart, missing = charts.curves(findings, task), charts.not_drawn(task)
+    picture = _drawn(chart, wide, 470) if chart else ""
+    return picture + (tag("p", missing, "small") if missing else "") + _learning(findings, task, wide)
+
+
+def _learning(findings: Findings, task: Task, wide: bool) -> str:
+    chart = charts.learning(findings, task)
+    return details(say("learning"), _drawn(chart, wide, 360)) if chart else ""
 
 
 def _heat(findings: Findings) -> str:
@@ -204,7 +204,7 @@ def _joined(cells: Sequence[str]) -> list[str]:
     joined = []
     for cell_, same_ones in itertools.groupby(cells):
         count = len(list(same_ones))
-        without = "<b>" not in cell_ and count > 1
+        without = cell_.startswith('<td class="none') and "<b>" not in cell_ and count > 1
         joined += [cell_.replace("<td", f'<td colspan="{count}"', 1)] if without else [cell_] * count
     return joined
 
@@ -278,23 +278,23 @@ def _places(findings: Findings) -> str:
     for task, chart in drawn:
         lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
         found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
-        found += tag("p", say("places text", length=max(lengths))) + _drawn(chart, task is main_task(findings), 400)
+        found += tag("p", say("places text", length=max(lengths), width=stretch(task))) + _drawn(
+            chart, task is main_task(findings), 400
+        )
         found += _place_table(findings, task)
     return found
 
 
 def _place_table(findings: Findings, task: Task) -> str:
-    """At most 32 places; all of them are in the chart."""
     names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
-    places = sorted({place for arm in arms for place in arm["by_position"]["position"]})
-    places = places[:: -(-len(places) // 32)]
-
-    def row(arm: Arm) -> list[str]:
-        bits = dict(zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True))
-        return [f"<td>{bits[place]:.2f}</td>" if place in bits else "<td>–</td>" for place in places]
-
+    found = {arm["name"]: dict(along(task, arm)) for arm in arms}
+    places = sorted({place for bits in found.values() for place in bits})
     head = [span(say("encoding")), *(f"{place:g}" for place in places)]
-    return details(say("numbers"), table("plain", head, [[_name(arm["name"], names), *row(arm)] for arm in arms]))
+    body = [
+        [_name(name, names), *(f"<td>{bits[place]:.2f}</td>" if place in bits else "<td>–</td>" for place in places)]
+        for name, bits in found.items()
+    ]
+    return details(say("numbers"), table("plain", head, body))
 
 
 def _published(findings: Findings) -> str:
@@ -332,7 +332,7 @@ def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
 
 
 def _task(task: Task, content: str) -> str:
-    kind = "task long" if len(task["lengths"]) > 4 else "task"
+    kind = "task long" if len(task["lengths"]) > 3 else "task"
     return f'<article class="{kind}">{tag("h3", of(task["title"]))}{content}</article>'
 
 

@@ -117,8 +117,8 @@ PROSE = {
         "空心圈是直接在最长长度上训练的模型：即那里可以达到的水平。",
     ),
     "nobody": Words(
-        "No encoding learnt the trained length at this budget, so no curve is drawn.",
-        "此预算下没有编码学会训练长度，因此不画曲线。",
+        "No encoding learnt the trained length at this budget: shown is what each reached there, and no curve is drawn.",
+        "此预算下没有编码学会训练长度：只画各自在该长度上达到的水平，不画曲线。",
     ),
     "not drawn": Words("Not drawn, since not learnt or not possible: {rows}.", "未画出（未学会或无法进行）：{rows}。"),
     "ends at": Words("ends at {length}", "止于 {length}"),
@@ -178,11 +178,11 @@ PROSE = {
     # 7 By position
     "places": Words("Where in the text it happens", "在文本的哪里发生"),
     "places text": Words(
-        "Loss along one reading of length {length}, mean of the seeds. A curve that climbs beyond the trained length "
-        "shows where the encoding breaks. The text differs from place to place but is the same for all: compare "
-        "curves, not places.",
-        "一次读完长度 {length}，沿途的损失（各种子平均）。曲线越过训练长度后上升之处，就是编码失效之处。各处文字不同，"
-        "但对每种编码相同：应比较曲线，不应比较位置。",
+        "Loss along one reading of length {length}, mean of the seeds, each point a stretch of {width} places. A "
+        "curve that climbs beyond the trained length shows where the encoding breaks. The text differs from place to "
+        "place but is the same for all: compare curves, not places.",
+        "一次读完长度 {length}，沿途的损失（各种子平均，每点为 {width} 个位置）。曲线越过训练长度后上升之处，"
+        "就是编码失效之处。各处文字不同，但对每种编码相同：应比较曲线，不应比较位置。",
     ),
     "place": Words("position in the window", "窗口中的位置"),
     # 8 Attention

@@ -24,6 +24,7 @@ TEXT, MASKED, COPY, ORDER = "language_model", "masked_language_model", "copy", "
 RETRIEVAL = ("passkey", "recall")
 NEAR = 1.25  # a scored length stands for a published one up to this factor
 COMPETITIVE = 0.1  # bits; log₂(20.97 / 20.42) = 0.04 in the paper
+ALIKE = 0.05  # cosine: less is the noise of a small table
 CHANCE = 0.05  # exact match: so near to one half is chance
 NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
 CHANGES = {
@@ -141,7 +142,9 @@ def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes:
     """By the means; how many single seeds say the same is told beside."""
     shared = set.intersection(*(set(one.seeds) for one in scores.values()))
     agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
-    told = Words(f"holds for {agree} of {len(shared)} seeds", f"{len(shared)} 个种子中有 {agree} 个成立")
+    told = Words(
+        f"holds for {agree} of {len(shared)} seed{'s' * (len(shared) != 1)}", f"{len(shared)} 个种子中有 {agree} 个成立"
+    )
     why = joined([told, *(note for note in notes if note.en)], "; ", "；")
     return Ours(words, holds({name: one.mean for name, one in scores.items()}), why)
 
@@ -486,7 +489,7 @@ def neighbours_grow_alike(found: Found) -> Ours:
                 f"cosine of neighbours less that of distant rows: {before:+.3f} at step {first}, {after:+.3f} at {last}",
                 f"相邻行与远处行的余弦相似度之差：第 {first} 步 {before:+.3f}，第 {last} 步 {after:+.3f}",
             )
-            return Ours(words, after > max(before, 0.0), Words("first seed", "第一个种子"))
+            return Ours(words, after - before >= ALIKE, Words("first seed", "第一个种子"))
     raise Untested("no learned table was watched in training", "没有在训练中记录可学习的位置表")
 
 

@@ -205,6 +205,35 @@ def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: 
     assert manifest["command"] == "posenc lab run tiny.yaml --text books"
 
 
+def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
+    from rich.console import Console
+
+    from posenc.commands.lab_progress import State
+    from posenc.lab.experiment import parse
+    from posenc.lab.sweep import Update
+
+    experiment = parse(EXPERIMENT, ROOT)
+    first, second, third, fourth = experiment.trials()
+    state = State(experiment)
+    assert state.line(Update("found", first, 1.0, None, 1, 4, None)) == ""
+    assert state.line(Update("running", second, 0.0, None, 1, 4, None)) == "1 of 4 trials found, 3 to run"
+    assert state.line(Update("running", third, 0.43, None, 1, 4, 65.0)) == ""
+    done = Update("done", second, 1.0, None, 2, 4, 62.0, 0.25)
+    assert state.line(done) == "2 of 4  copy rope seed 0: 0.25  1:02 left"
+    failed = Update("failed", fourth, 1.0, "it broke", 3, 4, 61.0)
+    assert state.line(failed) == "3 of 4  language_model rope seed 0: failed: it broke  1:01 left"
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(state.table())
+    shown = console.export_text()
+    assert re.search(r"copy +2/2 +rope s0: 0.25", shown)
+    assert re.search(r"language_model +1/2 +nope s0 43% +rope s0: failed", shown)
+    assert "3 of 4 trials  1:01 left" in shown
+    assert state.line(Update("cost", None, 0.0, None, 4, 4, None)) == "what each encoding costs"
+    assert state.line(Update("cost", None, 0.5, None, 4, 4, None)) == ""
+    assert "measuring what each encoding costs" in state.caption()
+    assert state.line(Update("note", None, 1.0, "a file was not whole", 4, 4, None)) == "a file was not whole"
+
+
 # Read -----------------------------------------------------------------------------------------------------------------
 
 

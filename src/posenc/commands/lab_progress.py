@@ -1,7 +1,7 @@
 """What a sweep says while it runs: a live table where somebody watches, else a line for every trial that ends.
 
-task            done   running                    last
-language_model  7/18   rope 0 43%  alibi 1 12%    t5 seed 0: 2.84
+task            done   running                      last
+language_model  7/18   rope s0 43%  alibi s1 12%    t5 s0: 2.84
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class State:
             self.found += 1
             return ""
         said = f"failed: {update.line}" if update.what == "failed" else scored(update)
-        self.last[trial.task.name] = f"{trial.encoding} seed {trial.seed}{said and ': ' + said}"
+        self.last[trial.task.name] = f"{trial.encoding} s{trial.seed}{said and ': ' + said}"
         return f"{self.done} of {self.total}  {name}{said and ': ' + said}" + f"  {self.clock()}".rstrip()
 
     def beginning(self) -> str:
@@ -106,10 +106,13 @@ class State:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=self.caption(), caption_justify="left")
         for heading in ("task", "done", "running", "last"):
-            table.add_column(heading, justify="right" if heading == "done" else "left", no_wrap=heading != "running")
+            table.add_column(
+                heading, justify="right" if heading == "done" else "left", no_wrap=heading != "running",
+                min_width={"running": 26, "last": 20}.get(heading),
+            )  # fmt: skip
         for task in self.tasks:
             now = [(trial, share) for trial, share in self.running.items() if trial.task.name == task]
-            running = "  ".join(f"{trial.encoding} {trial.seed} {share:.0%}" for trial, share in now[:AT_MOST])
+            running = "  ".join(f"{trial.encoding} s{trial.seed} {share:.0%}" for trial, share in now[:AT_MOST])
             more = f"  +{len(now) - AT_MOST}" if len(now) > AT_MOST else ""
             table.add_row(Text(task), f"{self.ended[task]}/{self.wanted[task]}", Text(running + more),
                           Text(self.last.get(task, "")))  # fmt: skip

@@ -173,7 +173,7 @@ def smallest() -> Json:
     task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
     found = made_up()
     nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
-    return found | nothing | {"tasks": [task], "seeds": [0]}
+    return found | nothing | {"tasks": [task], "seeds": [0], "name": "at $\\frac$ 5"}
 
 
 @pytest.fixture(scope="module")

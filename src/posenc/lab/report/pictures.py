@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -37,6 +38,7 @@ FONT = 9
 LEFT, HEAD, WIDE, HIGH, WIDEST = 1.75, 1.0, 0.62, 0.36, 11.5  # inches, of the heat map
 
 
+@matplotlib.rc_context({"text.parse_math": False})  # a dollar in somebody's name is a dollar
 def pictures(findings: Findings) -> dict[str, bytes]:
     found = {f"curves-{task['name']}.png": _curves(findings, task) for task in findings["tasks"]}
     found["heat.png"] = _heat(findings)

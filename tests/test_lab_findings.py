@@ -416,6 +416,7 @@ def test_what_did_not_learn_is_left_out_of_a_claim_and_named(tmp_path: Path) -> 
     assert "without T5: not learnt at this budget" in row["why"]["en"]
     assert "未计入 T5：此预算下未学会" in row["why"]["zh"]
     assert "T5" not in row["ours"]["en"]
+    assert "T5" not in verdict(found, "1×: rotary")["ours"]["en"]  # nor where it has a number, at the trained length
     nothing = verdict(
         found_in(tmp_path / "no", value=but(lambda asked: 3.5 if asked.encoding in ("rope", "alibi", "t5") else None)),
         "4.9×:",

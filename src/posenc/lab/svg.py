@@ -189,7 +189,7 @@ def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int,
     for value, word in y.ticks:
         parts.append(line(left, frame.y(value), right, frame.y(value), "grid"))
         parts.append(text(left - 7, frame.y(value) + 4, word, "tick", "end"))
-    for n in _apart([frame.x(value) for value, _ in x.ticks], 34):
+    for n in apart([frame.x(value) for value, _ in x.ticks], 34):
         value, word = x.ticks[n]
         parts.append(line(frame.x(value), top, frame.x(value), bottom, "grid"))
         parts.append(text(frame.x(value), bottom + 18, word, "tick", "middle"))
@@ -319,7 +319,7 @@ def _grid(frame: Frame, chart: Chart) -> str:
         y = frame.y(low + n * step)
         parts.append(line(frame.left, y, frame.right, y, "grid"))
         parts.append(text(frame.left - 7, y + 4, f"{low + n * step:.6g}", "tick", "end"))
-    kept = _apart([frame.x(value) for value, _ in chart.ticks], 30)
+    kept = apart([frame.x(value) for value, _ in chart.ticks], 30)
     parts += [
         text(frame.x(value), frame.bottom + 18, word, "tick", "middle")
         for value, word in map(chart.ticks.__getitem__, kept)
@@ -327,7 +327,7 @@ def _grid(frame: Frame, chart: Chart) -> str:
     return "".join(parts)
 
 
-def _apart(places: Sequence[float], least: float) -> list[int]:
+def apart(places: Sequence[float], least: float) -> list[int]:
     """The last one, and from the left whatever is `least` away from those kept."""
     kept: list[int] = []
     for n, place in enumerate(places[:-1]):

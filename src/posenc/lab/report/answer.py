@@ -94,11 +94,19 @@ def _tasks(findings: Findings) -> Card:
 
     most = max(map(count, arms_of(findings)))
     names = [name for name in arms_of(findings) if count(name) == most]
-    return Card(say("need tasks"), listed([title(name) for name in names]), say("why tasks", learnt=most, tasks=len(tasks)))
+    return Card(say("need tasks"), _few([title(name) for name in names]), say("why tasks", learnt=most, tasks=len(tasks)))
 
 
 def _named(arms: list[Arm]) -> Words:
-    return listed([title(arm["name"]) for arm in arms])
+    return _few([title(arm["name"]) for arm in arms])
+
+
+def _few(names: list[Words]) -> Words:
+    """All of them, or the first three and how many more."""
+    if len(names) <= 4:
+        return listed(names)
+    first, more = listed(names[:3]), len(names) - 3
+    return say("and more", first=first, more=more, all=len(names))
 
 
 def best_change(task: Task) -> Words:

@@ -22,7 +22,7 @@ from posenc.lab.report.cells import (
     main_task,
     scale,
 )  # fmt: skip
-from posenc.lab.report.look import CHANGES, look, title
+from posenc.lab.report.look import CHANGES, label, look, title
 from posenc.lab.report.words import listed, of, same, say
 from posenc.words import Words
 
@@ -35,7 +35,7 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
     names = arms_of(findings)
     series = [
         svg.Series(
-            title(arm["name"]), look(arm["name"], names).classes, points(task, arm), note(task, arm), rings(task, arm)
+            label(arm["name"]), look(arm["name"], names).classes, points(task, arm), note(task, arm), rings(task, arm)
         )
         for arm in arms
     ]  # fmt: skip
@@ -156,7 +156,7 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
 
 def _plain(arm: Arm, points: Sequence[tuple[float, float]], names: Sequence[str]) -> svg.Series:
     """A curve without seeds."""
-    return svg.Series(title(arm["name"]), look(arm["name"], names).classes, [(x, y, ()) for x, y in points])
+    return svg.Series(label(arm["name"]), look(arm["name"], names).classes, [(x, y, ()) for x, y in points])
 
 
 def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg.Axis] | None:
@@ -190,7 +190,7 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
 def _reached(task: Task, name: str, over: str) -> Words:
     """A name, and >8× where the longest length was still valid."""
     arm = next(arm for arm in task["arms"] if arm["name"] == name)
-    said = title(name)
+    said = label(name)
     if over != "factor" or not arm["factor"]["censored"]:
         return said
     return Words(*(f"{one} >{fold(arm['factor']['value'])}" for one in said))
@@ -203,7 +203,7 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
         found = cell(task, arm, task["length"])
         if found.number is not None:
             seeds = [scale(task) * seed for seed in found.seeds]
-            rows.append(svg.Strip(title(arm["name"]), look(arm["name"], names).classes, scale(task) * found.number, seeds,
+            rows.append(svg.Strip(label(arm["name"]), look(arm["name"], names).classes, scale(task) * found.number, seeds,
                                   found.kind != "number"))  # fmt: skip
     if not rows:
         return None

@@ -21,6 +21,7 @@ from posenc import catalogue
 from posenc.lab.arm import RANDOMIZED
 from posenc.words import Words
 
+LONGEST = 16  # letters of a label
 LIGHT = {
     "ink": "#1d2129", "red": "#a8321a", "blue": "#2458c8", "teal": "#0a9070", "purple": "#4a1880", "amber": "#b08a1e",
     "pink": "#dc48b0",
@@ -70,6 +71,13 @@ def title(arm: str) -> Words:
     entry = catalogue.BY_NAME.get(encoding)
     name = encoding.rpartition(":")[2] if entry is None else entry.class_name.replace("TransformerXL", "Transformer-XL")
     return Words(f"{name} + random positions", f"{name}＋随机位置") if arm != encoding else Words(name, name)
+
+
+def label(arm: str) -> Words:
+    """A title short enough to stand beside a curve."""
+    encoding = arm.removesuffix(RANDOMIZED)
+    en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding))
+    return Words(f"{en} + random", f"{zh}＋随机") if arm != encoding else Words(en, zh)
 
 
 def sheet() -> str:

@@ -27,7 +27,7 @@ from posenc.lab.report.cells import (
     main_task,
     top,
 )  # fmt: skip
-from posenc.lab.report.look import DASHES, LIGHT, title
+from posenc.lab.report.look import DASHES, LIGHT, label
 from posenc.lab.report.page import shares
 from posenc.lab.report.words import say
 from posenc.plots.style import GRID, INK, MUTED, mix
@@ -142,8 +142,7 @@ def _heat(findings: Findings) -> bytes:
 def _blocks(axes: Any, tasks: Sequence[Task], names: Sequence[str], above: float) -> None:
     top_row = above + HEAD
     for n, name in enumerate(names):
-        short = title(name).en.replace(" + random positions", " + random")
-        axes.text(LEFT - 0.1, top_row + HIGH * (n + 0.5), short, ha="right", va="center", fontsize=FONT, color=INK)
+        axes.text(LEFT - 0.1, top_row + HIGH * (n + 0.5), label(name).en, ha="right", va="center", fontsize=FONT, color=INK)
     start = LEFT
     for task in tasks:
         lines = textwrap.wrap(task["title"]["en"], int((_wide(task) - 0.1) * 11))[:2]
@@ -199,17 +198,18 @@ def _pareto(findings: Findings) -> bytes:
 
 
 def _spots(axes: Any, spots: Sequence[svg.Spot], x: svg.Axis, y: svg.Axis) -> None:
-    for axis, one, scale in ((axes.xaxis, x, axes.set_xscale), (axes.yaxis, y, axes.set_yscale)):
+    wide, high = 11 * 0.43 * 72, 4.8 * 0.68 * 72  # points
+    frame = svg.Frame(0.03 * wide, 0.97 * wide, 0.04 * high, 0.96 * high, x.range, y.range, x.log, y.log)
+    kept = [x.ticks[n] for n in svg.apart([frame.x(tick) for tick, _ in x.ticks], 26)]
+    for axis, one, ticks, scale in ((axes.xaxis, x, kept, axes.set_xscale), (axes.yaxis, y, y.ticks, axes.set_yscale)):
         if one.log:
             scale("log", base=2)
-        _ticks(axis, one.ticks)
+        _ticks(axis, ticks)
     for limit, one, room in ((axes.set_xlim, x, 0.03), (axes.set_ylim, y, 0.04)):
         limit(*_widened(one, room / (1 - 2 * room)))
     axes.grid(color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     _plain(axes, x.words.en, y.words.en)
-    wide, high = 11 * 0.43 * 72, 4.8 * 0.68 * 72  # points
-    frame = svg.Frame(0.03 * wide, 0.97 * wide, 0.04 * high, 0.96 * high, x.range, y.range, x.log, y.log)
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
     sizes = [(0.56 * FONT * svg.written(spot.name.en), 1.2 * FONT) for spot in spots]
     places = svg.beside(dots, sizes, (0, 0, wide, high), svg.bars(frame, spots))

@@ -65,6 +65,7 @@ PROSE = {
     "need home": Words("Text no longer than in training", "文本不超过训练长度"),
     "need far": Words("Text {times} as long as in training", "文本长达训练长度的 {times}"),
     "need cheap": Words("Least time to train, besides NoPE", "训练最省时（NoPE 除外）"),
+    "and more": Words("{first} and {more} more", "{first} 等 {all} 种"),
     "need plain": Words("No parameters, and longest reach", "没有参数，且外推最远"),
     "need tasks": Words("Most tasks learnt", "学会的任务最多"),
     "why value": Words("{value} {unit} at {length}", "长度 {length} 时 {value} {unit}"),

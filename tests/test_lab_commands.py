@@ -479,6 +479,7 @@ def test_interrupted_it_keeps_what_is_finished_and_says_how_to_go_on(world: Worl
         (["run", "quick", "--shard", "heads"], "heads"),
         (["run", "quick", "--lang", "fr"], "'fr'"),
         (["run", "--resume"], "--out"),
+        (["run", "quick", "--resume", "--out", "nowhere"], "'quick'"),
         (["report"], "DIR"),
         (["show"], "TRIAL"),
         (["show", "copy", "--lang", "zh"], "--lang"),

@@ -1,6 +1,7 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       lint, types and all tests, under 15 minutes on two cores
 # make acceptance what takes longer
+# make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour and more
 # make docs       the generated pages and the pictures of the README
 PYTHON ?= python3
@@ -9,14 +10,17 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(wildcard src/posenc/kernels/*.cpp src/posenc/kernels/*.h)
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run test acceptance bench docs clean
+.PHONY: run lab test acceptance bench docs clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
 
+lab: $(VENV)/.run
+	$(BIN)/posenc lab run quick
+
 test: $(VENV)/.dev
-	$(BIN)/ruff check src tests docs
-	$(BIN)/ruff format --check src tests docs
+	$(BIN)/ruff check src tests docs bench examples
+	$(BIN)/ruff format --check src tests docs bench examples
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 

@@ -33,9 +33,9 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
     for task in found["tasks"]:
         console.print(Text(task["title"][language], style="bold"))
         console.print(Wrapped(caption(task, language), "dim"))
-        console.print(_of_task(task, language))
+        console.print(_of_task(task, language, console.width))
         if task["after"]:
-            console.print(_after(task, language))
+            console.print(_after(task, language, console.width))
         console.print()
     if found["exploratory"]:
         console.print(Text(EXPLORATORY.read(language), style="dim"))
@@ -53,29 +53,38 @@ def caption(task: Mapping[str, Any], language: Language) -> str:
     return "; ".join(parts) if language == "en" else "；".join(parts)
 
 
-def _of_task(task: Mapping[str, Any], language: Language) -> Table:
-    table = _table(ENCODING.read(language), [*map(str, task["lengths"]), SCORED.read(language)])
+def _of_task(task: Mapping[str, Any], language: Language, room: int) -> Table:
+    table = _table(ENCODING.read(language), [*map(str, task["lengths"]), SCORED.read(language)], room)
     for arm in task["arms"]:
-        cells = [
-            _cell(arm["state"], arm["cells"].get(str(length), {}), arm["behaviour"], language) for length in task["lengths"]
-        ]
+        cells = [_of_arm(arm, length, task["length"], language) for length in task["lengths"]]
         table.add_row(arm["name"], *cells, factor(arm["factor"]))
     return table
 
 
-def _after(task: Mapping[str, Any], language: Language) -> Table:
-    table = _table(CHANGED.read(language), [str(length) for length in task["lengths"]])
+def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Language) -> Text:
+    cell = arm["cells"].get(str(length), {})
+    if length == trained and cell.get("mean") is not None and not arm["learnt"]:
+        return Text(f"{cell['mean']:.2f}", style="dim")  # how far it was from having learnt it
+    return _cell(arm["state"], cell, arm["behaviour"], language)
+
+
+def _after(task: Mapping[str, Any], language: Language, room: int) -> Table:
+    table = _table(CHANGED.read(language), [str(length) for length in task["lengths"]], room)
     for one in task["after"]:
         cells = [_cell(None, one["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
         table.add_row(one["change"] or UNCHANGED.read(language), *cells)
     return table
 
 
-def _table(first: str, others: list[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+def _table(first: str, others: list[str], room: int) -> Table:
+    """In a narrow terminal the words of a cell stand below one another; numbers always stand in a line."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0), header_style="bold")
     table.add_column(first, min_width=15, overflow="fold")
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
+    widths = [max(10, len(heading)) for heading in others]
+    if 15 + sum(widths) + len(widths) > room:
+        widths = [max(6, len(heading)) for heading in others]
+    for heading, width in zip(others, widths, strict=True):
+        table.add_column(heading, justify="right", width=width)
     return table
 
 
@@ -98,7 +107,7 @@ def word_for(state: str | None, language: Language) -> str | None:
 
 def factor(found: Mapping[str, Any] | None) -> str:
     """2× or, where it held to the longest length that was scored, >8×."""
-    return "–" if found is None else f"{'>' * found['censored']}{found['value']:g}×"
+    return "–" if found is None else f"{'>' * found['censored']}{found['value']:.3g}×"
 
 
 def missing(found: Mapping[str, Any], language: Language) -> Iterator[str]:

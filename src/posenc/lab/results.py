@@ -275,14 +275,15 @@ def _read(path: Path, key: str | None) -> Record:
 
 
 def _key_of(about: Mapping[str, Any]) -> str:
-    key = hashlib.sha256(canonical({"trial": about["trial"], **about["surroundings"]}).encode())
-    return key.hexdigest()
+    decisive = canonical({"trial": about["trial"], **about["surroundings"]})
+    return hashlib.sha256(decisive.encode()).hexdigest()
 
 
 def _name(about: Mapping[str, Any]) -> str:
     trial = about["trial"]
     encoding = re.sub(r"[^\w+.]", "_", trial["encoding"])[-60:]
-    return f"{trial['task']['name']}-{encoding}-s{trial['seed']}" + "-oracle" * trial["oracle"]
+    name: str = f"{trial['task']['name']}-{encoding}-s{trial['seed']}" + "-oracle" * trial["oracle"]
+    return name
 
 
 def _line(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:

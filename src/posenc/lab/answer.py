@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.judges import CHANGES, joined
-from posenc.lab.report.cells import main_task
-from posenc.lab.report.look import title
 from posenc.lab.statistics import BREAKS, ENOUGH, FLAT
+from posenc.lab.titles import main_task, title
 from posenc.lab.verdict import NOT_LEARNT
 from posenc.words import Words
 

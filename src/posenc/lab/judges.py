@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from posenc.lab import statistics, tasks
-from posenc.lab.report.look import title
+from posenc.lab.titles import title
 from posenc.lab.verdict import BREAKS, FLAT, NOT_LEARNT
 from posenc.words import Words
 

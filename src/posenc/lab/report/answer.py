@@ -17,7 +17,6 @@ from posenc.lab.report.cells import (
     gained,
     home,
     learnt,
-    main_task,
     mean_at,
     times,
     top,
@@ -25,8 +24,8 @@ from posenc.lab.report.cells import (
     value,
     worse,
 )  # fmt: skip
-from posenc.lab.report.look import title
 from posenc.lab.report.words import listed, of, say
+from posenc.lab.titles import main_task, title
 from posenc.words import Words
 
 

@@ -21,8 +21,9 @@ from posenc.lab import svg
 from posenc.lab.html import span, table, tag
 from posenc.lab.report import bitmap
 from posenc.lab.report.cells import Findings, Task, arms_of, times
-from posenc.lab.report.look import look, title
+from posenc.lab.report.look import look
 from posenc.lab.report.words import of, say
+from posenc.lab.titles import title
 from posenc.plots.style import DIVERGING, mix
 from posenc.words import Words
 

@@ -5,7 +5,7 @@ bits are written as 2.24, exact match as 97.3 of a hundred; a cell without a num
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from posenc.lab.report.words import same, say
@@ -126,15 +126,6 @@ def far(task: Task) -> str:
 def top(task: Task) -> float:
     """The longest length in trained ones."""
     return float(max(task["lengths"]) / task["length"])
-
-
-def main_task(findings: Findings) -> Task:
-    """The language model; without one the first task that reads left to right, or the first."""
-    tasks: Sequence[Task] = findings["tasks"]
-    preferred = [
-        *(task for task in tasks if task["name"] == "language_model"), *(task for task in tasks if task["causal"]), *tasks,
-    ]  # fmt: skip
-    return preferred[0]
 
 
 def arms_of(findings: Findings) -> list[str]:

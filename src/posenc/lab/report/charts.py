@@ -19,11 +19,11 @@ from posenc.lab.report.cells import (
     in_order,
     is_bits,
     learnt,
-    main_task,
     scale,
 )  # fmt: skip
-from posenc.lab.report.look import CHANGES, label, look, title
+from posenc.lab.report.look import CHANGES, label, look
 from posenc.lab.report.words import listed, of, same, say
+from posenc.lab.titles import main_task, title
 from posenc.words import Words
 
 PERCENT = (0.0, 100.0)

@@ -8,8 +8,8 @@ from typing import Any
 
 from posenc.lab.html import span, table, tag
 from posenc.lab.report.cells import Findings, Task, because, is_bits, reason, unit, value
-from posenc.lab.report.look import title
 from posenc.lab.report.words import listed, of, same, say
+from posenc.lab.titles import title
 from posenc.words import Words
 
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from posenc import catalogue
 from posenc.lab.arm import RANDOMIZED
+from posenc.lab.titles import title
 from posenc.words import Words
 
 LONGEST = 16  # letters of a label
@@ -63,14 +63,6 @@ def look(arm: str, arms: Sequence[str]) -> Look:
         return FIXED[encoding]
     own = [name for name in dict.fromkeys(name.removesuffix(RANDOMIZED) for name in arms) if name not in FIXED]
     return Look("pink", ("solid", "dashed", "dotted")[own.index(encoding) % 3])
-
-
-def title(arm: str) -> Words:
-    """RoPE; Transformer-XL; Mine, of mine.py:Mine; RoPE + random positions."""
-    encoding = arm.removesuffix(RANDOMIZED)
-    entry = catalogue.BY_NAME.get(encoding)
-    name = encoding.rpartition(":")[2] if entry is None else entry.class_name.replace("TransformerXL", "Transformer-XL")
-    return Words(f"{name} + random positions", f"{name}＋随机位置") if arm != encoding else Words(name, name)
 
 
 def label(arm: str) -> Words:

@@ -14,14 +14,13 @@ from posenc.lab.report.cells import (
     fold,
     home,
     in_order,
-    main_task,
     top,
     value,
 )  # fmt: skip
 from posenc.lab.report.how import gate, lost, rate, training
-from posenc.lab.report.look import title
 from posenc.lab.report.stars import stars
 from posenc.lab.report.words import of, say
+from posenc.lab.titles import main_task, title
 from posenc.words import Language, Words
 
 

@@ -29,15 +29,15 @@ from posenc.lab.report.cells import (
     in_order,
     is_bits,
     learnt,
-    main_task,
     stretch,
     top,
     value,
 )  # fmt: skip
 from posenc.lab.report.how import how
-from posenc.lab.report.look import look, sheet, title
+from posenc.lab.report.look import look, sheet
 from posenc.lab.report.stars import Entry, stars
 from posenc.lab.report.words import listed, of, say
+from posenc.lab.titles import main_task, title
 from posenc.words import Words
 
 BRAND = "posenc lab"

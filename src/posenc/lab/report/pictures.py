@@ -24,12 +24,12 @@ from posenc.lab.report.cells import (
     fold,
     in_order,
     is_bits,
-    main_task,
     top,
 )  # fmt: skip
 from posenc.lab.report.look import DASHES, LIGHT, label
 from posenc.lab.report.page import shares
 from posenc.lab.report.words import say
+from posenc.lab.titles import main_task
 from posenc.plots.style import GRID, INK, MUTED, mix
 
 DPI = 160

@@ -19,13 +19,13 @@ from posenc.lab.report.cells import (
     find,
     home,
     in_order,
-    main_task,
     times,
     top,
     unit,
     value,
 )  # fmt: skip
 from posenc.lab.report.words import of, same, say
+from posenc.lab.titles import main_task
 from posenc.words import Words
 
 TIMES = ("training", "prefill", "decode")

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from posenc.lab import corpus
-from posenc.lab.experiment import Size, Training, Trial, read
+from posenc.lab.experiment import Training, Trial, read
 from posenc.lab.training import run_trial
 from posenc.lab.workers import Job, Workers, cores
 
@@ -27,10 +27,11 @@ from posenc.lab.workers import Job, Workers, cores
 def train(shared: Any, threads: int, steps: int, encoding: str, _: Callable[[float], None]) -> int:
     """Trains the quick preset's language model for some steps and says how many tokens that were."""
     torch.set_num_threads(threads)
-    plan = read("quick").tasks[0]
+    experiment = read("quick")
+    plan = experiment.tasks[0]
     task = plan.task.model_copy(update={"lengths": (plan.task.length,), "held_out": 1})
     training = Training(**{**plan.training.model_dump(), "steps": steps})
-    record = run_trial(Trial(task=task, encoding=encoding, seed=0, size=Size(), training=training), shared)
+    record = run_trial(Trial(task=task, encoding=encoding, seed=0, size=experiment.size, training=training), shared)
     assert record is not None
     return int(record.about["trained_tokens"])
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lab_sweeps
-from posenc.lab import files
+from posenc.lab import files, remembered
 from posenc.lab.experiment import Trial
 from posenc.lab.record import Record
 from posenc.lab.results import Folder, Unwritable
@@ -164,7 +164,7 @@ def test_what_a_killed_writer_left_goes_and_what_a_living_one_writes_stays(tmp_p
     script = f"""
 import os, sys
 from pathlib import Path
-from posenc.lab import files
+from posenc.lab import files, remembered
 files.os.replace = lambda *names: (print("writing", flush=True), sys.stdin.read())
 files.write(Path({str(tmp_path / "trials" / "x.parquet")!r}), "half")
 """
@@ -313,3 +313,24 @@ def test_measurements_are_kept_under_their_keys(tmp_path: Path) -> None:
     assert folder.cost() == {"rounds": 5}
     next((tmp_path / "measurements").iterdir()).write_text("half")
     assert folder.cost() is None
+
+
+def test_findings_are_remembered_until_anything_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "trials").mkdir()
+    (tmp_path / "experiment.json").write_text("{}")
+    assert remembered.recall(tmp_path) is None
+    remembered.remember(tmp_path, {"name": "first"})
+    assert remembered.recall(tmp_path) == {"name": "first"}
+    (tmp_path / "trials" / "one.parquet").write_bytes(b"1")
+    assert remembered.recall(tmp_path) is None
+    remembered.remember(tmp_path, {"name": "second"})
+    (tmp_path / "experiment.json").write_text("{} ")
+    assert remembered.recall(tmp_path) is None
+    remembered.remember(tmp_path, {"name": "third"})
+    assert remembered.recall(tmp_path) == {"name": "third"}
+    (tmp_path / remembered.NAME).write_text("{")
+    assert remembered.recall(tmp_path) is None
+    remembered.remember(tmp_path, {"name": "fourth"})
+    (tmp_path / "sources" / "lab").mkdir(parents=True)
+    monkeypatch.setattr(remembered.posenc, "__file__", str(tmp_path / "sources" / "__init__.py"))
+    assert remembered.recall(tmp_path) is None

@@ -391,7 +391,7 @@ def test_a_finished_sweep_with_text_is_found_in_five_seconds(tmp_path: Path) -> 
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from lab_sweeps import *
-plan = {{"task": {{"name": "language_model", "length": 16, "lengths": (16, 32)}}, "training": {{"steps": 4}}}}
+plan = {{"task": {{"name": "language_model", "length": 16, "lengths": (16, 32), "targets": 8}}, "training": {{"steps": 4}}}}
 wanted = experiment(tasks=(plan, *experiment().model_dump()["tasks"]), encodings=("nope",), seeds=100)
 print(made_up_sweep(Path({str(tmp_path)!r}), experiment=wanted)[:2])
 """

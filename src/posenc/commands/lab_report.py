@@ -32,25 +32,35 @@ def command(
     conclude(folder, out or folder / "report", as_json, chosen_language(lang))
 
 
-def conclude(path: Path, out: Path, as_json: bool, language: Language) -> dict[str, Any]:
-    """Writes the report, prints what it says, and returns the findings."""
+def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: bool = True) -> dict[str, Any]:
+    """Writes the report, prints what it says, and returns the findings.
+
+    Unless it is wanted anew, the report of a folder in which nothing has changed is left as it is.
+    """
     from rich.console import Console
 
     from posenc.commands.lab_folder import opened
     from posenc.commands.lab_table import missing, show
-    from posenc.lab.findings import findings
-    from posenc.lab.report import write
+    from posenc.lab import remembered
 
     folder, _ = opened(path, "DIR")
-    found = findings(folder.path)
-    written = write(found, out)
+    page = out / "index.html"
+    found = None if anew or not page.exists() else remembered.recall(folder.path)
+    if found is None:
+        from posenc.lab.findings import findings  # a second of imports
+        from posenc.lab.report import write
+
+        found = findings(folder.path)
+        write(found, out)
+        if out.parent == folder.path:
+            remembered.remember(folder.path, found)
     if as_json:
         json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
         print()
     else:
         console = Console(highlight=False)
         show(found, console, language)
-        console.print(f"{written[0]}  (+ {len(written) - 1})", style="bold", soft_wrap=True, markup=False)
+        console.print(f"{page}  (+ {len(list(out.iterdir())) - 1})", style="bold", soft_wrap=True, markup=False)
     absent = list(missing(found, language))
     if absent:
         typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)

@@ -151,7 +151,7 @@ def carry_out(wanted: Wanted) -> None:
         with shown(wanted.experiment, quiet) as tell:
             outcome = swept(wanted, tell)
         say_end(outcome, quiet)
-        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language)
+        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
     if outcome.failed or outcome.missing:
         typer.echo(f"posenc: {len(outcome.failed) + len(outcome.missing)} trials failed; the same command tries them again",
                    err=True)  # fmt: skip

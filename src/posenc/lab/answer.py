@@ -18,6 +18,8 @@ from posenc.words import Words
 Json = Mapping[str, Any]
 Key = Callable[[Json], float]
 COPYING = "copy"
+MOSTLY = 0.5  # right in fewer rows, nothing is to be recommended
+CAUSAL_ONLY = "cannot: causal only"
 
 
 def sentences(found: Json) -> list[Words]:
@@ -36,7 +38,9 @@ def sentences(found: Json) -> list[Words]:
 def _trained(found: Json) -> Words:
     arms = {arm["name"] for task in found["tasks"] for arm in task["arms"]}
     names = [_title(task) for task in found["tasks"]]
-    size, trials, seeds = found["size"], found["trials"]["found"], len(found["seeds"])
+    size, seeds = found["size"], len(found["seeds"])
+    untrained = sum(arm["state"] == CAUSAL_ONLY for task in found["tasks"] for arm in task["arms"]) * seeds
+    trials = max(0, found["trials"]["found"] - untrained)
     return Words(
         f"{_count(trials, 'model was', 'models were')} trained, {_count(len(arms), 'encoding', 'encodings')} with "
         f"{_count(seeds, 'seed', 'seeds')} each, that differ by the encoding only: {size['n_layers']} layers, "
@@ -176,6 +180,10 @@ def _exact(found: Json, main: Json) -> Words | None:
         if task is main or task["measure"] != "exact" or not arms:
             continue
         most = max(arm["factor"]["value"] for arm in arms)
+        if most <= 1:
+            said.append(Words(f"{_title(task).en}: nobody beyond the trained length",
+                              f"{_title(task).zh}：超出训练长度后都做不到"))  # fmt: skip
+            continue
         farthest = [arm for arm in arms if arm["factor"]["value"] == most]
         names = joined((_name(arm) for arm in farthest), ", ", "、")
         more = any(arm["factor"]["censored"] for arm in farthest)
@@ -225,6 +233,11 @@ def _needs(found: Json, main: Json) -> Iterator[Words]:
             twice = max(length for length in task["lengths"] if length <= max(2 * task["length"], task["length"] + 1))
             at = _times(task, twice)
             able = [arm for arm in task["arms"] if arm["learnt"]]
+            reached = max((arm["cells"][str(twice)]["mean"] or 0.0 for arm in able), default=1.0)
+            if reached < MOSTLY:
+                none = Words(f"nobody ({reached:.0%} right at best)", f"无（最好者正确率 {reached:.0%}）")
+                said.append(_row(Words(f"exact copying at {at.en}", f"在 {at.zh}处准确复制"), none, ": ", "："))
+                continue
             need(f"exact copying at {at.en}", f"在 {at.zh}处准确复制", task, able, twice)
     if said:
         rows_said = joined(said, "; ", "；")

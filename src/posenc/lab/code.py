@@ -25,8 +25,8 @@ APART = (
     *(f"lab/{name}" for name in (
         "admission.py", "answer.py", "code.py", "compare.py", "engines/", "experiment.py", "files.py", "findings.py",
         "html.py", "judges.py", "page.py", "picture.py", "prose.py", "published.py", "recipe.py", "relative_cost.py",
-        "report/", "results.py", "statistics.py", "store.py", "summary.py", "svg.py", "sweep.py", "table.py",
-        "time_left.py", "titles.py", "verdict.py", "workers.py",
+        "remembered.py", "report/", "results.py", "statistics.py", "store.py", "summary.py", "svg.py", "sweep.py",
+        "table.py", "time_left.py", "titles.py", "verdict.py", "workers.py",
     )),
 )  # fmt: skip
 SOURCES = (".py", ".cpp", ".h")

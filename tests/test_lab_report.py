@@ -21,6 +21,7 @@ import pytest
 from matplotlib.image import imread
 
 from posenc import catalogue
+from posenc.lab import svg
 from posenc.lab.report import write
 from posenc.lab.report.look import DARK, LIGHT
 
@@ -919,3 +920,11 @@ def test_colours_keep_apart_for_every_eye() -> None:
         for eye in eyes:
             for one, other in itertools.combinations(palette.values(), 2):
                 assert np.linalg.norm(lab(one, eye) - lab(other, eye)) > 20, (one, other)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.34, 5.22), (0.0, 1.0), (2.21, 6.83), (-0.4, 0.21)])
+def test_the_frame_of_a_chart_ends_at_a_line_of_its_grid(low, high):
+    bottom, top = svg._range([low, high])
+    steps = (top - bottom) / svg.step_of(top - bottom)
+    assert steps == pytest.approx(round(steps))
+    assert bottom < low < high < top

@@ -9,6 +9,7 @@ import pytest
 
 from posenc.lab.experiment import read
 from posenc.lab.findings import findings
+from posenc.lab.report import charts
 from posenc.lab.report.markdown import markdown
 from posenc.lab.report.tables import tables
 from posenc.lab.results import Folder
@@ -37,6 +38,10 @@ def test_the_report_is_what_the_results_say(found):
     assert written == {"report.md": markdown(found, "en"), "report.zh-CN.md": markdown(found, "zh")}
     for name, text in tables(found).items():
         assert (STANDARD / "report" / name).read_bytes().decode().replace("\r\n", "\n") == text.replace("\r\n", "\n")
+
+
+def test_loss_by_position_is_drawn_where_places_are_lengths(found):
+    assert [task["name"] for task in found["tasks"] if charts.places(found, task)] == ["language_model"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])

@@ -340,7 +340,11 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     """In whole steps, with a little room."""
     low, high = min(values), max(values)
     step = step_of(high - low)
-    return math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
+    while True:
+        within = math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
+        if (wider := step_of(within[1] - within[0])) == step:
+            return within
+        step = wider  # the room made the grid coarser: whole steps of that
 
 
 def step_of(span: float) -> float:

@@ -127,6 +127,8 @@ def after(task: Task) -> svg.Chart | None:
 def places(findings: Findings, task: Task) -> svg.Chart | None:
     """Loss along one reading."""
     names = arms_of(findings)
+    if task["measure"] != "bits" or not task["causal"]:
+        return None  # places are no lengths there: answers stand behind their questions, or only some places are asked
     arms = [arm for arm in learnt(task) if arm["by_position"]]
     if not arms:
         return None

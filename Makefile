@@ -3,7 +3,7 @@
 # make acceptance what takes longer
 # make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour and more
-# make docs       the generated pages and the pictures of the README
+# make docs       the generated pages and their pictures
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin

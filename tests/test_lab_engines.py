@@ -171,7 +171,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, found_elsewhere: None) -> Iterator[
 def slow(trial: Any, *rest: Any) -> Record:
     from posenc.lab.training import run_trial
 
-    time.sleep(1.0)
+    time.sleep(3.0)  # longer than it takes a machine to be lost
     record = run_trial(trial, *rest)
     assert record is not None
     return record
@@ -181,21 +181,28 @@ def slow(trial: Any, *rest: Any) -> Record:
 def test_a_cluster_that_loses_a_machine_ends_complete(tmp_path: Path, unbroken: Path, cluster: Any) -> None:
     from posenc.lab.engines.ray_ import Ray
 
-    lost, nodes = next(iter(cluster.worker_nodes)), list[int]()
+    lost, nodes, gone = next(iter(cluster.worker_nodes)), list[int](), list[float]()
     engine = Ray()
     assert engine.workers == 2
     started = list[str]()
+
+    def lose() -> None:
+        cluster.remove_node(lost, False)
+        gone.append(time.monotonic())
 
     def progress(update: Any) -> None:
         if update.what == "running" and str(update.trial) not in started:
             started.append(str(update.trial))
         if len(started) == 2 and not nodes:
             nodes.append(engine.workers)
-            threading.Timer(0.5, cluster.remove_node, [lost, False]).start()  # while both machines are busy
+            threading.Timer(0.5, lose).start()  # while both machines are busy
 
     outcome = made_up_sweep(tmp_path, train=slow, engine=engine, progress=progress, **few)
+    ended = time.monotonic()
     assert nodes == [2]
-    assert engine.workers == 1
+    assert gone
+    assert gone[0] < ended
+    wait_for(lambda: engine.workers == 1, 60)  # the cluster takes its time to say so
     assert (outcome.ran, outcome.failed) == (FEW, ())
     assert names(tmp_path) == names(unbroken)
     assert table(tmp_path) == table(unbroken)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
 Language = Literal["en", "zh"]
@@ -18,6 +18,12 @@ class Words(NamedTuple):
 
     def read(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
+
+
+def joined(words: Iterable[Words], en: str, zh: str) -> Words:
+    """With `en` between the English ones and `zh` between the Chinese; nothing of nothing."""
+    words = list(words)
+    return Words(en.join(one.en for one in words), zh.join(one.zh for one in words))
 
 
 def default_language(environ: Mapping[str, str] = os.environ) -> Language:

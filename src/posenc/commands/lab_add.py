@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from posenc.lab.tasks.task import Task
     from posenc.laws import Finding
 
-RANDOMIZED = "+randomized"
-
 
 def command(
     encoding: Annotated[str, typer.Argument(
@@ -65,6 +63,8 @@ def command(
 
 def read(encoding: str) -> tuple[str, str]:
     """The word it has in the comparison, without the folders of this machine, and the text of its file."""
+    from posenc.lab.arm import RANDOMIZED
+
     file, _, name = encoding.rpartition(":")
     path = Path(file)
     if not file.endswith(".py") or not name.removesuffix(RANDOMIZED).isidentifier():

@@ -160,7 +160,7 @@ def carry_out(wanted: Wanted) -> None:
 
 def enter(wanted: Wanted) -> Folder:
     """The folder, ready for this experiment. Raises ValueError for one that holds another, or the same on another text."""
-    from posenc.lab.results import Folder
+    from posenc.lab.results import Folder, expected
     from posenc.lab.sweep import read_text
 
     folder = Folder(wanted.out)
@@ -178,15 +178,8 @@ def enter(wanted: Wanted) -> Folder:
         raise ValueError(f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
                          f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out")  # fmt: skip
     if differing:
-        folder.put_experiment({**manifest, "experiment": asked, "keys": keys(wanted.experiment, manifest)})
+        folder.put_experiment({**manifest, "experiment": asked, "keys": list(expected(wanted.experiment, manifest))})
     return folder
-
-
-def keys(experiment: Experiment, manifest: dict[str, Any]) -> list[str]:
-    """Of the trials of an experiment in the surroundings of the last sweep."""
-    chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
-    around = manifest["surroundings"]
-    return [trial.key(around if trial.task.reads_text else {**around, "text": ""}) for trial in experiment.trials(chosen)]
 
 
 def say_plan(wanted: Wanted, console: Console) -> None:

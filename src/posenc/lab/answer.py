@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from posenc.lab.judges import CHANGES, joined
+from posenc.lab.judges import CHANGES
 from posenc.lab.statistics import BREAKS, ENOUGH, FLAT
-from posenc.lab.titles import main_task, title
+from posenc.lab.titles import after_training, best, main_task, title, worse
+from posenc.lab.training import CAUSAL_ONLY
 from posenc.lab.verdict import NOT_LEARNT
-from posenc.words import Words
+from posenc.words import Words, joined
 
 Json = Mapping[str, Any]
 Key = Callable[[Json], float]
 COPYING = "copy"
 MOSTLY = 0.5  # right in fewer rows, nothing is to be recommended
-CAUSAL_ONLY = "cannot: causal only"
 
 
 def sentences(found: Json) -> list[Words]:
@@ -39,7 +39,7 @@ def _trained(found: Json) -> Words:
     arms = {arm["name"] for task in found["tasks"] for arm in task["arms"]}
     names = [_title(task) for task in found["tasks"]]
     size, seeds = found["size"], len(found["seeds"])
-    untrained = sum(arm["state"] == CAUSAL_ONLY for task in found["tasks"] for arm in task["arms"]) * seeds
+    untrained = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"]) * seeds
     trials = max(0, found["trials"]["found"] - untrained)
     return Words(
         f"{_count(trials, 'model was', 'models were')} trained, {_count(len(arms), 'encoding', 'encodings')} with "
@@ -77,9 +77,10 @@ def _beyond(task: Json) -> Iterator[Words]:
     kinds = {kind: [arm for arm in task["arms"] if arm["behaviour"] == kind] for kind in ("flat", "fades", "breaks")}
     at = _times(task, far)
     flat, broken = _bounds(task)
+    held = Words("on the same targets, ", "目标不变，") if task["measure"] == "bits" else Words("", "")
     texts = {
-        "flat": Words(f"At {at.en} the trained length, on the same targets, these stay ({flat.en}): {{rows}}.",
-                      f"到训练长度的 {at.zh}，目标不变，仍然保持（{flat.zh}）的有：{{rows}}。"),
+        "flat": Words(f"At {at.en} the trained length, {held.en}these stay ({flat.en}): {{rows}}.",
+                      f"到训练长度的 {at.zh}，{held.zh}仍然保持（{flat.zh}）的有：{{rows}}。"),
         "fades": Words("These get worse slowly: {rows}.", "逐渐变差的有：{rows}。"),
         "breaks": Words(f"These break ({broken.en}): {{rows}}.", f"失效（{broken.zh}）的有：{{rows}}。"),
     }  # fmt: skip
@@ -109,17 +110,10 @@ def _cannot(task: Json) -> Words | None:
 
 def _after(task: Json) -> Words | None:
     """At 4×, or the longest length at which all have a number."""
-    means = {
-        after["change"]: {length: cell["mean"] for length, cell in after["cells"].items() if cell["mean"] is not None}
-        for after in task["after"]
-    }
-    shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in means.values())]
-    if len(means) < 2 or not shared:
+    if (found := after_training(task)) is None:
         return None
-    length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
-    at = {change: of[str(length)] for change, of in means.items()}
-    ordered = sorted(at, key=lambda change: at[change] * _sign(task))
-    rows = joined((_row(CHANGES[change], _value(task, at[change])) for change in ordered), ", ", "，")
+    length, at = found
+    rows = joined((_row(CHANGES[change], _value(task, at[change])) for change in at), ", ", "，")
     times = _times(task, length)
     return Words(
         f"Changing the frequencies of the trained RoPE models, without training on, gives at {times.en}, the best first: "
@@ -217,7 +211,7 @@ def _needs(found: Json, main: Json) -> Iterator[Words]:
 
     def need(en: str, zh: str, task: Json, arms: Sequence[Json], length: int) -> None:
         if arms := [arm for arm in arms if arm["cells"][str(length)]["mean"] is not None]:
-            said.append(_row(Words(en, zh), joined(map(_name, _best(task, arms, length)), " or ", " 或 "), ": ", "："))
+            said.append(_row(Words(en, zh), joined(map(_name, best(task, arms, length)), " or ", " 或 "), ": ", "："))
 
     need("no longer than in training", "不超过训练长度", main, learnt, main["length"])
     if main["lengths"][-1] > main["length"]:
@@ -242,18 +236,6 @@ def _needs(found: Json, main: Json) -> Iterator[Words]:
     if said:
         rows_said = joined(said, "; ", "；")
         yield Words(f"What to take here, by need: {rows_said.en}.", f"按需求选择（仅就本实验而言）：{rows_said.zh}。")
-
-
-def _best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
-    """The best and its ties, the best first."""
-    ordered = sorted(arms, key=_worse(task, length))
-    ours = ordered[0]["cells"][str(length)]["seeds"]
-
-    def ties(arm: Json) -> bool:
-        theirs = arm["cells"][str(length)]["seeds"]
-        return any((theirs[seed] - ours[seed]) * _sign(task) <= 0 for seed in ours.keys() & theirs.keys())
-
-    return [ordered[0], *(arm for arm in ordered[1:] if ties(arm))]
 
 
 # How sure -----------------------------------------------------------------------------------------------------------
@@ -328,13 +310,8 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number:,} {one if number == 1 else more}"
 
 
-def _sign(task: Json) -> int:
-    return 1 if task["measure"] == "bits" else -1
-
-
 def _worse(task: Json, length: int) -> Key:
-    """To sort by, the best first."""
-    return lambda arm: float(arm["cells"][str(length)]["mean"]) * _sign(task)
+    return lambda arm: worse(task, arm["cells"][str(length)]["mean"])
 
 
 def _value(task: Json, number: float) -> Words:

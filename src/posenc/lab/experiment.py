@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,7 +26,7 @@ from posenc.lab.tasks.task import Task
 Change = Literal["interpolation", "ntk", "yarn"]
 PRESETS = ("quick", "standard", "full", "gpu", "micro")
 TUNING_SEED = 1_000_000  # models that choose a learning rate are no models that are compared
-POSITIVE = Annotated[float, Field(gt=0)]
+POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Strict(BaseModel):
@@ -84,6 +84,10 @@ class Trial(Strict):
     def key(self, surroundings: dict[str, str]) -> str:
         """64 hexadecimal digits of everything that decides the numbers; `surroundings` are text, code, versions, device."""
         return hashlib.sha256(canonical({"trial": self.model_dump(mode="json"), **surroundings}).encode()).hexdigest()
+
+    def around(self, surroundings: Mapping[str, str]) -> dict[str, str]:
+        """What of a sweep's surroundings decides this trial: the text only where its task reads one."""
+        return {**surroundings} if self.task.reads_text else {**surroundings, "text": ""}
 
     def __str__(self) -> str:
         return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
@@ -173,13 +177,13 @@ def read(word: str) -> Experiment:
     """
     path = Path(word)
     if word in PRESETS:
-        text = files("posenc.lab").joinpath("presets", f"{word}.yaml").read_text("utf-8")
+        source = files("posenc.lab").joinpath("presets", f"{word}.yaml").read_bytes()
     elif path.suffix in (".yaml", ".yml"):
-        text = path.read_text("utf-8")
+        source = path.read_bytes()
     else:
         raise ValueError(f"expected a preset ({', '.join(PRESETS)}) or a .yaml file, got {word!r}")
     try:
-        return parse(text, path.parent)
+        return parse(source.decode(), path.parent)
     except (ValidationError, yaml.YAMLError, ValueError, TypeError) as error:
         raise ValueError(f"{word}: {_line(error)}") from None
 
@@ -191,13 +195,16 @@ def parse(text: str, folder: Path) -> Experiment:
         raise ValueError("expected settings, name: value")
     if given.get("encodings") == "all":
         given["encodings"] = catalogue.names()
-    words = [
-        *(given.get("encodings") or ()),
-        *(w for plan in given.get("tasks") or () for w in plan.get("encodings") or ()),
-    ]
+    plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
+    words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}
     given["sources"] = {word: (folder / word.partition(":")[0]).read_text("utf-8") for word in own}
     return Experiment(**given)
+
+
+def _listed(given: Any) -> list[Any]:
+    """What is no list is refused later, by name."""
+    return given if isinstance(given, list) else []
 
 
 def canonical(data: Any) -> str:

@@ -27,7 +27,7 @@ import posenc
 from posenc.lab import answer, published, statistics, tasks
 from posenc.lab.experiment import Experiment
 from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS
-from posenc.lab.results import Folder
+from posenc.lab.results import Folder, expected
 from posenc.lab.scoring import NO_NUMBER
 from posenc.lab.verdict import GATE, NOT_LEARNT
 from posenc.words import Words
@@ -106,7 +106,7 @@ def findings(folder: Path) -> Json:
         results = Results(database)
         reports = [_Task(plan, experiment, results).report() for plan in experiment["tasks"]]
     crashed = _crashed(manifest)
-    expected = [
+    wanted = [
         (plan["task"]["name"], word, seed, oracle)
         for plan in experiment["tasks"] for word in words_of(plan, experiment) for seed in range(experiment["seeds"])
         for oracle in (False, True)[: 1 + plan["oracle"]]
@@ -123,16 +123,16 @@ def findings(folder: Path) -> Json:
         "text": manifest["text"],
         "command": manifest["command"],
         "trials": {
-            "expected": len(expected),
-            "found": len(results.about.keys() & set(expected)),
-            "failed": sum(results.about[trial]["failed"] is not None for trial in results.about.keys() & set(expected)),
+            "expected": len(wanted),
+            "found": len(results.about.keys() & set(wanted)),
+            "failed": sum(results.about[trial]["failed"] is not None for trial in results.about.keys() & set(wanted)),
         },
         "size": experiment["size"],
         "tasks": reports,
         "cost": _cost(kept.cost(), results, surroundings),
         "missing": [
             {"task": trial[0], "arm": trial[1], "seed": trial[2], "why": why}
-            for trial in expected
+            for trial in wanted
             if (why := _why_missing(results.about.get(trial), crashed.get(trial, "not run"), trial[3]))
         ],
     }  # fmt: skip
@@ -151,14 +151,11 @@ def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
     """Trials of which the sweep got no record, and the line that says why."""
     if not manifest["failures"]:
         return {}
-    experiment = Experiment.model_validate(manifest["experiment"])
-    chosen = {(choice["task"], choice["encoding"]): choice["learning_rate"] for choice in manifest["chosen"]}
-    lines = {}
-    for trial in experiment.trials(chosen):
-        text = {} if trial.task.reads_text else {"text": ""}
-        if why := manifest["failures"].get(trial.key(manifest["surroundings"] | text)):
-            lines[trial.task.name, trial.encoding, trial.seed, trial.oracle] = f"failed: {why}"
-    return lines
+    trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
+    return {
+        (trial.task.name, trial.encoding, trial.seed, trial.oracle): f"failed: {why}"
+        for key, trial in trials.items() if (why := manifest["failures"].get(key))
+    }  # fmt: skip
 
 
 def _why_missing(about: Json | None, crashed: str, oracle: bool) -> str:

@@ -10,14 +10,14 @@ did not learn it is not judged by: it is left out and named, where enough is lef
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from posenc.lab import statistics, tasks
 from posenc.lab.titles import title
 from posenc.lab.verdict import BREAKS, FLAT, NOT_LEARNT
-from posenc.words import Words
+from posenc.words import Words, joined
 
 Found = Mapping[str, Any]
 TEXT, MASKED, COPY, ORDER = "language_model", "masked_language_model", "copy", "word_order"
@@ -154,11 +154,6 @@ def descending(groups: Groups) -> Callable[[Means], bool]:
     return lambda at: all(
         min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
     )
-
-
-def joined(words: Iterable[Words], en: str, zh: str) -> Words:
-    english, chinese = zip(*words, strict=True)
-    return Words(en.join(english), zh.join(chinese))
 
 
 def listed(

@@ -70,4 +70,5 @@ def _names(axes: Any, ends: list[Any], far: str) -> None:
         note = f"{row['rise'][far]:+.2f}" if far in row["rise"] else f"ends at {length}"
         axes.annotate(f"{title(row).en}  {note}", (length, mean), xytext=(1.05, height), va="center", fontsize=9,
                       color=colour, textcoords=("axes fraction", "data"), annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8})  # fmt: skip
+                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8,
+                                  "relpos": (0, 0.5)})  # fmt: skip

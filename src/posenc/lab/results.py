@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from posenc.lab import files
 from posenc.lab.experiment import canonical
-from posenc.lab.record import SCHEMA, Record
+from posenc.lab.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, _digest, _sealed
 
 if TYPE_CHECKING:
     import duckdb
+
+    from posenc.lab.experiment import Experiment, Trial
 
 MANIFEST, TRIALS, MEASUREMENTS, CLAIMS = "experiment.json", "trials", "measurements", "claims"
 FORMAT = 1
@@ -259,10 +262,29 @@ class Folder:
             raise ValueError(f"--out: {marker} is not from this posenc lab; choose another folder")
 
 
+def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, Trial]:
+    """The trials of an experiment by key, in the surroundings and at the learning rates of a manifest."""
+    chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
+    return {trial.key(trial.around(manifest["surroundings"])): trial for trial in experiment.trials(chosen)}
+
+
+def unpacked(content: bytes) -> Record:
+    """What `Record.from_parquet` makes of it, in this thread alone. Raises ValueError for what is no record.
+
+    That one's pq.read_table leaves freeing the bytes to a thread of Arrow's: one that gets to it while Python exits is
+    ended in a destructor, and std::terminate aborts the process (apache/arrow#34314).
+    """
+    if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+        raise ValueError("not a record of posenc lab, or not all of one")
+    table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
+    about = json.loads(table.schema.metadata[METADATA])
+    return Record(about, table.cast(SCHEMA).replace_schema_metadata(None))
+
+
 def _read(path: Path, key: str | None) -> Record:
     """Raises ValueError for what is no whole record of that key, or of the key it names itself where none is given."""
     try:
-        record = Record.from_parquet(path.read_bytes())
+        record = unpacked(path.read_bytes())
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
     try:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from posenc import catalogue
+from posenc.lab import titles
 from posenc.lab.exact import SAME
 from posenc.lab.prose import say, small, state_words
 from posenc.lab.verdict import NOT_LEARNT, failed
-from posenc.words import Words
+from posenc.words import Words, joined
 
 Row = Mapping[str, Any]
 Key = Callable[[Row], float]
@@ -26,16 +26,13 @@ class Need(NamedTuple):
 
 def title(row: Row) -> Words:
     """RoPE, or RoPE at random positions."""
-    name = catalogue.BY_NAME[row["encoding"]].class_name.replace("TransformerXL", "Transformer-XL")
-    return Words(f"{name} + random positions", f"{name}＋随机位置") if row["randomized"] else Words(name, name)
+    return titles.title(row["name"])
 
 
 def listed(rows: Sequence[Row], number: Callable[[Row], str]) -> Words:
     """ALiBi (+0.01), Shaw (+0.08)."""
-    return Words(
-        ", ".join(f"{title(row).en} ({number(row)})" for row in rows),
-        "、".join(f"{title(row).zh}（{number(row)}）" for row in rows),
-    )
+    named = ((title(row), number(row)) for row in rows)
+    return joined((Words(f"{name.en} ({said})", f"{name.zh}（{said}）") for name, said in named), ", ", "、")
 
 
 def bits(row: Row, length: str) -> float:

@@ -27,13 +27,14 @@ from posenc.lab.code import surroundings
 from posenc.lab.engines import Context, Engine, Event
 from posenc.lab.engines import line as one_line
 from posenc.lab.experiment import Experiment, Trial, canonical
-from posenc.lab.record import SAME_TARGETS, Record
-from posenc.lab.results import FORMAT, Claim, Folder
+from posenc.lab.record import SAME_TARGETS
+from posenc.lab.results import FORMAT, Claim, Folder, unpacked
 from posenc.lab.time_left import TimeLeft
 
 if TYPE_CHECKING:
     from posenc.lab.corpus import Corpus
     from posenc.lab.engines import Train
+    from posenc.lab.record import Record
     from posenc.lab.training import Hardware
 
 Pair = tuple[str, str]  # task and encoding
@@ -131,12 +132,13 @@ class _Sweep:
         self.experiment, self.folder, self.engine, self.text, self.hardware = experiment, folder, engine, text, hardware
         self.command, self.progress, self.train = command, progress, train
         self.surroundings = surroundings(hardware)
+        self.around = self.surroundings | {"text": "" if text is None else text.sha256}
         self.time_left = TimeLeft(engine.workers)
         self.total = len(experiment.tuning()) + len(experiment.trials())
         self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
         self.held: dict[str, Claim] = {}
         self.manifest: dict[str, Any] = {
-            "format": FORMAT, "experiment": experiment.model_dump(mode="json"), "surroundings": self.of_text(True),
+            "format": FORMAT, "experiment": experiment.model_dump(mode="json"), "surroundings": self.around,
             "keys": [], "tuning": [], "chosen": [], "failures": {}, "cost": None, "text": text and text.about(),
             "command": command,
         }  # fmt: skip
@@ -165,11 +167,8 @@ class _Sweep:
 
     # Who and where --------------------------------------------------------------------------------------------------
 
-    def of_text(self, reads: bool) -> dict[str, str]:
-        return self.surroundings | {"text": self.text.sha256 if reads and self.text is not None else ""}
-
     def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
-        return {trial.key(self.of_text(trial.task.reads_text)): trial for trial in trials}
+        return {trial.key(trial.around(self.around)): trial for trial in trials}
 
     def goes_on(self) -> bool:
         """Whether the last sweep was this one; what it said then holds until it is known better."""
@@ -294,8 +293,8 @@ class _Sweep:
         return kept
 
     def finish(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], event: Event) -> Any:
-        record = Record.from_parquet(event.value)
-        self.folder.put(key, record, self.of_text(trial.task.reads_text))
+        record = unpacked(event.value)
+        self.folder.put(key, record, trial.around(self.around))
         self.ran += 1
         self.ended(key, trial, record)
         score = abs(scored(trial, record)[0])

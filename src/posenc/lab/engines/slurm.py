@@ -91,14 +91,13 @@ class _Job:
             return None, line(error)
 
     def record(self, trial: Trial) -> bytes | None:
-        from posenc.lab.record import Record
-        from posenc.lab.results import Folder
+        from posenc.lab.results import Folder, unpacked
 
         text = None if self.text is None else pickle.loads(self.text.read_bytes())
         content = finish_elsewhere(trial, text, self.hardware, self.train, self.surroundings)
         if content is not None:
-            around = {**self.surroundings, "text": text.sha256 if text is not None and trial.task.reads_text else ""}
-            Folder(self.folder).put(trial.key(around), Record.from_parquet(content), around)
+            around = trial.around({**self.surroundings, "text": "" if text is None else text.sha256})
+            Folder(self.folder).put(trial.key(around), unpacked(content), around)
         return content
 
 

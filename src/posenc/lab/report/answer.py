@@ -22,10 +22,9 @@ from posenc.lab.report.cells import (
     top,
     unit,
     value,
-    worse,
 )  # fmt: skip
 from posenc.lab.report.words import listed, of, say
-from posenc.lab.titles import main_task, title
+from posenc.lab.titles import after_training, best, main_task, title
 from posenc.words import Words
 
 
@@ -68,21 +67,12 @@ def _cards(findings: Findings) -> Iterator[Card]:
 
 
 def _best(need: str, task: Task, arms: list[Arm], length: str) -> Card:
-    def key(arm: Arm) -> float:
-        return worse(task, arm["cells"][length]["mean"])
-
-    best, *others = sorted(arms, key=key)
-    words = {"value": value(task, best["cells"][length]["mean"]), "unit": unit(task), "length": length, "home": home(task)}
-    rise = best["rise"].get(length)
+    tied = best(task, arms, int(length))
+    numbers = {"value": value(task, tied[0]["cells"][length]["mean"]), "unit": unit(task), "length": length}
+    rise = tied[0]["rise"].get(length)
+    words = {**numbers, "home": home(task)}
     why = say("why value", **words) if rise is None else say("why far", rise=gained(task, rise["mean"]), **words)
-    tied = [best, *(arm for arm in others if _tie(task, best, arm, length))]
     return Card(say(need, times=fold(top(task))), _named(tied), why)
-
-
-def _tie(task: Task, best: Arm, arm: Arm, length: str) -> bool:
-    """A seed orders them the other way, or the same."""
-    ours, theirs = best["cells"][length]["seeds"], arm["cells"][length]["seeds"]
-    return any(worse(task, ours[seed]) >= worse(task, theirs[seed]) for seed in ours.keys() & theirs.keys())
 
 
 def _tasks(findings: Findings) -> Card:
@@ -110,17 +100,11 @@ def _few(names: list[Words]) -> Words:
 
 def best_change(task: Task) -> Words:
     """Which change after training is best at 4× or the longest length that all of them have, and by how much."""
-    means = {
-        changed["change"]: {int(n): cell["mean"] for n, cell in changed["cells"].items() if cell.get("mean") is not None}
-        for changed in task["after"]
-    }
-    shared = [
-        length for length in task["lengths"] if length > task["length"] and all(length in found for found in means.values())
-    ]
-    if "" not in means or len(means) < 2 or not shared:
+    found = after_training(task)
+    if found is None or "" not in found[1]:
         return Words("", "")
-    length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
-    best = min(means, key=lambda name: worse(task, means[name][length]))
-    numbers = {"value": value(task, means[best][length]), "none": value(task, means[""][length]), "unit": unit(task)}
-    change, ratio = say(f"change {best}"), fold(length / task["length"])
+    length, means = found
+    first = next(iter(means))
+    numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
+    change, ratio = say(f"change {first}"), fold(length / task["length"])
     return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)

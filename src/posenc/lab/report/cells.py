@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from posenc.lab.limits import TABLE_ENDS
 from posenc.lab.report.words import same, say
+from posenc.lab.titles import worse
+from posenc.lab.training import CAUSAL_ONLY
+from posenc.lab.verdict import NOT_LEARNT
 from posenc.words import Words
 
 Findings = Mapping[str, Any]
@@ -16,7 +20,6 @@ Task = Mapping[str, Any]
 Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
-NOT_LEARNT = "not learnt at this budget"
 STRETCHES = 24  # single places are few targets each: their noise would hide the curve
 
 
@@ -61,10 +64,9 @@ def reason(state: str) -> Words:
 
 def because(why: str) -> Words:
     """Known reasons in both languages."""
-    if why in ("causal only", "not run"):
+    if why in (CAUSAL_ONLY, "not run"):
         return say(why)
-    start = "table ends at "
-    return say("table ends", limit=why.removeprefix(start)) if why.startswith(start) else same(why)
+    return say("table ends", limit=why.removeprefix(TABLE_ENDS).strip()) if why.startswith(TABLE_ENDS) else same(why)
 
 
 def is_bits(task: Task) -> bool:
@@ -87,11 +89,6 @@ def unit(task: Task) -> Words:
 def gained(task: Task, lost: float) -> str:
     """A rise in bits; a fall of the exact match in points."""
     return f"{lost:+.2f}" if is_bits(task) else f"{-100 * lost:+.1f}"
-
-
-def worse(task: Task, number: float) -> float:
-    """A key to sort by: the best first."""
-    return number if is_bits(task) else -number
 
 
 def times(ratio: float) -> str:

@@ -69,7 +69,8 @@ def _curves(findings: Findings, task: Task) -> bytes:
     )
     figure.text(0.07, 0.93, heading, fontsize=14, color=INK, weight="bold")
     seeds = len(findings["seeds"])
-    note = f"posenc lab {findings['name']}: the same targets at every length, {seeds} seeds, every dot is one"
+    held = "the same targets at every length, " if is_bits(task) else ""
+    note = f"posenc lab {findings['name']}: {held}{seeds} seeds, every dot is one"
     figure.text(0.07, 0.885, note, fontsize=FONT, color=MUTED)
     return _written(figure)
 
@@ -108,7 +109,7 @@ def _names(axes: Any, series: Sequence[svg.Series], inch: float, span: tuple[flo
         colour = LIGHT[one.kind.split()[0]]
         axes.annotate(f"{one.name.en}  {one.note.en}".rstrip(), (x, mean), xytext=(1.05, height), va="center",
                       fontsize=FONT, color=colour, textcoords=("axes fraction", "data"), annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8,
+                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8, "relpos": (0, 0.5),
                                   "linestyle": "-" if x == last else ":"})  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.words import Words
+from posenc.words import Words, joined
 
 PROSE = {
     "title": Words("Train short, test long", "短序列训练，长序列测试"),
@@ -106,10 +106,12 @@ PROSE = {
     # 3 Curves
     "curves": Words("Trained short, read long", "短训练，长阅读"),
     "curves text": Words(
-        "The same targets at every length; what grows is what stands before them. Every dot is one seed, the line "
+        "On text the targets are the same at every length, and what grows is what stands before them; the other tasks "
+        "have rows of their own at each length. Every dot is one seed, the line "
         "their mean, the dashed upright the trained length. A flat line keeps what it learnt; the figure behind a "
         "name is the change at the longest length.",
-        "每个长度上的目标完全相同，变长的是它们前面的内容。每个点是一个随机种子，曲线是平均，竖虚线是训练长度。"
+        "在文本上，每个长度的目标完全相同，变长的是它们前面的内容；其他任务在每个长度上各有自己的样例。"
+        "每个点是一个随机种子，曲线是平均，竖虚线是训练长度。"
         "平直的线保住了学到的能力；名字后的数字是在最长长度上的变化。",
     ),
     "hollow": Words("A ring: not learnt at this budget.", "空心圈：此预算下未学会。"),
@@ -296,4 +298,4 @@ def same(text: object) -> Words:
 
 
 def listed(parts: list[Words]) -> Words:
-    return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
+    return joined(parts, ", ", "、")

@@ -1,0 +1,56 @@
+"""Named arrays on their way to the page, and how they are packed.
+
+    "posenc" 1 0 | length of the header, uint32 | header, JSON | zeros up to a multiple of 8 | arrays, one after another
+
+header   {"facts": …, "python": …, "arrays": [{"name", "dtype", "shape", "start", "bytes"}]}, start from the end of the zeros.
+Every array starts at a multiple of 8, little-endian, float64 or int32; rows first.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"posenc\x01\x00"
+MOST_NUMBERS = 2**21
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a view asked for.
+
+    arrays   numbers by name
+    python   lines that make them, under the same names: they run as printed
+    facts    words and single numbers beside them, plain JSON
+    """
+
+    arrays: Mapping[str, Any]
+    python: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def pack(data: Data) -> bytes:
+    """Raises ValueError for more than two million numbers and for facts that JSON has no word for."""
+    arrays = {name: _plain(values) for name, values in data.arrays.items()}
+    if (numbers := sum(array.size for array in arrays.values())) > MOST_NUMBERS:
+        raise ValueError(f"arrays: {numbers} numbers are more than the {MOST_NUMBERS} that one answer holds; ask for less")
+    start, about, body = 0, [], []
+    for name, array in arrays.items():
+        padded = -array.nbytes % 8
+        about.append({"name": name, "dtype": array.dtype.name, "shape": array.shape, "start": start, "bytes": array.nbytes})
+        body += [array.tobytes(), bytes(padded)]
+        start += array.nbytes + padded
+    header = json.dumps({"facts": data.facts, "python": data.python, "arrays": about}, allow_nan=False).encode()
+    head = MAGIC + struct.pack("<I", len(header)) + header
+    return b"".join([head, bytes(-len(head) % 8), *body])
+
+
+def _plain(values: Any) -> np.ndarray:
+    """Tensors become float64; other numbers float64, or int32 where they are whole or truth values."""
+    array = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
+    return np.ascontiguousarray(array, dtype="<i4" if array.dtype.kind in "biu" else "<f8")

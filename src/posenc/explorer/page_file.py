@@ -1,0 +1,56 @@
+"""The page as HTML: one script, the bounds of every parameter, and a policy that lets nothing else run or load."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent / "page"
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src {connect}; "
+    "base-uri 'none'; form-action 'none'{more}"
+)
+
+
+@cache
+def script(name: str) -> str:
+    """`page` or `widget`, as built. Raises FileNotFoundError, with the command that builds it, where it is missing."""
+    file = PAGE / f"{name}.js"
+    if not file.is_file():
+        raise FileNotFoundError(f"{file.name} is not built: npm --prefix web ci && npm --prefix web run build")
+    return file.read_text("utf-8")
+
+
+def inline(text: str) -> str:
+    """A script or JSON that may stand between script tags."""
+    return text.replace("</", "<\\/").replace("<!--", "<\\!--")
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def document(about: dict[str, Any], running: str, policy: str = "") -> str:
+    """`about` is what the page starts from, `running` the tag of its script."""
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n' if policy else ""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+{meta}<title>posenc</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<noscript>posenc explore needs JavaScript. posenc explore 需要 JavaScript。</noscript>
+<script type="application/json" id="about">{inline(json.dumps(about, ensure_ascii=False, allow_nan=False))}</script>
+{running}
+</body>
+</html>
+"""

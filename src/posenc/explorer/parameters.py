@@ -1,0 +1,60 @@
+"""What a view may be asked for: every parameter typed and bounded, so that no request is too large or half understood.
+
+The page makes its sliders from the same bounds: `schema` hands them over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class Parameters(BaseModel):
+    """Base of every view's parameters: unknown names are refused, numbers are finite, defaults are what is shown first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Refused(ValueError):
+    """A request that is not answered, and why, in words for people."""
+
+
+def parse(kind: type[Parameters], given: Any) -> Parameters:
+    """Raises Refused, naming the parameter, what it got and what was expected."""
+    if not isinstance(given, dict):
+        raise Refused(f"expected a JSON object of parameters, got {_short(given)}")
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        raise Refused("; ".join(_said(kind, one) for one in error.errors()[:3])) from None
+
+
+def _said(kind: type[Parameters], error: Any) -> str:
+    name = ".".join(map(str, error["loc"])) or "parameters"
+    if error["type"] == "extra_forbidden":
+        return f"{_short(name)}: is no parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
+    return f"{name}: {error['msg'].removeprefix('Value error, ')}, got {_short(error['input'])}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
+    """For each parameter its kind (integer, number, boolean, string, choice), default, and bounds or choices."""
+    found = {}
+    for name, about in kind.model_json_schema().get("properties", {}).items():
+        one: dict[str, Any] = {"kind": "choice" if "enum" in about else about["type"], "default": about["default"]}
+        for theirs, ours in (
+            ("minimum", "from"),
+            ("maximum", "to"),
+            ("enum", "choices"),
+            ("multipleOf", "step"),
+            ("maxLength", "longest"),
+        ):
+            if theirs in about:
+                one[ours] = about[theirs]
+        found[name] = one
+    return found

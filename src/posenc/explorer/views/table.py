@@ -1,0 +1,56 @@
+"""The sinusoidal table, position × channel, and the frequencies that a page needs between two positions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from posenc import frequencies
+from posenc.encodings.sinusoidal import ChannelLayout, Sinusoidal
+from posenc.explorer.data import Data
+from posenc.explorer.parameters import Parameters as Base
+from posenc.positions import Positions
+
+Rounded = Literal["float64", "float32", "bfloat16", "float16"]
+
+
+class Parameters(Base):
+    length: int = Field(50, ge=1, le=1024)
+    d_model: int = Field(128, ge=1, le=1024)
+    base: float = Field(10000.0, ge=1.01, le=1e12)
+    layout: ChannelLayout = "interleaved"
+    dtype: Rounded = "float64"
+
+
+EXPORTED = (
+    Parameters(),
+    Parameters(length=30, d_model=20),
+    Parameters(length=100, d_model=512),
+    Parameters(length=8, d_model=8),
+    *(Parameters(layout=layout) for layout in ("sin_cos", "cos_sin")),
+    *(Parameters(dtype=dtype) for dtype in ("float32", "bfloat16", "float16")),
+    *(Parameters(base=base) for base in (100.0, 1e6)),
+)
+
+
+def data(asked: Parameters) -> Data:
+    encoding = Sinusoidal(asked.d_model, base=asked.base, layout=asked.layout)
+    x = torch.zeros(1, asked.length, asked.d_model, dtype=getattr(torch, asked.dtype))
+    table = encoding.embed(x, Positions.arange(1, asked.length))[0]
+    omega = frequencies.rotary(asked.d_model + asked.d_model % 2, asked.base).values
+    return Data({"table": table, "omega": omega}, _python(asked))
+
+
+def _python(asked: Parameters) -> str:
+    sizes = f"{asked.length}, {asked.d_model}"
+    if asked.layout == "interleaved":
+        line = f"table = posenc.sinusoidal_table({sizes}, base={asked.base!r}, dtype=torch.{asked.dtype})"
+        return f"import torch\nimport posenc\n\n{line}"
+    return f"""import torch
+import posenc
+
+encoding = posenc.create("sinusoidal", d_model={asked.d_model}, base={asked.base!r}, layout="{asked.layout}")
+x = torch.zeros(1, {sizes}, dtype=torch.{asked.dtype})
+table = encoding.embed(x, posenc.Positions.arange(1, {asked.length}))[0]"""

@@ -1,0 +1,92 @@
+"""The page in a real browser, served as `posenc explore` serves it.
+
+Where no Chromium is found these tests are skipped, with a notice; in continuous integration they fail.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from posenc.explorer.server import application
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    running = uvicorn.Server(uvicorn.Config(application(port), host="127.0.0.1", port=port, log_level="error"))
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}"
+    running.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """For one file of tests: while Playwright runs, nothing else in this process can run an event loop."""
+    path = os.environ.get("POSENC_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium: apt-get install chromium")
+        pytest.skip("no Chromium was found: the page is not tested (POSENC_CHROMIUM names one)")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, server: str) -> Iterator[Opened]:
+    """`opened("table?length=8", lang="zh", width=390, dark=True, still=True)`: the page with that view drawn.
+
+    At the end nothing may have been printed to the console, and nothing asked of anyone but the server.
+    """
+    contexts, said, asked = [], [], []
+
+    def open_(
+        address: str = "",
+        *,
+        lang: str = "en",
+        width: int = 1100,
+        height: int = 900,
+        dark: bool = False,
+        still: bool = False,
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, locale="zh-CN" if lang == "zh" else "en-GB",
+            color_scheme="dark" if dark else "light", reduced_motion="reduce" if still else "no-preference",
+            permissions=["clipboard-read", "clipboard-write"],
+        )  # fmt: skip
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{server}/#/{address}")
+        page.wait_for_selector("main[data-ready]")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith((server, "data:"))] == []

@@ -1,0 +1,81 @@
+"""The table of waves: the page's values are the library's, and everything that can be moved moves."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import posenc
+from posenc.explorer import views
+
+DRAWN = "main[data-ready]"
+
+
+def value(page) -> float:
+    return float(page.get_attribute("[data-role=value]", "data-value"))
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "sin_cos", "cos_sin"])
+def test_every_layout_is_the_formula(layout):
+    data = views.data("table", {"length": 7, "d_model": 6, "base": 50.0, "layout": layout})
+    order = {"interleaved": [0, 1, 2, 3, 4, 5], "sin_cos": [0, 2, 4, 1, 3, 5], "cos_sin": [1, 3, 5, 0, 2, 4]}[layout]
+    wanted = [[(math.sin, math.cos)[c % 2](p * 50.0 ** (-2 * (c // 2) / 6)) for c in order] for p in range(7)]
+    np.testing.assert_allclose(data.arrays["table"], wanted, atol=1e-15)
+
+
+def test_a_cell_gives_its_value_formula_and_python(opened):
+    page = opened("table?length=50&d_model=128&p=2&channel=5")
+    assert value(page) == pytest.approx(math.cos(2 * 10000 ** (-4 / 128)), abs=1e-15)
+    box = page.locator("canvas").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 20.5 / 128, box["y"] + box["height"] * 30.5 / 50)
+    page.wait_for_url(re.compile("p=30&channel=20"))
+    wanted = math.sin(30 * 10000 ** (-20 / 128))
+    assert value(page) == pytest.approx(wanted, abs=1e-15)
+    assert "sin(30" in page.inner_text(".formula").replace(" ", "")
+    code = page.inner_text(".code code")
+    assert re.search(r"table\[30, 20\]", code)
+    page.click("text=Copy Python")
+    assert page.evaluate("navigator.clipboard.readText()") == code
+    namespace: dict[str, object] = {}
+    exec(code, namespace)
+    assert namespace["table"][30, 20].item() == pytest.approx(wanted)
+
+
+def test_keys_move_the_cursor(opened):
+    page = opened("table?length=20&d_model=8&p=3&channel=4")
+    page.focus("canvas")
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowRight", "End", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    table = posenc.sinusoidal_table(20, 8)
+    assert value(page) == pytest.approx(table[4, 6].item(), abs=1e-6)
+    assert "position 4, channel 6" in page.inner_text("[data-role=live]")
+
+
+def test_it_plays_at_its_speed_and_steps(opened):
+    page = opened("table?length=50&d_model=16&p=0&speed=20")
+    page.click("[data-role=play]")
+    page.wait_for_timeout(700)
+    page.click("[data-role=play]")
+    page.wait_for_timeout(250)
+    there = int(re.search(r"p=(\d+)", page.url).group(1))
+    assert 8 <= there <= 20
+    page.click("[data-role=step]")
+    page.wait_for_url(re.compile(f"p={there + 1}&"))
+    page.click("[data-role=back]")
+    page.click("[data-role=back]")
+    page.wait_for_url(re.compile(f"p={there - 1}&"))
+
+
+def test_the_page_says_how_far_its_own_arithmetic_is_off(opened):
+    page = opened("table")
+    assert 0 < float(page.get_attribute("[data-role=check]", "data-value")) < 1e-12
+
+
+def test_a_link_restores_the_state(opened):
+    page = opened("table?length=30&d_model=20&base=100&layout=sin_cos&p=7&channel=3")
+    state = page.evaluate("[...document.querySelectorAll('.controls input[type=number]')].map(input => input.value)")
+    assert state == ["30", "20", "100"]
+    assert value(page) == pytest.approx(math.sin(7 * 100 ** (-6 / 20)), abs=1e-15)

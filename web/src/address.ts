@@ -1,0 +1,73 @@
+// The state of the page in its address: #/view?length=50&p=3. What has its default is left out.
+
+import type { State, Value } from "./source";
+
+export interface Address {
+  read(): string;
+  /** In the place of the present one, a moment later. */
+  write(text: string): void;
+  /** As a new one, which the back button leaves. */
+  go(text: string): void;
+  changed(listener: () => void): void;
+  link(text: string): string;
+}
+
+export function browserAddress(): Address {
+  let timer = 0;
+  const listeners: (() => void)[] = [];
+  const tell = () => {
+    clearTimeout(timer);
+    for (const listener of listeners) listener();
+  };
+  addEventListener("popstate", tell);
+  return {
+    read: () => location.hash.slice(1),
+    write(text) {
+      clearTimeout(timer);
+      // Browsers allow few changes of the address a second.
+      timer = window.setTimeout(() => history.replaceState(null, "", `#${text}`), 120);
+    },
+    go(text) {
+      history.pushState(null, "", `#${text}`);
+      tell();
+    },
+    changed: (listener) => void listeners.push(listener),
+    link: (text) => `${location.href.split("#")[0]}#${text}`,
+  };
+}
+
+/** For a place that is not the whole window. */
+export function privateAddress(start: string): Address {
+  let text = start;
+  const listeners: (() => void)[] = [];
+  return {
+    read: () => text,
+    write: (next) => void (text = next),
+    go(next) {
+      text = next;
+      for (const listener of listeners) listener();
+    },
+    changed: (listener) => void listeners.push(listener),
+    link: (next) => `#${next}`,
+  };
+}
+
+export function parsed(text: string): { view: string; given: Record<string, string> } {
+  const [path = "", query = ""] = text.split("?", 2);
+  return { view: path.replaceAll("/", ""), given: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+export function written(view: string, state: State, initial: State): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(state)) if (value !== initial[name]) query.set(name, String(value));
+  const text = query.toString();
+  return `/${view}${text ? `?${text}` : ""}`;
+}
+
+/** The value that a text means, of the kind of `like`; undefined where it is none. */
+export function valued(text: string, like: Value): Value | undefined {
+  if (typeof like === "string") return text;
+  if (typeof like === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
+  const number = Number(text);
+  return text.trim() && Number.isFinite(number) ? number : undefined;
+}

@@ -1,0 +1,45 @@
+// What Python packs (explorer/data.py), unpacked without a copy.
+
+export interface Numbers {
+  shape: number[];
+  values: Float64Array | Int32Array;
+}
+
+export interface Data {
+  arrays: Record<string, Numbers>;
+  python: string;
+  facts: Record<string, any>;
+}
+
+interface Header {
+  facts: Record<string, any>;
+  python: string;
+  arrays: { name: string; dtype: string; shape: number[]; start: number; bytes: number }[];
+}
+
+export function unpack(buffer: ArrayBuffer): Data {
+  const text = new TextDecoder();
+  if (text.decode(new Uint8Array(buffer, 0, 6)) !== "posenc") throw new Error("these are no numbers of posenc");
+  const length = new DataView(buffer).getUint32(8, true);
+  const header = JSON.parse(text.decode(new Uint8Array(buffer, 12, length))) as Header;
+  const body = Math.ceil((12 + length) / 8) * 8;
+  const arrays: Record<string, Numbers> = {};
+  for (const { name, dtype, shape, start, bytes } of header.arrays) {
+    const values = dtype === "int32" ? new Int32Array(buffer, body + start, bytes / 4) : new Float64Array(buffer, body + start, bytes / 8);
+    arrays[name] = { shape, values };
+  }
+  return { arrays, python: header.python, facts: header.facts };
+}
+
+/** The array of that name; a missing one is a mistake of ours and says so. */
+export function array(data: Data, name: string): Numbers {
+  const found = data.arrays[name];
+  if (!found) throw new Error(`no array ${name}; there are ${Object.keys(data.arrays).join(", ")}`);
+  return found;
+}
+
+/** One row of a matrix, or of the last axis; a view, not a copy. */
+export function row(numbers: Numbers, index: number): Float64Array | Int32Array {
+  const width = numbers.shape[numbers.shape.length - 1]!;
+  return numbers.values.subarray(index * width, (index + 1) * width);
+}

@@ -1,0 +1,214 @@
+// Lines against positions, distances or frequencies, as SVG, with a cursor that mouse, finger and keyboard move.
+
+import { h, s } from "../dom";
+import type { Stage } from "../view";
+import { shown, type Words } from "../words";
+import { folded, plainTable } from "./numbers";
+
+export interface Series {
+  name: string;
+  x: ArrayLike<number>;
+  y: ArrayLike<number>;
+  colour: string;
+  dashed?: boolean;
+  /** An interval around the line, or seeds: lowest and highest. */
+  low?: ArrayLike<number>;
+  high?: ArrayLike<number>;
+  dots?: boolean;
+}
+
+export interface ChartState {
+  series: Series[];
+  /** Vertical lines with a word. */
+  marks?: { x: number; word: string }[];
+  /** Index into the first series' x. */
+  cursor?: number;
+  /** Bounds; those of the numbers unless said. */
+  yFrom?: number;
+  yTo?: number;
+}
+
+export interface ChartAbout {
+  label: Words;
+  x: Words;
+  y: Words;
+  xScale?: "log" | "log2";
+  yScale?: "log";
+  height?: number;
+  pick?: (index: number) => void;
+}
+
+export interface Chart {
+  element: HTMLElement;
+  draw(state: ChartState): void;
+}
+
+const LEFT = 52;
+const TOP = 14;
+const BOTTOM = 40;
+const MOST_POINTS = 1500;
+
+export function lineChart(stage: Stage, about: ChartAbout): Chart {
+  const figure = h("div", { class: "chart" });
+  const legend = h("ul", { class: "legend" });
+  const table = h("div", {});
+  const details = folded(stage.t({ en: "Numbers of this chart", zh: "这张图的数值" }), table);
+  const element = h("div", { class: "charted" }, legend, figure, details);
+  if (about.pick) {
+    figure.tabIndex = 0;
+    figure.setAttribute("role", "application");
+    figure.setAttribute("aria-roledescription", stage.t({ en: "chart", zh: "折线图" }));
+    figure.setAttribute("aria-label", `${stage.t(about.label)}. ${stage.t({ en: "Left and right move the cursor.", zh: "左右方向键移动光标。" })}`);
+  } else {
+    figure.setAttribute("role", "img");
+    figure.setAttribute("aria-label", stage.t(about.label));
+  }
+  let last: ChartState | null = null;
+  let place: (x: number) => number = (x) => x;
+
+  function draw(state: ChartState): void {
+    last = state;
+    const width = Math.max(figure.clientWidth, 260);
+    const height = about.height ?? Math.round(Math.min(Math.max(width * 0.42, 220), 380));
+    const right = 14;
+    const xs = state.series.flatMap((one) => extent(one.x));
+    const ys = state.series.flatMap((one) => [...extent(one.y), ...extent(one.low ?? []), ...extent(one.high ?? [])]);
+    const x = scale(Math.min(...xs), Math.max(...xs), LEFT, width - right, about.xScale);
+    const flat = about.yScale ? 0 : (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.5;
+    const y = scale(state.yFrom ?? Math.min(...ys) - flat, state.yTo ?? Math.max(...ys) + flat, height - BOTTOM, TOP, about.yScale);
+    place = x.place;
+    const picture = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" });
+    for (const tick of y.ticks(Math.max(3, Math.floor(height / 60))))
+      picture.append(s("line", { class: "grid", x1: LEFT, x2: width - right, y1: y.place(tick), y2: y.place(tick) }), s("text", { x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end" }, tidy(tick)));
+    for (const tick of x.ticks(Math.max(3, Math.floor(width / 110))))
+      picture.append(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
+    picture.append(s("text", { class: "axis-word", x: (LEFT + width - right) / 2, y: height - 4, "text-anchor": "middle" }, stage.t(about.x)), s("text", { class: "axis-word", x: 2, y: 10 }, stage.t(about.y)));
+    for (const mark of state.marks ?? [])
+      picture.append(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: Math.min(x.place(mark.x) + 5, width - right), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
+    for (const one of state.series) {
+      if (one.low && one.high) picture.append(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
+      picture.append(s("path", { class: one.dashed ? "line dashed" : "line", d: path(one, x.place, y.place), stroke: one.colour }));
+      if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) picture.append(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
+    }
+    if (state.cursor !== undefined && state.series[0]) {
+      const at = state.series[0].x[state.cursor]!;
+      picture.append(s("line", { class: "cursor", x1: x.place(at), x2: x.place(at), y1: TOP, y2: height - BOTTOM }));
+      for (const one of state.series) {
+        const index = state.cursor < one.x.length && one.x[state.cursor] === at ? state.cursor : -1;
+        if (index >= 0 && Number.isFinite(one.y[index]!)) picture.append(s("circle", { class: "cursor", cx: x.place(at), cy: y.place(one.y[index]!), r: 5, fill: one.colour }));
+      }
+    }
+    figure.replaceChildren(picture);
+    legend.replaceChildren(...(state.series.length > 1 || state.cursor !== undefined ? state.series.map((one) => {
+      const swatch = h("i", { class: one.dashed ? "dashed" : "" });
+      swatch.style.setProperty("--k", one.colour);
+      const value = state.cursor !== undefined && state.cursor < one.y.length ? h("b", { "data-value": one.y[state.cursor]! }, shown(one.y[state.cursor]!)) : null;
+      return h("li", {}, swatch, one.name, value && " ", value);
+    }) : []));
+    if (details.matches("[open]")) numbers(state);
+  }
+
+  function numbers(state: ChartState): void {
+    const first = state.series[0];
+    if (!first) return;
+    const chosen = sample(first.x.length, state.cursor ?? 0);
+    const head = [stage.t(about.x), ...state.series.map((one) => one.name)];
+    table.replaceChildren(plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => one.y[index] ?? NaN)])));
+  }
+  details.addEventListener("toggle", () => details.matches("[open]") && last && numbers(last));
+
+  function at(event: PointerEvent): void {
+    if (!last || !about.pick || !last.series[0]) return;
+    const box = figure.getBoundingClientRect();
+    const pixel = event.clientX - box.left - parseFloat(getComputedStyle(figure).paddingLeft);
+    const { x } = last.series[0];
+    let best = 0;
+    for (let index = 1; index < x.length; index++) if (Math.abs(place(x[index]!) - pixel) < Math.abs(place(x[best]!) - pixel)) best = index;
+    about.pick(best);
+  }
+  figure.addEventListener("pointerdown", at);
+  figure.addEventListener("pointermove", (event) => event.buttons & 1 && at(event));
+  figure.addEventListener("keydown", (event) => {
+    if (!last || !about.pick || event.ctrlKey || event.metaKey || event.altKey) return;
+    const count = last.series[0]?.x.length ?? 0;
+    const now = last.cursor ?? 0;
+    const next = { ArrowLeft: now - 1, ArrowRight: now + 1, PageUp: now - 10, PageDown: now + 10, Home: 0, End: count - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    about.pick(Math.min(Math.max(next, 0), count - 1));
+  });
+  const watch = new ResizeObserver(() => last && draw(last));
+  watch.observe(figure);
+  stage.leaving(() => watch.disconnect());
+  return { element, draw };
+}
+
+function extent(values: ArrayLike<number>): number[] {
+  let [low, high] = [Infinity, -Infinity];
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? [low, high] : [];
+}
+
+export interface Scale {
+  place(value: number): number;
+  ticks(about: number): number[];
+}
+
+/** From numbers to pixels. */
+export function scale(from: number, to: number, start: number, end: number, kind?: "log" | "log2"): Scale {
+  const bend = kind ? (value: number) => Math.log2(Math.max(value, Number.MIN_VALUE)) : (value: number) => value;
+  const [low, high] = [bend(from), bend(to)];
+  const place = (value: number) => start + ((bend(value) - low) / (high - low || 1)) * (end - start);
+  function ticks(about: number): number[] {
+    if (kind) {
+      const base = kind === "log" ? Math.log2(10) : 1;
+      const every = Math.max(1, Math.ceil((high - low) / base / about));
+      const found: number[] = [];
+      for (let power = Math.ceil(low / base - 1e-9); power <= high / base + 1e-9; power += every) found.push(2 ** (power * base));
+      return found;
+    }
+    const rough = (high - low) / about;
+    const size = 10 ** Math.floor(Math.log10(rough || 1));
+    const nice = [1, 2, 2.5, 5, 10].find((n) => n * size >= rough)! * size;
+    const found: number[] = [];
+    for (let index = Math.ceil(low / nice - 1e-9); index * nice <= high + nice * 1e-9; index++) found.push(index * nice);
+    return found;
+  }
+  return { place, ticks };
+}
+
+/** An axis number: short, never 0.30000000000000004. */
+export function tidy(value: number): string {
+  const rounded = Number(value.toPrecision(6));
+  const size = Math.abs(rounded);
+  return (size !== 0 && (size >= 1e6 || size < 1e-3) ? rounded.toExponential().replace("e+", "e") : String(rounded)).replaceAll("-", "−");
+}
+
+function path(one: Series, x: (value: number) => number, y: (value: number) => number): string {
+  const every = Math.max(1, Math.ceil(one.x.length / MOST_POINTS));
+  let text = "";
+  let down = false;
+  for (let index = 0; index < one.x.length; index += every) {
+    const value = one.y[index]!;
+    if (Number.isFinite(value)) text += `${down ? "L" : "M"}${x(one.x[index]!).toFixed(1)} ${y(value).toFixed(1)}`;
+    down = Number.isFinite(value);
+  }
+  return text;
+}
+
+function band(one: Series, x: (value: number) => number, y: (value: number) => number): string {
+  const there = Array.from({ length: one.x.length }, (_, index) => index).filter((index) => Number.isFinite(one.low![index]!) && Number.isFinite(one.high![index]!));
+  const line = (values: ArrayLike<number>, order: number[]) => order.map((index) => `${x(one.x[index]!).toFixed(1)} ${y(values[index]!).toFixed(1)}`).join("L");
+  return there.length ? `M${line(one.high!, there)}L${line(one.low!, [...there].reverse())}Z` : "";
+}
+
+/** Up to 24 rows: all, or evenly spread with the cursor's. */
+function sample(count: number, cursor: number): number[] {
+  if (count <= 24) return Array.from({ length: count }, (_, index) => index);
+  const even = Array.from({ length: 23 }, (_, index) => Math.round((index / 22) * (count - 1)));
+  return [...new Set([...even, cursor])].sort((a, b) => a - b);
+}

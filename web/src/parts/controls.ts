@@ -1,0 +1,98 @@
+// Controls above a drawing, from the bounds that Python gives.
+
+import { h } from "../dom";
+import type { Parameter, State, Value } from "../source";
+import { clamped, type Control } from "../view";
+import type { Words } from "../words";
+import { tidy } from "./chart";
+
+export interface Controls {
+  element: HTMLElement;
+  draw(state: State): void;
+}
+
+interface Hands {
+  t(words: Words): string;
+  set(changes: State): void;
+  /** The values that can be asked for; null where any can. */
+  offered(name: string): Value[] | null;
+}
+
+export function controls(list: Control[], parameters: Record<string, Parameter>, hands: Hands): Controls {
+  const made = list.map((control) => {
+    const parameter = parameters[control.name];
+    if (!parameter) throw new Error(`no parameter ${control.name}`);
+    const offered = hands.offered(control.name);
+    const one = offered ? chosen(control, offered, hands) : ours(control, parameter, hands);
+    one.element.dataset["name"] = control.name;
+    return { ...one, control };
+  });
+  return {
+    element: h("div", { class: "controls" }, ...made.map((one) => one.element)),
+    draw(state) {
+      for (const { element, control, draw } of made) {
+        element.hidden = control.when ? !control.when(state) : false;
+        draw(state[control.name]!);
+      }
+    },
+  };
+}
+
+interface One {
+  element: HTMLElement;
+  draw(value: Value): void;
+}
+
+function ours(control: Control, parameter: Parameter, hands: Hands): One {
+  if (parameter.kind === "boolean") return toggled(control, hands);
+  if (parameter.kind === "choice") return chosen(control, parameter.choices ?? [], hands);
+  if (parameter.kind === "string") return text(control, parameter, hands);
+  return slider(control, parameter, hands);
+}
+
+function toggled({ name, label }: Control, hands: Hands): One {
+  const input = h("input", { type: "checkbox", role: "switch", change: () => hands.set({ [name]: input.checked }) });
+  return { element: h("label", { class: "toggle" }, input, h("span", {}, hands.t(label))), draw: (value) => void (input.checked = value === true) };
+}
+
+function chosen({ name, label, choices }: Control, values: Value[], hands: Hands): One {
+  const called = (value: Value) => (choices?.[String(value)] ? hands.t(choices[String(value)]!) : typeof value === "number" ? tidy(value) : String(value));
+  const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...values.map((value) => h("option", {}, called(value))));
+  return { element: h("label", {}, h("span", {}, hands.t(label)), select), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
+}
+
+function text({ name, label, as }: Control, { longest }: Parameter, hands: Hands): One {
+  const send = () => hands.set({ [name]: field.value });
+  const field = as === "lines" ? h("textarea", { rows: 4, maxlength: longest, spellcheck: "false", change: send }) : h("input", { type: "text", maxlength: longest, change: send });
+  return {
+    element: h("label", { class: as === "lines" ? "wide" : "" }, h("span", {}, hands.t(label)), field),
+    draw(value) {
+      if (field.value !== value && field !== field.ownerDocument.activeElement) field.value = String(value);
+    },
+  };
+}
+
+function slider({ name, label, scale, as }: Control, parameter: Parameter, hands: Hands): One {
+  const { from = 0, to = 1 } = parameter;
+  const whole = parameter.kind === "integer";
+  const steps = whole && !scale ? to - from : 1000;
+  const share = (value: number) => (scale ? Math.log(value / from) / Math.log(to / from) : (value - from) / (to - from));
+  const value = (at: number) => {
+    const raw = scale ? from * (to / from) ** at : from + at * (to - from);
+    return clamped(Number(raw.toPrecision(scale ? 3 : 6)), parameter);
+  };
+  const number = h("input", { type: "number", min: from, max: to, step: whole ? 1 : "any", change: () => {
+    const given = Number(number.value);
+    if (number.value.trim() && Number.isFinite(given)) hands.set({ [name]: clamped(given, parameter) });
+  } });
+  const range = h("input", { type: "range", min: 0, max: steps, step: "any", "aria-label": hands.t(label), input: () => hands.set({ [name]: value(Number(range.value) / steps) }) });
+  range.step = String(whole && !scale ? 1 : steps / 1000);
+  return {
+    element: h("label", { class: "slider" }, h("span", {}, hands.t(label)), as === "number" ? null : range, number),
+    draw(now) {
+      range.value = String(share(now as number) * steps);
+      range.setAttribute("aria-valuetext", String(now));
+      if (number !== number.ownerDocument.activeElement || Number(number.value) !== now) number.value = String(now);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+// Where numbers come from: the live server, the file itself, or a notebook's kernel.
+
+import { unpack, type Data } from "./data";
+
+export type Value = number | string | boolean;
+export type State = Record<string, Value>;
+
+/** A parameter as Python bounds it. */
+export interface Parameter {
+  kind: "integer" | "number" | "boolean" | "string" | "choice";
+  default: Value;
+  from?: number;
+  to?: number;
+  step?: number;
+  choices?: string[];
+  longest?: number;
+}
+
+export type Schemas = Record<string, Record<string, Parameter>>;
+
+export interface Source {
+  schemas: Schemas;
+  version: string;
+  /** The only parameters that can be asked for; null where any can. */
+  offered(view: string): State[] | null;
+  /** Throws an Error whose message is for the reader. */
+  ask(view: string, parameters: State): Promise<Data>;
+  upload(view: string, contents: ArrayBuffer): Promise<Data>;
+}
+
+const KEPT = 24;
+
+/** The last answers are kept; the same question at the same time is asked once. */
+export function remembering(source: Source): Source {
+  const kept = new Map<string, Promise<Data>>();
+  return {
+    ...source,
+    ask(view, parameters) {
+      const key = `${view} ${canonical(parameters)}`;
+      const answer = kept.get(key) ?? source.ask(view, parameters);
+      kept.delete(key);
+      kept.set(key, answer);
+      answer.catch(() => kept.delete(key));
+      if (kept.size > KEPT) kept.delete(kept.keys().next().value!);
+      return answer;
+    },
+  };
+}
+
+/** The same text for the same parameters, whatever their order; 1 and 1.0 are the same. */
+export function canonical(parameters: State): string {
+  return JSON.stringify(Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+interface About {
+  version: string;
+  schemas: Schemas;
+}
+
+export function server(about: About): Source {
+  async function post(path: string, kind: string, body: BodyInit): Promise<Data> {
+    let response: Response;
+    try {
+      response = await fetch(path, { method: "POST", headers: { "content-type": kind }, body });
+    } catch {
+      throw new Error("the server has stopped: start posenc explore again · 服务已停止，请重新运行 posenc explore");
+    }
+    if (!response.ok) throw new Error(((await response.json().catch(() => ({}))) as { error?: string }).error ?? response.statusText);
+    return unpack(await response.arrayBuffer());
+  }
+  return {
+    ...about,
+    offered: () => null,
+    ask: (view, parameters) => post(`data/${view}`, "application/json", JSON.stringify(parameters)),
+    upload: (view, contents) => post(`upload/${view}`, "application/octet-stream", contents),
+  };
+}
+
+/** `answers` holds gzip in base64 by "view canonical-parameters". */
+export function embedded(about: About & { answers: Record<string, string> }): Source {
+  const keys = Object.keys(about.answers);
+  const key = (view: string, parameters: State) => `${view} ${canonical(parameters)}`;
+  return {
+    ...about,
+    offered: (view) => keys.filter((one) => one.startsWith(`${view} `)).map((one) => Object.fromEntries(JSON.parse(one.slice(view.length + 1)))),
+    async ask(view, parameters) {
+      const packed = about.answers[key(view, parameters)];
+      if (packed === undefined) throw new Error("this file does not hold these numbers; posenc explore computes them · 此文件不含这组数值，posenc explore 可以即时计算");
+      const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+      return unpack(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+    },
+    upload: () => Promise.reject(new Error("reading a file of yours needs posenc explore · 读取你的文件需要运行 posenc explore")),
+  };
+}

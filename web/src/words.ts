@@ -1,0 +1,21 @@
+// Sentences in the two languages of the page.
+
+export type Language = "en" | "zh";
+
+export interface Words {
+  en: string;
+  zh: string;
+}
+
+export function both(en: string, zh: string): Words {
+  return { en, zh };
+}
+
+/** A number for people: four digits, a true minus sign, no -0. */
+export function shown(value: number, digits = 4): string {
+  if (!Number.isFinite(value)) return String(value).replace("Infinity", "∞");
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  const text = size >= 1e6 || size < 1e-4 ? value.toExponential(2).replace("e+", "e") : size >= 1000 ? String(Math.round(value)) : value.toFixed(digits);
+  return text.replaceAll("-", "−");
+}

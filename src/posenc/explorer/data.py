@@ -2,8 +2,9 @@
 
     "posenc" 1 0 | length of the header, uint32 | header, JSON | zeros up to a multiple of 8 | arrays, one after another
 
-header   {"facts": …, "python": …, "arrays": [{"name", "dtype", "shape", "start", "bytes"}]}, start from the end of the zeros.
-Every array starts at a multiple of 8, little-endian, float64 or int32; rows first.
+header   {"facts": …, "python": …, "arrays": [{"name", "dtype", "shape", "start", "bytes"}]}
+
+start counts from the end of the zeros. Every array starts at a multiple of 8, little-endian, float64 or int32; rows first.
 """
 
 from __future__ import annotations

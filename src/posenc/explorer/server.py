@@ -41,7 +41,7 @@ HEADERS = {
 
 
 def application(port: int) -> Starlette:
-    """Answers only to 127.0.0.1 and localhost at this port, so that no other site can reach it through a name of its own."""
+    """Answers to 127.0.0.1 and localhost at this port only, so that no other site reaches it through a name of its own."""
     turn = asyncio.Semaphore(AT_ONCE)
     about = {"version": posenc.__version__, "schemas": views.schemas(), "live": True}
     page = document(about, '<script src="page.js"></script>')

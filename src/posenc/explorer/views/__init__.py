@@ -12,8 +12,8 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters, Refused, parse, schema
 
 NAMES = (
-    "table", "wavelengths", "binary", "shift", "similarity", "order", "attention", "terms", "rotary_pair", "layouts", "bias",
-    "compare", "extrapolation", "precision", "paths", "audit",
+    "table", "wavelengths", "binary", "shift", "similarity", "order", "attention", "terms", "rotary_pair", "layouts",
+    "bias", "compare", "extrapolation", "precision", "paths", "audit",
 )  # fmt: skip
 
 

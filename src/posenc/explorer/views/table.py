@@ -17,9 +17,9 @@ Rounded = Literal["float64", "float32", "bfloat16", "float16"]
 
 
 class Parameters(Base):
-    length: int = Field(50, ge=1, le=1024)
-    d_model: int = Field(128, ge=1, le=1024)
-    base: float = Field(10000.0, ge=1.01, le=1e12)
+    length: int = Field(default=50, ge=1, le=1024)
+    d_model: int = Field(default=128, ge=1, le=1024)
+    base: float = Field(default=10000.0, ge=1.01, le=1e12)
     layout: ChannelLayout = "interleaved"
     dtype: Rounded = "float64"
 

@@ -4,13 +4,14 @@
 # make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour and more
 # make docs       the generated pages and their pictures
+# make web        the explorer's page from its sources; needs npm
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(wildcard src/posenc/kernels/*.cpp src/posenc/kernels/*.h)
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run lab test acceptance bench docs clean
+.PHONY: run lab test acceptance bench docs web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -18,7 +19,7 @@ run: $(VENV)/.run
 lab: $(VENV)/.run
 	$(BIN)/posenc lab run quick
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev web-check
 	$(BIN)/ruff check src tests docs bench examples
 	$(BIN)/ruff format --check src tests docs bench examples
 	$(BIN)/mypy
@@ -32,6 +33,18 @@ bench: $(VENV)/.bench
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py
+
+web: web/node_modules/.package-lock.json
+	npm --prefix web run --silent build
+
+# The page in the package is what web/src builds. Without npm that is not checked, but in continuous integration it must be.
+web-check:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web/node_modules/.package-lock.json && npm --prefix web run --silent check; \
+	elif [ -n "$$CI" ]; then echo "npm is missing: the page cannot be checked against its sources" >&2; exit 1; \
+	else echo "npm is missing: the page is not checked against its sources"; fi
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	npm --prefix web ci --silent
 
 # torch first and by its exact version, so that a local or CPU build is taken where there is one.
 $(VENV)/.torch: constraints.txt

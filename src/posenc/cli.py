@@ -15,6 +15,7 @@ COMMANDS = {
     "compare": "Which encoding, and why: train, measure and compare on real text.",
     "lab": "Train short, test long: experiments that a reviewer would accept and anyone can repeat.",
     "bench": "Right, and how fast: ours beside the floor and every installed peer.",
+    "explore": "See, touch and compare every encoding, in a browser; offline, English and Chinese.",
     "list": "Every encoding: where it acts, what holds for it, who uses it.",
     "show": "A picture of one encoding, in the terminal or as a file.",
     "convert": "A checkpoint in the other rotary layout, bit for bit.",
@@ -33,6 +34,7 @@ LAB = {
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {
     "matplotlib": "plots", "torchdiffeq": "floater", "safetensors": "convert", "ray": "ray", "submitit": "slurm",
+    **dict.fromkeys(("starlette", "uvicorn"), "explore"), "anywidget": "notebook",
     **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy"), "lab"),
 }  # fmt: skip
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"

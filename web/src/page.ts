@@ -11,4 +11,5 @@ try {
 } catch {
   // Refused by the browser: nothing is remembered.
 }
-mount(document.body, { source: about.live ? server(about) : embedded(about), address: browserAddress(), store, language: navigator.language.startsWith("zh") ? "zh" : "en" });
+if (about.address && location.hash.length < 3) history.replaceState(null, "", `#/${about.address}`);
+mount(document.body, { source: about.live ? server(about) : embedded(about), address: browserAddress(), store, language: about.language ?? (navigator.language.startsWith("zh") ? "zh" : "en") });

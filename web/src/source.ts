@@ -76,15 +76,21 @@ export function server(about: About): Source {
   };
 }
 
-/** `answers` holds gzip in base64 by "view canonical-parameters". */
-export function embedded(about: About & { answers: Record<string, string> }): Source {
-  const keys = Object.keys(about.answers);
+interface Answer {
+  view: string;
+  parameters: State;
+  /** gzip in base64. */
+  packed: string;
+}
+
+export function embedded(about: About & { answers: Answer[] }): Source {
   const key = (view: string, parameters: State) => `${view} ${canonical(parameters)}`;
+  const known = new Map(about.answers.map((one) => [key(one.view, one.parameters), one.packed]));
   return {
     ...about,
-    offered: (view) => keys.filter((one) => one.startsWith(`${view} `)).map((one) => Object.fromEntries(JSON.parse(one.slice(view.length + 1)))),
+    offered: (view) => about.answers.filter((one) => one.view === view).map((one) => one.parameters),
     async ask(view, parameters) {
-      const packed = about.answers[key(view, parameters)];
+      const packed = known.get(key(view, parameters));
       if (packed === undefined) throw new Error("this file does not hold these numbers; posenc explore computes them · 此文件不含这组数值，posenc explore 可以即时计算");
       const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
       return unpack(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());

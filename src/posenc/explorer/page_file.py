@@ -12,7 +12,7 @@ from typing import Any
 
 PAGE = Path(__file__).parent / "page"
 POLICY = (
-    "default-src 'none'; script-src {script}; style-src 'self' 'unsafe-inline'; img-src data: blob:; "
+    "default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data: blob:; "
     "connect-src {connect}; base-uri 'none'; form-action 'none'{more}"
 )
 

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import posenc
 from posenc.explorer import views
-from posenc.explorer.data import Data, pack
+from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, document, script
 from posenc.explorer.parameters import Refused
 
@@ -59,18 +59,11 @@ def application(port: int) -> Starlette:
             return _packed(await run_in_threadpool(lambda: pack(views.data(name, given))))
 
     async def upload(request: Request) -> Response:
-        module = views.view(request.path_params["name"])
-        if not hasattr(module, "uploaded"):
-            raise HTTPException(404, "this view reads no file")
+        name = request.path_params["name"]
         _expect(request, "application/octet-stream")
         contents = await _body(request, MOST_UPLOADED)
-
-        def answer() -> bytes:
-            found: Data = module.uploaded(contents)
-            return pack(found)
-
         async with turn:
-            return _packed(await run_in_threadpool(answer))
+            return _packed(await run_in_threadpool(lambda: pack(views.uploaded(name, contents))))
 
     return Starlette(
         routes=[Route("/", index), Route("/page.js", code), Route("/data/{name}", numbers, methods=["POST"]),

@@ -35,6 +35,18 @@ def data(name: str, given: object) -> Data:
     return found
 
 
+def uploaded(name: str, contents: bytes) -> Data:
+    """What a view makes of a reader's file. Raises Refused for one that it cannot read, and for views that read none."""
+    module = view(name)
+    if not hasattr(module, "uploaded"):
+        raise Refused(f"view: {name} reads no file")
+    try:
+        found: Data = module.uploaded(contents)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise Refused(str(error)) from error
+    return found
+
+
 def schemas() -> dict[str, dict[str, dict[str, object]]]:
     """The parameters of every view, for the page's controls."""
     return {name: schema(view(name).Parameters) for name in NAMES}

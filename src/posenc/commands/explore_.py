@@ -1,0 +1,103 @@
+"""posenc explore: the page on this machine, or as one file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+PORT = 8421
+
+
+def command(
+    port: Annotated[int | None, typer.Option(min=1024, max=65535, show_default=False,
+        help=f"Port on this machine; {PORT}, or the next that is free, if left out.")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    export: Annotated[Path | None, typer.Option(show_default=False,
+        help="Write the page as one file that opens from disk, and stop.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --export where it is already there.")] = False,
+) -> None:  # fmt: skip
+    """See, touch and compare every encoding, in a browser; nothing leaves this machine.
+
+    Sixteen views, from "why does order get lost" to "check your own table", in English and Chinese. The numbers are
+    computed by this installation; every view prints the Python that makes them.
+
+    [bold]Examples[/bold]
+
+    posenc explore
+
+    posenc explore --port 9000 --no-browser
+
+    posenc explore --export posenc.html
+    """
+    if export is not None:
+        if port is not None or no_browser:
+            raise typer.BadParameter(
+                "writes a file and serves nothing; leave --port and --no-browser out", param_hint="--export"
+            )
+        _export(export, force)
+    else:
+        if force:
+            raise typer.BadParameter("is for --export", param_hint="--force")
+        _serve(port, no_browser)
+
+
+def _export(path: Path, force: bool) -> None:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"{path} should end in .html, so that browsers open it", param_hint="--export")
+    if path.is_dir() or (path.exists() and not force):
+        raise typer.BadParameter(f"{path} is already there; --force replaces files", param_hint="--export")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint="--export")
+    from rich.progress import Progress
+
+    from posenc.explorer.export import exported
+    from posenc.lab.files import write
+
+    with Progress(transient=True) as progress:
+        task = progress.add_task("computing the views")
+        text = exported(lambda done, of: progress.update(task, completed=done, total=of))
+    write(path, text)
+    typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
+
+
+def _serve(asked: int | None, no_browser: bool) -> None:
+    import uvicorn
+
+    from posenc.explorer.server import application
+
+    port, listening = _listening(asked)
+    address = f"http://127.0.0.1:{port}/"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            typer.echo(f"{address}   ·   Ctrl-C stops it")
+            if not no_browser:
+                webbrowser.open(address)
+
+    config = uvicorn.Config(application(port), log_level="error", timeout_graceful_shutdown=2)
+    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a server ends
+        Server(config).run(sockets=[listening])
+
+
+def _listening(asked: int | None) -> tuple[int, socket.socket]:
+    """A port of one's own choice must be free; else the first free one from 8421."""
+    for port in [asked] if asked else range(PORT, PORT + 50):
+        one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as error:
+            one.close()
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+        else:
+            return port, one
+    where = f"port {asked} is" if asked else f"ports {PORT} to {PORT + 49} are"
+    raise OSError(f"{where} in use or not allowed; say another with --port")

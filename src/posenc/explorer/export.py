@@ -1,0 +1,40 @@
+"""The page and the numbers that its views name as EXPORTED, as one file that opens from disk and asks nothing of anyone."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Callable
+from typing import Any
+
+import posenc
+from posenc.explorer import views
+from posenc.explorer.data import pack
+from posenc.explorer.page_file import POLICY, digest, document, inline, script
+from posenc.words import Language
+
+
+def exported(
+    advance: Callable[[int, int], None] = lambda done, of: None, address: str = "", language: Language | None = None
+) -> str:
+    """The file's text. `advance` hears how many answers there are, of how many.
+
+    It opens at `address`, unless its own address says otherwise, and in `language`, unless the reader chose another.
+    """
+    asked = [(name, one) for name in views.NAMES for one in views.view(name).EXPORTED]
+    answers: list[dict[str, Any]] = []
+    for name, one in asked:
+        packed = gzip.compress(pack(views.view(name).data(one)), mtime=0)
+        answers.append({"view": name, "parameters": one.model_dump(), "packed": base64.b64encode(packed).decode()})
+        advance(len(answers), len(asked))
+    about = {
+        "version": posenc.__version__,
+        "schemas": views.schemas(),
+        "live": False,
+        "answers": answers,
+        "address": address,
+        "language": language,
+    }
+    code = inline(script("page"))
+    policy = POLICY.format(script=digest(code), connect="'none'", more="")
+    return document(about, f"<script>{code}</script>", policy)

@@ -1,0 +1,46 @@
+"""The explorer in a notebook: `from posenc.explorer.notebook import show`."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from posenc.words import Language, default_language
+
+HEIGHT = 900  # pixels
+
+
+def show(address: str = "", language: Language | None = None) -> Any:
+    """The explorer as what a cell displays; `address` is what a permalink has after #/.
+
+        show("rotary_pair")      show("table?length=30&d_model=20")      show(language="zh")
+
+    With anywidget (pip install 'posenc[notebook]') numbers come from this kernel; without it, the exported page is shown
+    in a frame, with the numbers it carries. Raises ValueError for a view that there is none of.
+    """
+    spoken = language or default_language()
+    try:
+        from posenc.explorer.widget import Explorer
+    except ModuleNotFoundError as error:
+        if error.name not in ("anywidget", "traitlets"):
+            raise
+        return Frame(address, spoken)
+    return Explorer(address, spoken)
+
+
+class Frame:
+    """The exported page in a frame that may run scripts and nothing else."""
+
+    def __init__(self, address: str, language: Language) -> None:
+        from posenc.explorer import views
+        from posenc.explorer.export import exported
+
+        if name := address.split("?")[0]:
+            views.view(name)
+        self.page = exported(address=address, language=language)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="posenc" sandbox="allow-scripts allow-popups" srcdoc="{html.escape(self.page)}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )

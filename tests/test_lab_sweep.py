@@ -61,6 +61,20 @@ def test_a_finished_sweep_is_found_and_nothing_is_written(unbroken: Path) -> Non
     assert not (unbroken / "claims").exists() or not list((unbroken / "claims").iterdir())
 
 
+@needs_proc
+def test_a_sweep_leaves_no_thread_that_could_wake_while_python_exits(tmp_path: Path) -> None:
+    """One of Arrow's that frees Python's bytes then aborts the process: SIGABRT after everything is done."""
+    script = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from lab_sweeps import *
+before = os.listdir("/proc/self/task")
+print([made_up_sweep(Path({str(tmp_path)!r}))[:2] for _ in range(2)], os.listdir("/proc/self/task") == before)
+"""
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert out == f"[({TRIALS}, 0), (0, {TRIALS})] True\n"
+
+
 # Killed --------------------------------------------------------------------------------------------------------------
 
 

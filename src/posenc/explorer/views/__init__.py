@@ -13,7 +13,7 @@ from posenc.explorer.parameters import Parameters, Refused, parse, schema
 
 NAMES = (
     "table", "wavelengths", "binary", "shift", "similarity", "order", "attention", "terms", "rotary_pair", "layouts",
-    "bias", "compare", "extrapolation", "precision", "paths", "audit",
+    "bias", "compare", "extrapolation", "precision", "paths", "audit", "story",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import { written, parsed, valued, type Address } from "./address";
 import css from "./page.css";
+import storyCss from "./story.css";
 import { fill, h } from "./dom";
 import type { Data } from "./data";
 import { codeCard, copyButton } from "./parts/code";
@@ -25,7 +26,7 @@ const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light
 
 export function mount(place: HTMLElement | ShadowRoot, options: Options): () => void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync([css, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
+  sheet.replaceSync([css, storyCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
   const home = place instanceof ShadowRoot ? place : document;
   home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
   const source = remembering(options.source);
@@ -40,6 +41,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
 
   function shell(): void {
     for (const done of leave.splice(0)) done();
+    redraw = () => {};
     root.lang = language === "zh" ? "zh-CN" : "en";
     root.dataset["theme"] = theme;
     if (place === document.body) document.documentElement.lang = root.lang;
@@ -48,7 +50,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     const main = h("main", { tabindex: -1 });
     fill(root, h("a", { class: "skip", href: "#main", click: (event: Event) => { event.preventDefault(); main.focus(); } }, t({ en: "To the content", zh: "跳到正文" })), header(view), main, footer(), live);
     if (view) open(view, main);
-    else leave.push(...start(main, { t, language, source, root }));
+    else start(main, { t, language, source, redrawn: (draw) => void (redraw = draw) });
     if (place === document.body) document.title = view ? `${t(view.title)} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
@@ -179,7 +181,9 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
         trouble.hidden = true;
         refresh();
       },
-      announce: (text) => void (live.textContent = text),
+      announce(text) {
+        if (!place_.hasAttribute("data-playing")) live.textContent = text;
+      },
       code: (text) => void (lines = text),
       motion: !matchMedia("(prefers-reduced-motion: reduce)").matches,
       leaving: (done) => void leave.push(done),

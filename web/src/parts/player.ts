@@ -76,6 +76,7 @@ export function player(stage: Stage, about: PlayerAbout): Player {
   function label(): void {
     play.textContent = playing ? stage.t({ en: "Pause", zh: "暂停" }) : stage.t({ en: "Play", zh: "播放" });
     play.setAttribute("aria-pressed", String(!!playing));
+    stage.root.toggleAttribute("data-playing", !!playing);
   }
   label();
   stage.leaving(() => cancelAnimationFrame(playing));

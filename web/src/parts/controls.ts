@@ -81,7 +81,7 @@ function slider({ name, label, scale, as }: Control, parameter: Parameter, hands
     const raw = scale ? from * (to / from) ** at : from + at * (to - from);
     return clamped(Number(raw.toPrecision(scale ? 3 : 6)), parameter);
   };
-  const number = h("input", { type: "number", min: from, max: to, step: whole ? 1 : "any", change: () => {
+  const number = h("input", { type: "number", min: from, max: to, step: parameter.step ?? (whole ? 1 : "any"), change: () => {
     const given = Number(number.value);
     if (number.value.trim() && Number.isFinite(given)) hands.set({ [name]: clamped(given, parameter) });
   } });

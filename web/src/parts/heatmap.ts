@@ -32,7 +32,7 @@ export interface HeatMapState {
   map?: MapName;
   /** The value that gets the strongest colour. */
   limit?: number;
-  /** Rows from here on are not yet there: a fraction while a sweep plays. */
+  /** Rows from here on are not yet there: a fraction while a sweep plays. The window of numbers stays as it is. */
   upTo?: number;
 }
 
@@ -56,6 +56,7 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
   const picture = document.createElement("canvas");
   let painted: [Numbers, MapName, number, boolean] | null = null;
   let last: HeatMapState | null = null;
+  let seen: [Numbers, number, number, boolean, number] | null = null;
 
   function paint(numbers: Numbers, name: MapName, limit: number, dark: boolean): void {
     const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
@@ -99,7 +100,10 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
     ticks(across, columns, columnName, "left", width);
     ticks(down, rows, rowName, "top", height);
     down.style.height = `${height}px`;
-    glass?.draw({ numbers, cursor, map: name, limit, rowName, columnName, around });
+    if (upTo === Infinity && (!seen || seen[0] !== numbers || seen[1] !== cursor[0] || seen[2] !== cursor[1] || seen[3] !== dark || seen[4] !== limit)) {
+      seen = [numbers, cursor[0], cursor[1], dark, limit];
+      glass?.draw({ numbers, cursor, map: name, limit, rowName, columnName, around });
+    }
   }
 
   function cross(pen: CanvasRenderingContext2D, [row, column]: [number, number], cellW: number, cellH: number, w: number, t: number, ratio: number): void {

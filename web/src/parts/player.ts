@@ -13,6 +13,8 @@ export interface PlayerAbout {
   between?: (value: number) => void;
   /** Where it ends; the parameter's `to` unless said. */
   end?: () => number;
+  /** What the reader may choose from; 1 … 100 unless said. */
+  speeds?: number[];
 }
 
 export interface Player {
@@ -23,15 +25,17 @@ export interface Player {
 const SPEEDS = [1, 2, 5, 10, 20, 50, 100];
 
 export function player(stage: Stage, about: PlayerAbout): Player {
+  const offered = about.speeds ?? SPEEDS;
   let playing = 0;
   let value = 0;
   let speed = 10;
   let whole = -1;
   let before = 0;
+  let told = 0;
   const play = h("button", { type: "button", class: "primary", "data-role": "play", click: toggle });
   const step = (by: number, symbol: string, label: string) =>
     h("button", { type: "button", "aria-label": label, "data-role": by < 0 ? "back" : "step", click: () => go(Math.round(value) + by) }, symbol);
-  const speeds = h("select", { "data-role": "speed", change: () => stage.set({ [about.speed]: Number(speeds.value) }) }, ...SPEEDS.map((n) => h("option", { value: n }, `${n}/s`)));
+  const speeds = h("select", { "data-role": "speed", change: () => stage.set({ [about.speed]: Number(speeds.value) }) }, ...offered.map((n) => h("option", { value: n }, `${n}/s`)));
   const element = h("div", { class: "player", role: "group", "aria-label": stage.t({ en: "Play", zh: "播放" }) },
     step(-1, "‹", stage.t({ en: "One back", zh: "后退一步" })), play, step(1, "›", stage.t({ en: "One on", zh: "前进一步" })),
     h("label", {}, stage.t({ en: "Speed", zh: "速度" }), speeds));
@@ -67,8 +71,10 @@ export function player(stage: Stage, about: PlayerAbout): Player {
       return;
     }
     playing = requestAnimationFrame(frame);
-    if (floor !== whole) {
+    // Where the drawing itself moves in between, what is written beside it follows a dozen times a second.
+    if (floor !== whole && (!about.between || !stage.motion || now - told > 80)) {
       whole = floor;
+      told = now;
       stage.set({ [about.name]: clamped(floor, about.parameter) });
     }
     if (stage.motion) about.between?.(value);
@@ -85,7 +91,7 @@ export function player(stage: Stage, about: PlayerAbout): Player {
     draw(state) {
       if (!playing) [value, whole] = [state[about.name] as number, Math.floor(state[about.name] as number)];
       speed = state[about.speed] as number;
-      speeds.value = String(SPEEDS.reduce((best, n) => (Math.abs(n - speed) < Math.abs(best - speed) ? n : best)));
+      speeds.value = String(offered.reduce((best, n) => (Math.abs(n - speed) < Math.abs(best - speed) ? n : best)));
     },
   };
 }

@@ -59,13 +59,14 @@ export const table: View = {
         for (let q = 0; q < length; q++) for (let c = 0; c < d; c++) worst = Math.max(worst, Math.abs(mine(q, c) - numbers.values[q * d + c]!));
         stage.checked(worst, length * d);
       }
-      // While it plays, the rows beyond the position are not yet there; the wave below is drawn in between as well.
+      const moved = draw(wave, mine, channel, length, stage.t(both("Column", "列")));
       map.draw({ numbers, cursor: [p, channel] });
+      moved(p);
+      // While it plays, the rows beyond the position are not yet there, and the wave is followed in between as well.
       between = (value) => {
         map.draw({ numbers, cursor: [Math.floor(value), channel], upTo: value + 1 });
-        draw(wave, mine, channel, length, value, stage.t(both("Column", "列")));
+        moved(value);
       };
-      draw(wave, mine, channel, length, p, stage.t(both("Column", "列")));
       play.draw({ ...state, p });
       const value = numbers.values[p * d + channel]!;
       const name = isSine ? "sin" : "cos";
@@ -87,8 +88,8 @@ function place(channel: number, d: number, layout: string): [number, boolean] {
   return channel < first ? [channel, layout === "sin_cos"] : [channel - first, layout !== "sin_cos"];
 }
 
-/** One column as a curve over positions, and where the cursor is on it. */
-function draw(place: HTMLElement, value: (p: number, c: number) => number, channel: number, length: number, p: number, word: string): void {
+/** One column as a curve over positions; the function moves the position on it. */
+function draw(place: HTMLElement, value: (p: number, c: number) => number, channel: number, length: number, word: string): (p: number) => void {
   const [width, height] = [Math.max(place.clientWidth, 260), 90];
   const x = (q: number) => 4 + (q / Math.max(length - 1, 1)) * (width - 8);
   const y = (w: number) => height / 2 - w * (height / 2 - 8);
@@ -98,8 +99,11 @@ function draw(place: HTMLElement, value: (p: number, c: number) => number, chann
     const q = (index / steps) * (length - 1);
     d += `${index ? "L" : "M"}${x(q).toFixed(1)} ${y(value(q, channel)).toFixed(1)}`;
   }
+  const dot = s("circle", { r: 5.5, fill: "var(--position)" });
   fill(place, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height },
-    s("line", { class: "grid", x1: 0, x2: width, y1: y(0), y2: y(0) }), s("path", { class: "line", d, stroke: "var(--channel)" }),
-    s("circle", { cx: x(p), cy: y(value(p, channel)), r: 5.5, fill: "var(--position)" })));
-  place.setAttribute("aria-label", `${word} ${channel}: ${shown(value(p, channel))}`);
+    s("line", { class: "grid", x1: 0, x2: width, y1: y(0), y2: y(0) }), s("path", { class: "line", d, stroke: "var(--channel)" }), dot));
+  return (p) => {
+    dot.setAttribute("transform", `translate(${x(p)} ${y(value(p, channel))})`);
+    place.setAttribute("aria-label", `${word} ${channel}: ${shown(value(p, channel))}`);
+  };
 }

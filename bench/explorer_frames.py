@@ -17,17 +17,13 @@ import itertools
 import json
 import os
 import shutil
-import socket
 import statistics
-import threading
-import time
 from typing import Any
 
-import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 from posenc.explorer import views
-from posenc.explorer.server import application
+from posenc.explorer.serving import serving
 
 PRESSES = 8
 FRAMES = """seconds => new Promise(done => {
@@ -48,19 +44,8 @@ LISTEN = """() => {
 }"""
 
 
-def serve() -> tuple[uvicorn.Server, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(application(port), host="127.0.0.1", port=port, log_level="error"))
-    threading.Thread(target=server.run, daemon=True).start()
-    while not server.started:
-        time.sleep(0.01)
-    return server, f"http://127.0.0.1:{port}/#/"
-
-
 def frames(page: Page, address: str, seconds: float) -> dict[str, float]:
-    page.goto(f"{address}table?length=512&d_model=512&p=0&speed=100")
+    page.goto(f"{address}/#/table?length=512&d_model=512&p=0&speed=100")
     page.wait_for_selector("main[data-ready]")
     page.click("[data-role=play]")
     times = page.evaluate(FRAMES, min(seconds, 5.0))
@@ -73,7 +58,7 @@ def frames(page: Page, address: str, seconds: float) -> dict[str, float]:
 
 def answers(page: Page, address: str, name: str) -> dict[str, Any]:
     """Of every slider, and of every drawing that takes keys."""
-    page.goto(f"{address}{name}")
+    page.goto(f"{address}/#/{name}")
     page.reload()
     page.wait_for_selector("main[data-ready]")
     page.evaluate(LISTEN)
@@ -104,14 +89,12 @@ def main() -> None:
     path = os.environ.get("POSENC_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         parser.exit(1, "no Chromium was found; POSENC_CHROMIUM names one\n")
-    server, address = serve()
-    with sync_playwright() as playwright:
+    with serving() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         found: dict[str, Any] = {"browser": browser.version, "frames": frames(page, address, asked.seconds)}
         found["answers"] = {name: answers(page, address, name) for name in views.NAMES if name != "story"}
         browser.close()
-    server.should_exit = True
     if asked.json:
         print(json.dumps(found, indent=1))
         return

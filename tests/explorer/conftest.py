@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from posenc.explorer.server import application
+from posenc.explorer.serving import serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 Opened = Callable[..., Page]
@@ -25,18 +20,8 @@ Opened = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    running = uvicorn.Server(uvicorn.Config(application(port), host="127.0.0.1", port=port, log_level="error"))
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        assert thread.is_alive(), "the server did not start"
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join(10)
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

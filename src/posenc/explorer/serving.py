@@ -1,0 +1,31 @@
+"""The server beside other work, in a thread of this process: for pictures, measurements and tests."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from posenc.explorer.server import application
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """Its address, without a slash at the end, at a free port, as long as the block runs."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(application(port), log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            if not thread.is_alive():
+                raise RuntimeError("the server did not start")
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}"
+        server.should_exit = True
+        thread.join(10)

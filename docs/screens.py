@@ -38,8 +38,9 @@ Python that makes them, every state has a link. The pictures below are made by `
 [English](explorer.md) · 中文
 
 `posenc explore` 在浏览器中打开，无需联网；`posenc explore --export posenc.html` 把它写成一个文件；
-`posenc.explorer.notebook.show("table")` 把它放进笔记本。数值都来自本库，每个视图都附有得出
-这些数值的 Python 代码，每个状态都有链接。下面的图由 `python docs/screens.py` 生成。
+`posenc.explorer.notebook.show("table")` 把它放进笔记本。
+数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接。
+下面的图由 `python docs/screens.py` 生成。
 
 """,
 }

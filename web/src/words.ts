@@ -11,9 +11,9 @@ export function both(en: string, zh: string): Words {
   return { en, zh };
 }
 
-/** A number for people: four digits, a true minus sign, no -0. */
+/** A number for people: four digits, a true minus sign, no -0; a dash where there is none. */
 export function shown(value: number, digits = 4): string {
-  if (!Number.isFinite(value)) return String(value).replace("Infinity", "∞");
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : String(value).replace("Infinity", "∞").replace("-", "−");
   const size = Math.abs(value);
   if (size === 0) return "0";
   const text = size >= 1e6 || size < 1e-4 ? value.toExponential(2).replace("e+", "e") : size >= 1000 ? String(Math.round(value)) : value.toFixed(digits);

@@ -84,7 +84,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
       picture.append(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
     picture.append(s("text", { class: "axis-word", x: (LEFT + width - right) / 2, y: height - 4, "text-anchor": "middle" }, stage.t(about.x)), s("text", { class: "axis-word", x: 2, y: 10 }, stage.t(about.y)));
     for (const mark of state.marks ?? [])
-      picture.append(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: Math.min(x.place(mark.x) + 5, width - right), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
+      picture.append(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: x.place(mark.x) + (x.place(mark.x) > width - 110 ? -5 : 5), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
     for (const one of state.series) {
       if (one.low && one.high) picture.append(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
       picture.append(s("path", { class: one.dashed ? "line dashed" : "line", d: path(one, x.place, y.place), stroke: one.colour }));

@@ -34,6 +34,8 @@ export interface HeatMapState {
   limit?: number;
   /** Rows from here on are not yet there: a fraction while a sweep plays. The window of numbers stays as it is. */
   upTo?: number;
+  /** Digits after the point in the window of numbers; 3 unless said. */
+  digits?: number;
 }
 
 export interface HeatMap {
@@ -75,7 +77,7 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
 
   function draw(state: HeatMapState): void {
     last = state;
-    const { numbers, cursor, map: name = "diverging", limit = 1, upTo = Infinity } = state;
+    const { numbers, cursor, map: name = "diverging", limit = 1, upTo = Infinity, digits = 3 } = state;
     const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
     const dark = isDark(element);
     if (!painted || painted[0] !== numbers || painted[1] !== name || painted[2] !== limit || painted[3] !== dark) paint(numbers, name, limit, dark);
@@ -102,7 +104,7 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
     down.style.height = `${height}px`;
     if (upTo === Infinity && (!seen || seen[0] !== numbers || seen[1] !== cursor[0] || seen[2] !== cursor[1] || seen[3] !== dark || seen[4] !== limit)) {
       seen = [numbers, cursor[0], cursor[1], dark, limit];
-      glass?.draw({ numbers, cursor, map: name, limit, rowName, columnName, around });
+      glass?.draw({ numbers, cursor, map: name, limit, rowName, columnName, around, digits });
     }
   }
 

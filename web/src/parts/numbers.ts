@@ -13,6 +13,7 @@ export interface Window {
   rowName(row: number): string;
   columnName(column: number): string;
   around: number;
+  digits: number;
 }
 
 export function numbersWindow(caption: string): { element: HTMLElement; draw(window: Window): void } {
@@ -20,7 +21,7 @@ export function numbersWindow(caption: string): { element: HTMLElement; draw(win
   const element = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table);
   return {
     element,
-    draw({ numbers, cursor, map, limit, rowName, columnName, around }) {
+    draw({ numbers, cursor, map, limit, rowName, columnName, around, digits }) {
       const dark = isDark(element);
       const [rows, columns] = [span(cursor[0], around, numbers.shape[0]!), span(cursor[1], around, numbers.shape[1]!)];
       const width = numbers.shape[1]!;
@@ -28,7 +29,7 @@ export function numbersWindow(caption: string): { element: HTMLElement; draw(win
       const body = rows.map((r) =>
         h("tr", {}, h("th", { scope: "row" }, rowName(r)), ...columns.map((c) => {
           const value = numbers.values[r * width + c]!;
-          const cell = h("td", { "data-row": r, "data-column": c, "data-value": value, "aria-current": r === cursor[0] && c === cursor[1] && "true" }, shown(value, 3));
+          const cell = h("td", { "data-row": r, "data-column": c, "data-value": value, "aria-current": r === cursor[0] && c === cursor[1] && "true" }, shown(value, digits));
           if (Number.isFinite(value)) {
             cell.style.background = colour(map, value, limit, dark);
             cell.style.color = inkOn(map, value, limit, dark);

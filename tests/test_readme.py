@@ -32,7 +32,7 @@ def test_python_runs_as_printed(page, capsys):
 def test_every_command_of_the_shell_blocks_exists():
     text = "".join(blocks("README.md", "sh"))
     named = set(re.findall(r"^posenc ([\w-]+)", text, flags=re.MULTILINE))
-    assert named == {"compare", "show", "walk", "claims", "list", "inspect", "compare-configs", "convert", "lab"}
+    assert named == {"compare", "show", "walk", "claims", "list", "inspect", "compare-configs", "convert", "lab", "explore"}
     for command in named:
         assert (
             subprocess.run([sys.executable, "-m", "posenc", command, "--help"], capture_output=True, check=False).returncode

@@ -12,7 +12,15 @@ const SENTENCES = [["我", "爱", "你"], ["你", "爱", "我"]] as const;
 
 export function blindness(place: HTMLElement, data: Data, { t }: Opening): void {
   let order = 0;
-  const words = SENTENCES[0].map((word, index) => h("div", { class: "token" }, h("b", { lang: "zh-CN" }, word), h("i", { class: `result result-${index}`, "aria-hidden": "true" })));
+  const outputs = array(data, "outputs");
+  const most = Math.max(...outputs.values.map(Math.abs));
+  const dark = isDark(place);
+  const cells = (values: ArrayLike<number>) => Array.from(values, (value) => {
+    const cell = h("i", {});
+    cell.style.background = colour("diverging", value, most, dark);
+    return cell;
+  });
+  const words = SENTENCES[0].map((word, index) => h("div", { class: "token" }, h("b", { lang: "zh-CN" }, word), h("span", { class: "result", "aria-hidden": "true" }, ...cells(row(outputs, index)))));
   const said = h("p", { class: "small", role: "status" });
   const strip = h("div", { class: "tokens", role: "img" }, ...words);
   const blind = data.facts["blind"] as Record<string, number>;
@@ -24,8 +32,8 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
     });
     strip.setAttribute("aria-label", now.join(" "));
     said.textContent = t(both(
-      `Largest change of any word's result: ${shown(blind["nope"]!)} without positions, ${shown(blind["sinusoidal"]!, 2)} with sinusoids.`,
-      `任何一个词的结果，最大变化：没有位置信息时 ${shown(blind["nope"]!)}，加上正弦位置编码后 ${shown(blind["sinusoidal"]!, 2)}。`));
+      `Below each word, what attention makes of it. Measured: no result changes when the words change places (rounding, ${shown(blind["nope"]!)}); with sinusoids some change by ${shown(blind["sinusoidal"]!, 2)}.`,
+      `词下面的色条是注意力算出的结果。实测：词交换位置，结果不变（只有舍入误差 ${shown(blind["nope"]!)}）；加上正弦位置编码后，最大变化为 ${shown(blind["sinusoidal"]!, 2)}。`));
   }
   draw();
   place.append(strip, h("div", { class: "row" }, h("button", { type: "button", class: "primary", "data-role": "swap", click: () => {
@@ -125,22 +133,30 @@ interface Measured {
 
 export function beyond(place: HTMLElement, data: Data, { t }: Opening): void {
   const measured = data.facts["measured"] as Measured;
-  if (!measured) return;
   const all = measured.series.flatMap((one) => one.bits.filter((value) => value !== null));
   const times = (length: number) => length / measured.trained;
   const [x, y] = [scale(times(measured.lengths[0]!), times(measured.lengths.at(-1)!), 34, 262, "log2"), scale(Math.min(...all) - 0.2, Math.max(...all) + 0.2, 150, 12)];
+  const labels = apart(measured.series.map((one) => y.place(one.bits.findLast((value) => value !== null)!)), 15);
   const svg = s("svg", { viewBox: "0 0 360 185", role: "img", "aria-label": t(both("Bits per byte by length: sinusoidal and RoPE rise, ALiBi stays flat", "每字节比特数随长度的变化：正弦编码与 RoPE 上升，ALiBi 保持平坦")) },
     ...y.ticks(4).flatMap((value) => [s("line", { class: "grid", x1: 34, x2: 262, y1: y.place(value), y2: y.place(value) }), s("text", { x: 28, y: y.place(value) + 4, "text-anchor": "end" }, tidy(value))]),
-    ...measured.lengths.map((length) => s("text", { x: x.place(times(length)), y: 170, "text-anchor": "middle" }, `${tidy(times(length))}×`)),
+    ...measured.lengths.filter((length) => Number.isInteger(times(length))).map((length) => s("text", { x: x.place(times(length)), y: 170, "text-anchor": "middle" }, `${tidy(times(length))}×`)),
     ...measured.series.flatMap((one, index) => {
       const points = one.bits.flatMap((value, at) => (value === null ? [] : [[x.place(times(measured.lengths[at]!)), y.place(value)]]));
       const stroke = `var(--line-${index + 1})`;
-      const [lastX, lastY] = points.at(-1)!;
-      return [s("polyline", { points: points.map((point) => point.join()).join(" "), fill: "none", stroke, "stroke-width": 2.5 }), ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3.5, fill: stroke })), s("text", { x: lastX! + 9, y: lastY! + 4 + (index === 1 ? 13 : 0), style: `fill: ${stroke}` }, t(one.title))];
+      const [lastX] = points.at(-1)!;
+      return [s("polyline", { points: points.map((point) => point.join()).join(" "), fill: "none", stroke, "stroke-width": 2.5 }), ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3.5, fill: stroke })), s("text", { x: lastX! + 9, y: labels[index]! + 4, style: `fill: ${stroke}` }, t(one.title))];
     }));
   place.append(svg, h("p", { class: "small" }, t(both(
     `Bits per byte of the same bytes, by the length of what is read; trained at 1×. Small models, three seeds each, by the lab of this library.`,
     `同一批字节的每字节比特数，横轴为读入的长度；训练长度为 1×。小模型，各三个随机种子，由本库的实验室测得。`))));
+}
+
+/** The same heights, moved down as far as it takes to be so far apart. */
+function apart(heights: number[], least: number): number[] {
+  const found = [...heights];
+  const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
+  for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
+  return found;
 }
 
 /** A clock face with hands; `arc` draws the angle between the first two. */

@@ -52,6 +52,15 @@ def pack(data: Data) -> bytes:
 
 
 def _plain(values: Any) -> np.ndarray:
-    """Tensors become float64; other numbers float64, or int32 where they are whole or truth values."""
+    """Tensors become float64; other numbers float64, or int32 where they are whole or truth values and fit.
+
+    Raises TypeError for what is no real number, and for whole ones that neither holds exactly.
+    """
     array = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
-    return np.ascontiguousarray(array, dtype="<i4" if array.dtype.kind in "biu" else "<f8")
+    if array.dtype.kind == "f":
+        return np.ascontiguousarray(array, dtype="<f8")
+    if array.dtype.kind in "biu":
+        largest = max(abs(int(array.min())), abs(int(array.max()))) if array.size else 0
+        if largest <= 2**53:
+            return np.ascontiguousarray(array, dtype="<i4" if largest < 2**31 else "<f8")
+    raise TypeError(f"arrays: numbers of {array.dtype} cannot be sent as float64 or int32")

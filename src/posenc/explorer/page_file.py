@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ def script(name: str) -> str:
     return file.read_text("utf-8")
 
 
-def inline(text: str) -> str:
-    """A script or JSON that may stand between script tags."""
-    return text.replace("</", "<\\/").replace("<!--", "<\\!--")
+def inline(code: str) -> str:
+    """A script that may stand between script tags: what would end it is written otherwise, with the same meaning."""
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", code, flags=re.IGNORECASE)
 
 
 def digest(text: str) -> str:
@@ -37,6 +38,7 @@ def digest(text: str) -> str:
 
 def document(about: dict[str, Any], running: str, policy: str = "") -> str:
     """`about` is what the page starts from, `running` the tag of its script."""
+    given = json.dumps(about, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n' if policy else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -49,7 +51,7 @@ def document(about: dict[str, Any], running: str, policy: str = "") -> str:
 </head>
 <body>
 <noscript>posenc explore needs JavaScript. posenc explore 需要 JavaScript。</noscript>
-<script type="application/json" id="about">{inline(json.dumps(about, ensure_ascii=False, allow_nan=False))}</script>
+<script type="application/json" id="about">{given}</script>
 {running}
 </body>
 </html>

@@ -5,15 +5,20 @@ The page makes its sliders from the same bounds: `schema` hands them over.
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+SHORT = reprlib.Repr()
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong = 2, 60, 60
+
 
 class Parameters(BaseModel):
-    """Base of every view's parameters: unknown names are refused, numbers are finite, defaults are what is shown first."""
+    """Base of every view's parameters: unknown names are refused, numbers are finite and no texts, and the defaults are
+    what is shown first."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Refused(ValueError):
@@ -38,7 +43,8 @@ def _said(kind: type[Parameters], error: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    """However long and deep the value is."""
+    text = SHORT.repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

@@ -11,18 +11,20 @@ Requests name views, never files. Every answer that is not 200 is {"error": …}
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
+import h11
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import posenc
 from posenc.explorer import views
@@ -33,28 +35,40 @@ from posenc.explorer.parameters import Refused
 MOST_JSON = 2**16
 MOST_UPLOADED = 2**24
 AT_ONCE = 2  # computed at the same time; others wait their turn
-HEADERS = {
-    "content-security-policy": POLICY.format(script="'self'", connect="'self'", more="; frame-ancestors 'none'"),
-    "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store",
-    "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin",
-}  # fmt: skip
+PATHS = "/, /page.js, /data/NAME and /upload/NAME"
+HEADERS = [
+    (name.encode(), value.encode())
+    for name, value in {
+        "content-security-policy": POLICY.format(script="'self'", connect="'self'", more="; frame-ancestors 'none'"),
+        "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store",
+        "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin",
+    }.items()
+]  # fmt: skip
 
 
-def application(port: int) -> Starlette:
+def configured(port: int) -> uvicorn.Config:
+    """How the application is served: plain HTTP, no WebSockets, nothing said about the server."""
+    return uvicorn.Config(
+        application(port), host="127.0.0.1", port=port, http=Protocol, ws="none", lifespan="off", log_level="error",
+        server_header=False, proxy_headers=False, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+
+
+def application(port: int) -> ASGIApp:
     """Answers to 127.0.0.1 and localhost at this port only, so that no other site reaches it through a name of its own."""
     turn = asyncio.Semaphore(AT_ONCE)
     about = {"version": posenc.__version__, "schemas": views.schemas(), "live": True}
-    page = document(about, '<script src="page.js"></script>')
+    page, code = document(about, '<script src="page.js"></script>'), script("page")
 
     async def index(request: Request) -> Response:
         return HTMLResponse(page)
 
-    async def code(request: Request) -> Response:
-        return Response(script("page"), media_type="text/javascript")
+    async def running(request: Request) -> Response:
+        return Response(code, media_type="text/javascript")
 
     async def numbers(request: Request) -> Response:
-        given = await _json(request)
         name = request.path_params["name"]
+        given = await _json(request)
         async with turn:
             return _packed(await run_in_threadpool(lambda: pack(views.data(name, given))))
 
@@ -65,12 +79,14 @@ def application(port: int) -> Starlette:
         async with turn:
             return _packed(await run_in_threadpool(lambda: pack(views.uploaded(name, contents))))
 
-    return Starlette(
-        routes=[Route("/", index), Route("/page.js", code), Route("/data/{name}", numbers, methods=["POST"]),
+    inner = Starlette(
+        routes=[Route("/", index), Route("/page.js", running), Route("/data/{name}", numbers, methods=["POST"]),
                 Route("/upload/{name}", upload, methods=["POST"])],
-        middleware=[Middleware(Loopback, port=port)],
-        exception_handlers={Refused: _refused, ValueError: _refused, HTTPException: _http, Exception: _failed},
+        exception_handlers={Refused: _refused, ValueError: _refused, HTTPException: _http, ClientDisconnect: _left,
+                            Exception: _failed},
     )  # fmt: skip
+    inner.router.redirect_slashes = False
+    return Loopback(inner, port)
 
 
 class Loopback:
@@ -78,45 +94,57 @@ class Loopback:
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self.app = app
-        self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+        self.hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in HEADERS.items())]
+                message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
-        given = [
-            (name, value.decode("latin-1").lower()) for name, value in scope["headers"] if name in (b"host", b"origin")
-        ]
-        hosts = [value for name, value in given if name == b"host"]
-        origins = [value for name, value in given if name == b"origin"]
-        if (
-            len(hosts) != 1
-            or hosts[0] not in self.hosts
-            or any(o.removeprefix("http://") not in self.hosts for o in origins)
-        ):
-            here = " or ".join(sorted(self.hosts))
-            await _error(403, f"this server answers to {here} only")(scope, receive, with_headers)
-        else:
-            await self.app(scope, receive, with_headers)
+        def given(wanted: bytes) -> list[str]:
+            return [value.decode("latin-1").lower() for name, value in scope["headers"] if name == wanted]
+
+        origins = [f"http://{host}" for host in self.hosts]
+        ours = len(given(b"host")) == 1 and given(b"host")[0] in self.hosts and all(o in origins for o in given(b"origin"))
+        app = self.app if ours else _error(403, f"this server answers to {' or '.join(self.hosts)} only")
+        await app(scope, receive, with_headers)
+
+
+class Protocol(H11Protocol):
+    """Answers what is not HTTP as everything else."""
+
+    def send_400_response(self, msg: str) -> None:
+        answer = _error(400, "this is not HTTP as it should be, or its headers are too long")
+        head = [*answer.raw_headers, (b"connection", b"close"), *HEADERS]
+        events = h11.Response(status_code=400, headers=head), h11.Data(data=bytes(answer.body)), h11.EndOfMessage()
+        with contextlib.suppress(h11.LocalProtocolError):  # an answer was already on its way
+            for event in events:
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
 async def _json(request: Request) -> Any:
     _expect(request, "application/json")
     body = await _body(request, MOST_JSON)
     try:
-        return json.loads(body, parse_constant=_no_number)
+        return json.loads(body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"body: expected JSON, {error or 'nested too deeply'}") from None
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise HTTPException(400, f"body: expected a JSON object of parameters, got none: {reason}") from None
 
 
 def _no_number(word: str) -> None:
     raise ValueError(f"{word} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different: of two values for one name, nobody knows which was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{max(names, key=names.count)[:40]!r} stands there twice")
+    return found
 
 
 def _expect(request: Request, kind: str) -> None:
@@ -126,25 +154,26 @@ def _expect(request: Request, kind: str) -> None:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """Stops reading at the limit."""
+    """Stops reading at the limit, and does not begin where the length is said to be beyond it."""
+    said = request.headers.get("content-length", "0")
     got = bytearray()
-    async for chunk in _chunks(request):
-        got += chunk
-        if len(got) > most:
-            raise HTTPException(413, f"body: at most {most} bytes are read")
-    return bytes(got)
-
-
-def _chunks(request: Request) -> AsyncIterator[bytes]:
-    return request.stream()
+    if len(said) < 20 and int(said) <= most:
+        async for chunk in request.stream():
+            got += chunk
+            if len(got) > most:
+                break
+        else:
+            return bytes(got)
+    raise HTTPException(413, f"body: expected at most {most} bytes, got more")
 
 
 def _packed(body: bytes) -> Response:
     return Response(body, media_type="application/octet-stream")
 
 
-def _error(status: int, words: str) -> JSONResponse:
-    return JSONResponse({"error": words}, status_code=status)
+def _error(status: int, words: str, headers: Any = None) -> Response:
+    """ASCII with escapes, so that no words of others', whatever they hold, are beyond encoding."""
+    return Response(json.dumps({"error": words}), status, headers, "application/json")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -153,7 +182,15 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, str(error.detail))
+    words = {
+        404: f"path: expected one of {PATHS}, got {request.url.path[:60]!r}",
+        405: f"method: expected {(error.headers or {}).get('Allow')}, got {request.method[:20]}",
+    }
+    return _error(error.status_code, words.get(error.status_code, str(error.detail)), error.headers)
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    return _error(400, "the request ended before its body")  # to nobody
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from posenc.explorer.server import application
+from posenc.explorer.server import configured
 
 
 @contextmanager
@@ -19,13 +19,15 @@ def serving() -> Iterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(application(port), log_level="error"))
+        server = uvicorn.Server(configured(port))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:
             if not thread.is_alive():
                 raise RuntimeError("the server did not start")
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
-        server.should_exit = True
-        thread.join(10)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join(10)

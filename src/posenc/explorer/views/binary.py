@@ -1,17 +1,57 @@
-"""To be written."""
+"""A clock for each pair of channels, and how far apart the rows are that the clocks make together."""
 
 from __future__ import annotations
 
+import functools
+
+import torch
+from pydantic import Field
+
+from posenc import frequencies, measures
+from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+LENGTH = 4096  # twelve bits
+ROWS = 128  # against which the page checks its own hands
+WIDTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+
 
 class Parameters(Base):
-    pass
+    clocks: int = Field(default=4, ge=1, le=16)
+    base: float = Field(default=10000.0, ge=2, le=1e8)
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    *(Parameters(clocks=clocks) for clocks in (4, 1, 2, 8)),
+    Parameters(clocks=12, base=4096.0),
+)
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    d_model = 2 * asked.clocks
+    lags = torch.arange(LENGTH)
+    arrays = {
+        "omega": frequencies.rotary(d_model, asked.base).values,
+        "table": sinusoidal_table(ROWS, d_model, asked.base, dtype=torch.float64),
+        "apart": measures.distances(lags, d_model, asked.base),
+        "one_apart": measures.distances(lags, 2, asked.base),
+        "widths": WIDTHS,
+        "closest": _closest(asked.base),
+    }
+    python = f"""import torch
+import posenc
+
+omega = posenc.frequencies.rotary({d_model}, base={asked.base!r})
+table = posenc.sinusoidal_table({ROWS}, {d_model}, base={asked.base!r}, dtype=torch.float64)
+lags = torch.arange({LENGTH})
+apart = posenc.measures.distances(lags, {d_model}, base={asked.base!r})
+one_apart = posenc.measures.distances(lags, 2, base={asked.base!r})
+widths = {list(WIDTHS)}
+closest = [posenc.measures.uniqueness(d_model, {LENGTH}, base={asked.base!r}) for d_model in widths]"""
+    return Data(arrays, python, {"length": LENGTH})
+
+
+@functools.lru_cache(maxsize=8)
+def _closest(base: float) -> tuple[measures.Closest, ...]:
+    return tuple(measures.uniqueness(d_model, LENGTH, base) for d_model in WIDTHS)

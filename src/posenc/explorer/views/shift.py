@@ -1,17 +1,87 @@
-"""To be written."""
+"""One matrix for one shift: what it does to a row at any position, and how exact fp64 is there."""
 
 from __future__ import annotations
 
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from posenc import frequencies, measures
+from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.positions import Positions
+
+DECADES = tuple(10**n for n in range(7))
+NEIGHBOURS = 10
 
 
 class Parameters(Base):
-    pass
+    p: int = Field(default=10, ge=1, le=1_000_000)
+    k: int = Field(default=3, ge=-1000, le=1000)
+    pairs: int = Field(default=4, ge=1, le=64)
+    base: float = Field(default=10000.0, ge=2, le=1e8)
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    Parameters(),
+    *(Parameters(p=p, k=k) for p in (2, 10, 100, 1_000_000) for k in (1, 3, -5) if (p, k) != (10, 3)),
+    Parameters(pairs=16),
+    Parameters(pairs=64),
+)
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    d_model = 2 * asked.pairs
+    encoding = Sinusoidal(d_model, base=asked.base)
+
+    def rows(positions: Tensor) -> Tensor:
+        x = torch.zeros(1, len(positions), d_model, dtype=torch.float64)
+        return encoding.embed(x, Positions.at(positions.double()[None]))[0]
+
+    matrix = measures.shift_matrix(asked.k, d_model, asked.base)
+    here, there = rows(torch.tensor([asked.p, asked.p + asked.k]))
+    moved = matrix @ here
+    many = (torch.tensor(DECADES)[:, None] + torch.arange(NEIGHBOURS)).flatten()
+    errors = (rows(many + asked.k) - rows(many) @ matrix.T).norm(dim=1).view(len(DECADES), NEIGHBOURS).amax(dim=1)
+    arrays = {
+        "omega": frequencies.rotary(d_model, asked.base).values,
+        "matrix": matrix, "here": here, "there": there, "moved": moved,
+        "turned": _turned(here, there), "decades": DECADES, "errors": errors,
+    }  # fmt: skip
+    return Data(arrays, _python(asked), {"error": float((there - moved).norm())})
+
+
+def _turned(here: Tensor, there: Tensor) -> Tensor:
+    """By how much each pair has turned between two rows, measured on the rows alone: radians from -π to π."""
+    (sin, cos), (next_sin, next_cos) = here.view(-1, 2).T, there.view(-1, 2).T
+    return torch.atan2(next_sin * cos - next_cos * sin, next_cos * cos + next_sin * sin)
+
+
+def _python(asked: Parameters) -> str:
+    d_model = 2 * asked.pairs
+    return f"""import torch
+import posenc
+
+p, k, d_model, base = {asked.p}, {asked.k}, {d_model}, {asked.base!r}
+omega = posenc.frequencies.rotary(d_model, base)
+encoding = posenc.create("sinusoidal", d_model=d_model, base=base)
+
+
+def rows(positions):
+    x = torch.zeros(1, len(positions), d_model, dtype=torch.float64)
+    return encoding.embed(x, posenc.Positions.at(positions.double()[None]))[0]
+
+
+matrix = posenc.shift_matrix(k, d_model, base)  # p does not enter
+here, there = rows(torch.tensor([p, p + k]))
+moved = matrix @ here  # on columns; rows take the transpose, here @ matrix.T
+error = (there - moved).norm()
+
+sin, cos = here.view(-1, 2).T
+next_sin, next_cos = there.view(-1, 2).T
+turned = torch.atan2(next_sin * cos - next_cos * sin, next_cos * cos + next_sin * sin)
+
+decades = 10 ** torch.arange({len(DECADES)})
+many = (decades[:, None] + torch.arange({NEIGHBOURS})).flatten()
+errors = (rows(many + k) - rows(many) @ matrix.T).norm(dim=1).view(-1, {NEIGHBOURS}).amax(dim=1)"""

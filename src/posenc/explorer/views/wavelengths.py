@@ -1,17 +1,148 @@
-"""To be written."""
+"""How long each pair of channels takes for one turn: by the formula, or as a model's own configuration asks for it."""
 
 from __future__ import annotations
 
+import json
+import math
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from posenc import frequencies
+from posenc.dialects import PositionSpec, Rotation, read_config, source
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import Refused
+from posenc.frequencies import Frequencies
+from posenc.inspection.meaning import meaning
+
+MOST_PAIRS = 4096
+LONGEST = 2**20
+
+
+def _example(**keys: Any) -> str:
+    return json.dumps(keys, indent=1)
+
+
+EXAMPLES = {
+    "Llama 3.1 8B": _example(
+        model_type="llama", hidden_size=4096, num_attention_heads=32, num_hidden_layers=32,
+        max_position_embeddings=131072, rope_theta=500000.0,
+        rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                      "original_max_position_embeddings": 8192}),
+    "Qwen2.5 7B + YaRN": _example(
+        model_type="qwen2", hidden_size=3584, num_attention_heads=28, num_hidden_layers=28,
+        max_position_embeddings=131072, rope_theta=1000000.0,
+        rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}),
+    "Gemma 3 4B": _example(
+        model_type="gemma3_text", hidden_size=2560, num_attention_heads=8, head_dim=256, num_hidden_layers=34,
+        max_position_embeddings=131072, sliding_window=1024, sliding_window_pattern=6, rope_theta=1000000.0,
+        rope_local_base_freq=10000.0, rope_scaling={"rope_type": "linear", "factor": 8.0}),
+}  # fmt: skip
 
 
 class Parameters(Base):
-    pass
+    base: float = Field(default=10000.0, ge=2, le=1e8)
+    d_model: int = Field(default=128, ge=2, le=1024)
+    length: int = Field(default=4096, ge=16, le=LONGEST)
+    config: str = Field(default="", max_length=16_384)
+    layer: int = Field(default=0, ge=0, le=511)
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    Parameters(),
+    Parameters(d_model=512),
+    *(Parameters(base=base) for base in (100.0, 1000.0, 1e5, 5e5, 1e6)),
+    *(Parameters(length=length) for length in (512, 1024, 32768)),
+    *(Parameters(config=text) for text in EXAMPLES.values()),
+    Parameters(config=EXAMPLES["Gemma 3 4B"], layer=5),
+)
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    if asked.config.strip():
+        return _of_model(asked)
+    made = frequencies.rotary(asked.d_model, asked.base)
+    sizes = f"{asked.d_model}, {asked.length}, base={asked.base!r}"
+    python = f"""import math
+import torch
+import posenc
+
+omega = torch.tensor(posenc.frequencies.rotary({asked.d_model}, base={asked.base!r}), dtype=torch.float64)
+wavelength = 2 * math.pi / omega
+sine_at_end = (omega * {asked.length}).sin()
+unfinished = posenc.measures.unfinished_pairs({sizes})"""
+    return Data(_arrays(made, asked.length), python, _facts(made, asked.length))
+
+
+def _of_model(asked: Parameters) -> Data:
+    """Whatever a reader's configuration does to the readers of families, the answer is a sentence."""
+    try:
+        config = source.parsed(asked.config.encode(), "config")
+        path, spec, number, rotation = _turning(read_config(config), asked.layer)
+        length = min(spec.trained_length or asked.length, LONGEST)
+        if rotation.width > 2 * MOST_PAIRS:
+            raise Refused(f"config: {rotation.width} channels that turn are more than the {2 * MOST_PAIRS} drawn here")
+        made = rotation.frequencies().at_length(length)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise Refused(f"config: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+    part = "".join(f"[{name!r}]" for name in path.split(".") if name)
+    python = f'''import json
+import math
+import torch
+import posenc
+
+config = json.loads(r"""
+{asked.config.strip()}
+""")
+spec = posenc.read_config(config){part}
+rotation = spec.layer({asked.layer}).uses[{number}].rotation
+made = rotation.frequencies().at_length({length})
+print(made)  # with where they came from
+omega = torch.tensor(made, dtype=torch.float64)
+wavelength = 2 * math.pi / omega.abs()
+sine_at_end = (omega * {length}).sin()'''
+    arrays = _arrays(made, length)
+    plain = frequencies.rotary(rotation.width, rotation.base)
+    if len(plain) == len(made) and plain.values != made.values:
+        arrays["original"] = torch.tensor(plain, dtype=torch.float64)
+        python += "\noriginal = torch.tensor(posenc.frequencies.rotary(rotation.width, rotation.base), dtype=torch.float64)"
+    layer = spec.layers[asked.layer]
+    model = {
+        "family": spec.family, "part": path, "layer": asked.layer, "n_layers": len(spec.layers), "kind": layer.kind,
+        "window": layer.window, "trained": spec.trained_length, "base": rotation.base, "width": rotation.width,
+        "values_from": made.values_from, "cos_sin_scale": made.cos_sin_scale,
+        "original_length": dict(rotation.parameters).get("original_length"),
+    }  # fmt: skip
+    return Data(arrays, python, _facts(made, length) | {"model": model})
+
+
+def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, Rotation]:
+    """What turns queries and keys in that layer, in the text part if there is one. Raises Refused where nothing does."""
+    parts = sorted(((path, part) for path, part in whole.walk() if part.layers), key=lambda one: "text" not in one[0])
+    if not parts:
+        raise Refused(f"config: {whole.family} has no attention layers")
+    for path, part in parts:
+        for number, use in enumerate(part.layers[layer].uses if layer < len(part.layers) else ()):
+            if use.rotation is not None:
+                return path, part, number, use.rotation
+    _, part = parts[0]
+    if layer >= len(part.layers):
+        raise Refused(f"layer: {part.family} has layers 0 … {len(part.layers) - 1}, got {layer}")
+    names = " and ".join(use.name for use in part.layers[layer].uses) or "no positional encoding (NoPE)"
+    raise Refused(f"config: layer {layer} of {part.family} uses {names}, which has no rotary frequencies; "
+                  "expected a model with RoPE, such as Llama, Qwen or Gemma")  # fmt: skip
+
+
+def _arrays(made: Frequencies, length: int) -> dict[str, Tensor]:
+    omega = torch.tensor(made, dtype=torch.float64)
+    return {"omega": omega, "wavelength": 2 * math.pi / omega.abs(), "sine_at_end": (omega * length).sin()}
+
+
+def _facts(made: Frequencies, length: int) -> dict[str, Any]:
+    counted = meaning(made, length)
+    return {"length": length, "unfinished": counted.unfinished, "examples": EXAMPLES}

@@ -47,7 +47,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (place === document.body) document.documentElement.lang = root.lang;
     const { view: name } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
-    const main = h("main", { tabindex: -1 });
+    const main = h("main", { id: "main", tabindex: -1 });
     fill(root, h("a", { class: "skip", href: "#main", click: (event: Event) => { event.preventDefault(); main.focus(); } }, t({ en: "To the content", zh: "跳到正文" })), header(view), main, footer(), live);
     if (view) open(view, main);
     else start(main, { t, language, source, redrawn: (draw) => void (redraw = draw) });

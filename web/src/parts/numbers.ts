@@ -54,7 +54,7 @@ export function plainTable(caption: string, head: string[], rows: (string | numb
     h("tr", {}, h("th", { scope: "row" }, name), ...rest.map((value) => h("td", typeof value === "number" ? { "data-value": value } : {}, typeof value === "number" ? shown(value) : value)));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h("table", { class: "plain" }, h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", {}, h("tr", {}, ...head.map((name) => (name ? h("th", { scope: "col" }, name) : h("td", {}))))),
       h("tbody", {}, ...rows.map(cells))));
 }
 

@@ -1,0 +1,243 @@
+"""What holds for every view: its words, its code, its address, keys alone, a small screen, a screen reader."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posenc.explorer import views
+from posenc.explorer.data import pack
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+PAGES = [name for name in views.NAMES if name != "story"]
+START = ""
+Visit = Callable[..., Any]
+
+# Everything that keys should reach.
+FOCUSABLE = "input, select, textarea, button, a[href], summary, [role=application], [role=slider], [tabindex='0']"
+
+
+@pytest.fixture(scope="module")
+def visit(browser, server) -> Iterator[Visit]:
+    """`visit("table?length=5", lang="zh", dark=True)`: one page a language and theme that goes from view to view.
+
+    Nothing may be printed to the console or asked of anyone but the server; `silent` looks.
+    """
+    pages: dict[tuple[str, bool], Any] = {}
+
+    def open_(address: str, *, lang: str = "en", dark: bool = False) -> Any:
+        if (lang, dark) not in pages:
+            context = browser.new_context(
+                viewport={"width": 1100, "height": 900}, locale="zh-CN" if lang == "zh" else "en-GB",
+                color_scheme="dark" if dark else "light",
+            )  # fmt: skip
+            page = pages[lang, dark] = context.new_page()
+            page.set_default_timeout(10_000)
+            page.said, page.asked = [], []
+            page.on("console", lambda message: page.said.append(f"{message.type}: {message.text}"))
+            page.on("pageerror", lambda error: page.said.append(f"error: {error}"))
+            page.on("request", lambda request: page.asked.append(request.url))
+            page.goto(f"{server}/#/")
+        page = pages[lang, dark]
+        page.said.clear()
+        page.asked.clear()
+        name = address.split("?")[0]
+        page.goto(f"{server}/#/{START if name else 'table'}")  # so that the view is opened anew
+        page.wait_for_selector(drawn(START if name else "table"))
+        page.goto(f"{server}/#/{address}")
+        page.wait_for_selector(drawn(name))
+        return page
+
+    yield open_
+    for page in pages.values():
+        page.context.close()
+
+
+def drawn(name: str) -> str:
+    """The selector of a view that is drawn, or of the start page."""
+    return f"main[data-ready]:has(.view-{name})" if name else "main[data-ready]:not(:has(.count))"
+
+
+def silent(page: Any, server: str) -> None:
+    assert page.said == []
+    assert [url for url in page.asked if not url.startswith((server, "data:"))] == []
+
+
+@pytest.mark.parametrize("name", [START, *PAGES])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang):
+    page = visit(name, lang=lang, dark=lang == "zh")
+    assert page.inner_text("h1")
+    assert page.title().startswith(page.inner_text("h1") if name else "posenc")
+    assert page.get_attribute("html", "lang") == ("zh-CN" if lang == "zh" else "en")
+    if name:
+        idea = page.inner_text(".lead")
+        ends = re.findall(r"[。！？]" if lang == "zh" else r"[.!?](?=\s|$)", idea)
+        assert len(ends) == 2, f"not two sentences: {idea!r}"
+        assert 2 <= page.locator(".notice li").count() <= 4
+        assert all(len(text) > 10 for text in page.locator(".notice li").all_inner_texts())
+        assert page.inner_text(".formula-card").strip()
+        assert page.is_hidden(".trouble")
+        assert "posenc" in page.inner_text(".code code")
+        if lang == "zh":
+            words = " ".join([idea, *page.locator(".notice li").all_inner_texts(), page.inner_text("h1")])
+            assert re.search("[\u4e00-\u9fff]", words)
+            assert not re.search("[\u4e00-\u9fff][,.;:?!]", words), "half-width punctuation after a Chinese character"
+    page.set_viewport_size({"width": 390, "height": 844})
+    over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    page.set_viewport_size({"width": 1100, "height": 900})
+    assert over <= 0, f"{over} pixels wider than a telephone"
+    silent(page, server)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.is_file():
+        if os.environ.get("CI"):
+            pytest.fail("axe-core is missing: npm --prefix web ci")
+        pytest.skip("axe-core is missing: accessibility is not checked (npm --prefix web ci)")
+    return AXE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [START, *PAGES])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(visit, axe, name, theme):
+    page = visit(name, lang="zh" if theme == "dark" else "en", dark=theme == "dark")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe)
+    found = page.evaluate(
+        """async (tags) => {
+          const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+          const said = (id, { html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`;
+          return violations.flatMap(({ id, nodes }) => nodes.slice(0, 4).map((node) => said(id, node)));
+        }""",
+        TAGS,
+    )
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", [START, *PAGES])
+def test_keys_reach_everything(visit, name):
+    page = visit(name)
+    page.evaluate("document.addEventListener('focusin', (event) => event.target.setAttribute('data-reached', 'yes'))")
+    page.focus("main")
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        if not page.evaluate("document.activeElement.closest('main') !== null"):
+            break
+    else:
+        pytest.fail("the focus never leaves the view again")
+    missed = page.evaluate(
+        """(selector) => [...document.querySelectorAll(`main :is(${selector})`)]
+          .filter((one) => !one.disabled && one.checkVisibility({ visibilityProperty: true }))
+          .filter((one) => one.tabIndex >= 0 || one.getAttribute("role") === "application")
+          .filter((one) => one.type !== "radio" || one.checked)
+          .filter((one) => one.dataset.reached !== "yes").map((one) => one.outerHTML.slice(0, 200))""",
+        FOCUSABLE,
+    )
+    assert missed == []
+
+
+def shown(page: Any) -> dict[str, Any]:
+    """What the reader sees of a view's state."""
+    return page.evaluate(
+        """() => ({
+          controls: [...document.querySelectorAll(".controls :is(input, select, textarea)")]
+            .map((one) => one.type === "checkbox" ? one.checked : one.value),
+          values: [...document.querySelectorAll("main [data-value]")].map((one) => one.dataset.value),
+          formula: document.querySelector(".formula-card").textContent,
+          code: document.querySelector(".code code").textContent,
+        })"""
+    )
+
+
+MOVE = """() => {
+  const unnamed = [];
+  for (const field of document.querySelectorAll(".controls :is(select, input[type=checkbox], input[type=range])")) {
+    if (!field.checkVisibility() || field.disabled) continue;
+    if (!field.closest("label")?.querySelector("span")?.textContent.trim()) unnamed.push(field.outerHTML);
+    if (field.type === "checkbox") { field.click(); continue; }
+    if (field.type === "range") field.value = (Number(field.value) * 3 + Number(field.max)) / 4;
+    else field.selectedIndex = (field.selectedIndex + 1) % field.options.length;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  return unnamed;
+}"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_reload_keeps_what_was_moved(visit, server, name):
+    """Every control is moved, and every drawing that takes keys; the address alone brings all of it back."""
+    page = visit(name)
+    at_first = shown(page)
+    assert page.evaluate(MOVE) == []
+    for drawing in page.query_selector_all("main :is([role=application], [role=slider])"):
+        if drawing.is_visible():
+            drawing.focus()
+            page.keyboard.press("ArrowRight")
+            page.keyboard.press("ArrowDown")
+    settle(page)
+    moved, address = shown(page), page.url
+    assert moved != at_first
+    assert "?" in address
+    page.reload()
+    page.wait_for_selector(drawn(name))
+    settle(page)
+    assert shown(page) == moved, address
+    assert page.url == address
+    silent(page, server)
+
+
+def settle(page: Any) -> None:
+    """Until the numbers have come and the address is written."""
+    page.wait_for_selector(".stage:not([aria-busy])", state="attached")
+    page.wait_for_timeout(200)
+    page.wait_for_selector(".stage:not([aria-busy])", state="attached")
+
+
+# What the code says
+
+
+def compared(name: str, arrays: dict[str, Any], code: str) -> None:
+    """Runs the code as printed; the variables that are called as the arrays hold their numbers."""
+    namespace: dict[str, Any] = {}
+    exec(code, namespace)
+    common = [one for one in arrays if one in namespace]
+    assert common, f"{name}: none of {', '.join(arrays)} is a variable of its code"
+    for one in common:
+        value = namespace[one]
+        got = np.asarray(value.detach().double() if hasattr(value, "detach") else value, dtype=np.float64)
+        wanted = arrays[one]
+        wanted = np.asarray(wanted.detach().double() if hasattr(wanted, "detach") else wanted, dtype=np.float64)
+        assert got.size == wanted.size, f"{name}.{one}: {got.shape} in the code, {wanted.shape} sent"
+        np.testing.assert_allclose(got.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-12, err_msg=f"{name}.{one}")
+
+
+@pytest.mark.parametrize("name", views.NAMES)
+def test_the_code_of_every_exported_state_gives_its_numbers(name):
+    module = views.view(name)
+    first, *others = module.EXPORTED
+    assert first == module.Parameters(), "the default comes first"
+    assert len({one.model_dump_json() for one in module.EXPORTED}) == len(others) + 1
+    for asked in module.EXPORTED:
+        found = module.data(asked)
+        assert pack(found)
+        compared(name, dict(found.arrays), found.python)
+        assert max(map(len, found.python.splitlines())) <= 124
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_code_that_the_page_shows_runs(visit, name):
+    page = visit(name)
+    found = views.data(name, {})
+    code = page.inner_text(".code code")
+    assert code.startswith(found.python.rstrip())
+    compared(name, dict(found.arrays), code)

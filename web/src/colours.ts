@@ -45,13 +45,13 @@ export function colour(map: MapName, value: number, limit: number, dark: boolean
   return `rgb(${r} ${g} ${b})`;
 }
 
-/** Black or white, whichever is read better on a colour of the map. */
+/** Black or white, whichever is read better on a colour of the map: at least 4.5 to 1, since black is full black. */
 export function inkOn(map: MapName, value: number, limit: number, dark: boolean): string {
   const [r, g, b] = between((dark ? DARK : LIGHT)[map], step(map, value, limit) / STEPS).map((part) => {
     const share = part / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b! > 0.18 ? "#101216" : "#ffffff";
+  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b! > 0.18 ? "#000000" : "#ffffff";
 }
 
 function between(ramp: Ramp, share: number): number[] {

@@ -75,7 +75,8 @@ export function number(state: State, name: string): number {
 
 export function clamped(value: Value, parameter: Parameter): Value {
   if (typeof value !== "number") return value;
-  const whole = parameter.kind === "integer" ? Math.round(value) : value;
+  const step = parameter.step ?? 1;
+  const whole = parameter.kind === "integer" ? Math.round(value / step) * step : value;
   return Math.min(Math.max(whole, parameter.from ?? -Infinity), parameter.to ?? Infinity);
 }
 

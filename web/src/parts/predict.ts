@@ -25,5 +25,5 @@ export function predict(stage: Stage, { question, choices, right, because }: Que
       fill(answer, h("b", {}, stage.t(verdict)), stage.t(because));
       revealed();
     } }, stage.t(words)));
-  return h("section", { class: "predict" }, h("h3", {}, stage.t(question)), h("div", { class: "choices" }, ...buttons), answer);
+  return h("section", { class: "predict" }, h("h2", {}, stage.t(question)), h("div", { class: "choices" }, ...buttons), answer);
 }

@@ -1,17 +1,87 @@
-"""To be written."""
+"""Scores by distance: sinusoidal rows with one another, and RoPE's score, its bound, and random vectors (S21).
+
+All curves are over the lag k alone. `vectors` are a query and a key that the page turns to any two positions itself:
+
+    sinusoidal   1 0 1 0 …: turned by p·ω they are PE(p), cosine before sine
+    rope         all ones
+    random       the first row of each sample
+
+Legend: k lags from −reach to reach, d channels, r rows of a sample.
+"""
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+
+from posenc import frequencies, measures
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+ROWS = 256
+
 
 class Parameters(Base):
-    pass
+    kind: Literal["sinusoidal", "rope", "random"] = "sinusoidal"
+    d: int = Field(default=128, ge=2, le=512, multiple_of=2)
+    base: float = Field(default=10000.0, ge=1.01, le=1e12)
+    reach: int = Field(default=64, ge=8, le=512)
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    *(Parameters(kind=kind) for kind in ("sinusoidal", "rope", "random")),
+    *(Parameters(kind="sinusoidal", d=d) for d in (64, 256, 512)),
+    *(Parameters(kind="rope", d=d) for d in (64, 256)),
+    *(Parameters(kind=kind, base=base) for kind in ("sinusoidal", "rope") for base in (100.0, 1e6)),
+    *(Parameters(kind=kind, reach=512) for kind in ("sinusoidal", "rope", "random")),
+)
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    lags = torch.arange(-asked.reach, asked.reach + 1)
+    arrays: dict[str, Any] = {"lags": lags, "omega": frequencies.rotary(asked.d, asked.base).values}
+    ones = torch.ones(asked.d, dtype=torch.float64)
+    if asked.kind == "sinusoidal":
+        arrays["similarity"] = measures.sinusoidal_similarity(asked.d, lags, asked.base)
+        arrays["vectors"] = torch.stack([ones, ones]) * torch.tensor([1.0, 0.0]).repeat(asked.d // 2)
+    elif asked.kind == "rope":
+        arrays["score"] = measures.rope_score(asked.d, lags, asked.base)
+        arrays["bound"] = measures.rope_bound(asked.d, lags, asked.base)
+        arrays["vectors"] = torch.stack([ones, ones])
+    else:
+        random = torch.Generator().manual_seed(0)
+        q, k = (torch.randn(ROWS, asked.d, generator=random, dtype=torch.float64) for _ in range(2))
+        scores = measures.rope_score_of(q, k, lags, asked.base)
+        arrays |= {"independent": scores.mean(dim=0), "spread": scores.std(dim=0), "one": scores[0]}
+        arrays["equal"] = measures.rope_score_of(q, q, lags, asked.base).mean(dim=0)
+        arrays["vectors"] = torch.stack([q[0], k[0]])
+    falling = [name for name in ("similarity", "score", "bound") if name in arrays]
+    rises = {name: measures.first_rise(arrays[name][asked.reach :]) for name in falling}
+    return Data(arrays, _python(asked), {"rises": rises, "rows": ROWS})
+
+
+def _python(asked: Parameters) -> str:
+    sizes = f"{asked.d}, lags, base={asked.base!r}"
+    lines = {
+        "sinusoidal": f"similarity = measures.sinusoidal_similarity({sizes})  # PE(p)·PE(p+k), for every p\n"
+        f"vectors = torch.tensor([1.0, 0.0]).repeat({asked.d // 2}).expand(2, -1)  # turned by p·ω: PE(p)\n"
+        "measures.first_rise(similarity[lags >= 0])",
+        "rope": f"vectors = torch.ones(2, {asked.d})  # a query and a key\n"
+        f"score = measures.rope_score({sizes})\nbound = measures.rope_bound({sizes})\n"
+        "measures.first_rise(score[lags >= 0]), measures.first_rise(bound[lags >= 0])",
+        "random": f"random = torch.Generator().manual_seed(0)\n"
+        f"q, k = (torch.randn({ROWS}, {asked.d}, generator=random, dtype=torch.float64) for _ in range(2))\n"
+        f"scores = measures.rope_score_of(q, k, lags, base={asked.base!r})\n"
+        "independent, spread, one = scores.mean(dim=0), scores.std(dim=0), scores[0]\n"
+        f"equal = measures.rope_score_of(q, q, lags, base={asked.base!r}).mean(dim=0)\n"
+        "vectors = torch.stack([q[0], k[0]])",
+    }[asked.kind]
+    return f"""import torch
+import posenc
+from posenc import measures
+
+lags = torch.arange({-asked.reach}, {asked.reach + 1})
+omega = torch.tensor(posenc.frequencies.rotary({asked.d}, {asked.base!r}), dtype=torch.float64)
+{lines}"""

@@ -15,6 +15,8 @@ export interface Series {
   low?: ArrayLike<number>;
   high?: ArrayLike<number>;
   dots?: boolean;
+  /** Small dots at the same x, such as single seeds. */
+  points?: ArrayLike<number>[];
 }
 
 export interface ChartState {
@@ -88,6 +90,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     for (const one of state.series) {
       if (one.low && one.high) picture.append(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
       picture.append(s("path", { class: one.dashed ? "line dashed" : "line", d: path(one, x.place, y.place), stroke: one.colour }));
+      for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) picture.append(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
       if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) picture.append(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
     }
     if (state.cursor !== undefined && state.series[0]) {
@@ -102,7 +105,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     legend.replaceChildren(...(state.series.length > 1 || state.cursor !== undefined ? state.series.map((one) => {
       const swatch = h("i", { class: one.dashed ? "dashed" : "" });
       swatch.style.setProperty("--k", one.colour);
-      const value = state.cursor !== undefined && state.cursor < one.y.length ? h("b", { "data-value": one.y[state.cursor]! }, shown(one.y[state.cursor]!)) : null;
+      const value = state.cursor !== undefined && state.cursor < one.y.length ? h("b", { "data-value": one.y[state.cursor]! }, Number.isFinite(one.y[state.cursor]!) ? shown(one.y[state.cursor]!) : "–") : null;
       return h("li", {}, swatch, one.name, value && " ", value);
     }) : []));
     if (details.matches("[open]")) numbers(state);
@@ -113,7 +116,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     if (!first) return;
     const chosen = sample(first.x.length, state.cursor ?? 0);
     const head = [stage.t(about.x), ...state.series.map((one) => one.name)];
-    table.replaceChildren(plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => one.y[index] ?? NaN)])));
+    table.replaceChildren(plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => (Number.isFinite(one.y[index]) ? one.y[index]! : "–"))])));
   }
   details.addEventListener("toggle", () => details.matches("[open]") && last && numbers(last));
 

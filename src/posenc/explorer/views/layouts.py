@@ -1,17 +1,153 @@
-"""To be written."""
+"""The two layouts of RoPE: the same pairs in other channels, and what becomes of the scores when they are mixed up."""
 
 from __future__ import annotations
 
+from itertools import product
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from posenc import frequencies, layouts
+from posenc.caches import convert_keys
+from posenc.conversion.families import known_layout
+from posenc.conversion.rows import Heads, convert_rows, row_permutation
+from posenc.encodings.rope import RoPE
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+BOTH: tuple[Layout, Layout] = ("half", "interleaved")
+LENGTH = 12
+DRAWS = 64
+D_MODEL = 16
+MODELS = {
+    "llama": "Llama (Hugging Face)", "qwen3": "Qwen 3", "gemma3": "Gemma 3", "gpt_neox": "GPT-NeoX", "gpt_oss": "gpt-oss",
+    "roformer": "RoFormer", "gptj": "GPT-J", "glm4": "GLM-4", "cohere": "Cohere", "llama4": "Llama 4",
+}  # fmt: skip
 
 
 class Parameters(Base):
-    pass
+    d_head: int = Field(default=8, ge=4, le=32, multiple_of=2)
+    base: float = Field(default=10000.0, ge=1.01, le=1e6)
+    weights: Layout = "half"
+    code: Layout = "half"
+    convert_q: bool = False
+    convert_k: bool = False
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    Parameters(),
+    *(
+        Parameters(weights=weights, code=code, convert_q=q, convert_k=k)
+        for weights, code, q, k in product(BOTH, BOTH, (False, True), (False, True))
+        if (weights, code, q, k) != ("half", "half", False, False)
+    ),
+    Parameters(d_head=16, code="interleaved"),
+    Parameters(d_head=32, code="interleaved"),
+)
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    d, base, now = asked.d_head, asked.base, asked.weights
+    other: Layout = "interleaved" if now == "half" else "half"
+    random = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 1, DRAWS, LENGTH, d, dtype=torch.float64, generator=random)
+    at = Positions.arange(1, LENGTH)
+
+    def scores(q: Tensor, k: Tensor, layout: Layout) -> Tensor:
+        rope = RoPE(d, base=base, layout=layout)
+        return rope.rotate(q, at, "query")[0] @ rope.rotate(k, at, "key")[0].mT
+
+    q_given = convert_keys(q, now, other) if asked.convert_q else q
+    k_given = convert_keys(k, now, other) if asked.convert_k else k
+    right, got = scores(q, k, now), scores(q_given, k_given, asked.code)
+    error = (got - right).square().mean(dim=0)
+    apart = (torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)).abs()
+    of_distance = torch.stack([error[apart == distance].mean() for distance in range(LENGTH)])
+
+    heads = Heads(n_heads=2, d_head=d)
+    w_q, w_k = torch.randn(2, 2 * d, D_MODEL, dtype=torch.float64, generator=random)
+    x = torch.randn(1, LENGTH, D_MODEL, dtype=torch.float64, generator=random)
+    w_q_moved, w_k_moved = convert_rows(w_q, "q", heads, now, other), convert_rows(w_k, "k", heads, now, other)
+    before, after = scores(_heads(x, w_q), _heads(x, w_k), now), scores(_heads(x, w_q_moved), _heads(x, w_k_moved), other)
+    return Data(
+        {
+            "omega": frequencies.rotary(d, base).values,
+            "half": torch.stack(layouts.split(torch.arange(d), "half"), dim=1).numpy(),
+            "interleaved": torch.stack(layouts.split(torch.arange(d), "interleaved"), dim=1).numpy(),
+            "permutation": layouts.permutation(d, now, other).numpy(),
+            "rows": row_permutation(2 * d, heads.slices("q").q, d, now, other).numpy(),
+            "query": q[0, 0],
+            "turned": RoPE(d, base=base, layout=now).rotate(q, at, "query")[0, 0],
+            "right": right[0],
+            "got": got[0],
+            "difference": (got - right)[0],
+            "by_distance": (of_distance / right.square().mean()).sqrt(),
+            "converted_matrices": (after - before).abs().max() / before.abs().max(),
+        },
+        _python(asked, other),
+        {"models": [[name, known_layout({"model_type": family})] for family, name in MODELS.items()]},
+    )
+
+
+def _heads(x: Tensor, w: Tensor) -> Tensor:
+    """[1, t, d_model] -> [1, 2, t, d]"""
+    heads: Tensor = (x @ w.T).unflatten(-1, (2, -1)).transpose(1, 2)
+    return heads
+
+
+def _python(asked: Parameters, other: Layout) -> str:
+    d, base, now = asked.d_head, asked.base, asked.weights
+    taken = {
+        name: f'posenc.convert_keys({name}, "{now}", "{other}")' if converted else name
+        for name, converted in (("q", asked.convert_q), ("k", asked.convert_k))
+    }
+    return f"""import torch
+import posenc
+from posenc import layouts
+from posenc.conversion.rows import Heads, convert_rows, row_permutation
+
+omega = torch.tensor(posenc.frequencies.rotary({d}, {base!r}), dtype=torch.float64)
+half = torch.stack(layouts.split(torch.arange({d}), "half"), dim=1)
+interleaved = torch.stack(layouts.split(torch.arange({d}), "interleaved"), dim=1)
+permutation = layouts.permutation({d}, "{now}", "{other}")  # x_{other} = x_{now}[permutation]
+
+
+def scores(q, k, layout):
+    rope = posenc.create("rope", d_head={d}, base={base!r}, layout=layout)
+    return rope.rotate(q, at, "query")[0] @ rope.rotate(k, at, "key")[0].mT
+
+
+# {DRAWS} heads of random queries and keys, made for {now}
+at = posenc.Positions.arange(1, {LENGTH})
+random = torch.Generator().manual_seed(0)
+q, k = torch.randn(2, 1, {DRAWS}, {LENGTH}, {d}, dtype=torch.float64, generator=random)
+all_right = scores(q, k, "{now}")
+q_given, k_given = {taken["q"]}, {taken["k"]}
+all_got = scores(q_given, k_given, "{asked.code}")
+right, got, query = all_right[0], all_got[0], q[0, 0]
+difference = got - right
+turned = posenc.create("rope", d_head={d}, base={base!r}, layout="{now}").rotate(q, at, "query")[0, 0]
+
+# how far off, by distance
+apart = (torch.arange({LENGTH})[:, None] - torch.arange({LENGTH})).abs()
+error = (all_got - all_right).square().mean(dim=0)
+of_distance = torch.stack([error[apart == distance].mean() for distance in range({LENGTH})])
+by_distance = (of_distance / all_right.square().mean()).sqrt()
+
+# W_q and W_k of two heads, moved as posenc convert --to {other} moves them
+heads = Heads(n_heads=2, d_head={d})
+rows = row_permutation({2 * d}, heads.slices("q").q, {d}, "{now}", "{other}")
+w_q, w_k = torch.randn(2, {2 * d}, {D_MODEL}, dtype=torch.float64, generator=random)
+x = torch.randn(1, {LENGTH}, {D_MODEL}, dtype=torch.float64, generator=random)
+
+
+def projected(w):
+    return (x @ w.T).unflatten(-1, (2, -1)).transpose(1, 2)
+
+
+moved = [convert_rows(w, part, heads, "{now}", "{other}") for part, w in (("q", w_q), ("k", w_k))]
+before, after = scores(projected(w_q), projected(w_k), "{now}"), scores(*map(projected, moved), "{other}")
+converted_matrices = (after - before).abs().max() / before.abs().max()"""

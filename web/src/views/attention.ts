@@ -1,14 +1,182 @@
-// To be written.
+// Attention in eight frames; the frame at which position enters moves with the method and is marked in amber.
 
-import type { View } from "../view";
-import { both } from "../words";
+import { array, type Data } from "../data";
+import { fill, h, type Child } from "../dom";
+import { formula } from "../parts/formula";
+import { matrix, type Matrix } from "../parts/matrix";
+import { player } from "../parts/player";
+import { predict } from "../parts/predict";
+import { number, own, type View } from "../view";
+import { both, shown, type Words } from "../words";
+import styles from "./attention.css";
+import { framesOf, made, valueOf, type About, type Part } from "./attention_frames";
+
+const OWN = { frame: own.whole(1, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12), row: own.whole(1, 0, 7), column: own.whole(0, 0, 15) };
+
+const ENTERS: Record<string, Words> = {
+  EMBED: both("+ position", "＋位置"), ROTATE: both("turned", "旋转"), BIAS: both("+ bias", "＋偏置"),
+  CONTEXT: both("+ count", "＋计数"), VALUE: both("+ distance", "＋距离"), MASK: both("order too", "也含次序"),
+};
+const METHODS: Record<string, Words> = {
+  nope: both("none (NoPE)", "不用位置（NoPE）"), sinusoidal: both("sinusoidal", "正弦"), learned: both("learned table", "可学习的表"), floater: both("FLOATER", "FLOATER"), rope: both("RoPE", "RoPE 旋转"), xpos: both("xPos", "xPos"),
+  alibi: both("ALiBi", "ALiBi"), t5: both("T5", "T5"), shaw: both("Shaw", "Shaw"), transformer_xl: both("Transformer-XL", "Transformer-XL"), cope: both("CoPE", "CoPE"),
+};
+/** Arrays that hold what position brings. */
+const ENTERING = ["position", "q_hat", "k_hat", "counts", "added", "value_added"];
+const HAS_BASE = ["sinusoidal", "rope", "xpos", "transformer_xl"];
 
 export const attention: View = {
   name: "attention",
   title: both("Attention, step by step", "注意力，一步一步"),
-  idea: both("", ""),
-  notice: [],
-  own: {},
-  controls: [],
-  build: () => () => {},
+  idea: both(
+    "Attention turns every word into a query, a key and a value, compares each query with all keys, and mixes the values by the result. Each method lets position in at another step of this chain, marked in amber; choose a method and watch the mark move.",
+    "注意力给每个词算出查询、键和值，拿每个查询与所有的键比较，再按比较的结果混合各个值。不同的方法在这条链上不同的一步放入位置，用琥珀色标出；换一种方法，看标记移到哪里。",
+  ),
+  notice: [
+    both("Sinusoids, learned tables and FLOATER enter at step 2, RoPE and xPos at step 3, ALiBi, T5, Shaw, Transformer-XL and CoPE at step 4; Shaw enters again at step 7.", "正弦、可学习的表和 FLOATER 在第 2 步进入，RoPE 和 xPos 在第 3 步，ALiBi、T5、Shaw、Transformer-XL 和 CoPE 在第 4 步；Shaw 在第 7 步再进入一次。"),
+    both("Steps before the mark are the same for every method: with RoPE, q, k and v are those of no position at all, until q and k are turned.", "标记之前的各步，所有方法都一样：用 RoPE 时，q、k、v 在旋转之前与不用位置时完全相同。"),
+    both("With 猫 吃 鱼, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "选 猫 吃 鱼、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
+    both("With 我 喜欢 猫 and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "选 我 喜欢 猫、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
+  ],
+  papers: [{ text: "Vaswani et al. 2017, section 3.2", href: "https://arxiv.org/abs/1706.03762" }, { text: "Su et al. 2021 (RoPE)", href: "https://arxiv.org/abs/2104.09864" }, { text: "Shaw et al. 2018", href: "https://arxiv.org/abs/1803.02155" }],
+  own: OWN,
+  styles,
+  controls: [
+    { name: "encoding", label: both("method", "方法"), choices: METHODS },
+    { name: "case", label: both("sentence", "句子"), choices: { cat_eats_fish: both("猫 吃 鱼 (note 004)", "猫 吃 鱼（笔记 004）"), i_like_cats: both("我 喜欢 猫 (note 004)", "我 喜欢 猫（笔记 004）"), i_love_you: both("我 爱 你", "我 爱 你"), ai_is_growing: both("人工 智能 正在 快速 发展 (note 002)", "人工 智能 正在 快速 发展（笔记 002）") } },
+    { name: "causal", label: both("causal mask", "因果掩码"), when: (state) => state["encoding"] !== "xpos" && state["encoding"] !== "cope" },
+    { name: "base", label: both("base", "底数"), scale: "log", when: (state) => HAS_BASE.includes(String(state["encoding"])) },
+    { name: "n_heads", label: both("heads", "头数"), as: "number" },
+    { name: "head", label: both("head shown", "显示的头"), when: (state) => state["n_heads"] === 2 },
+  ],
+  build(stage) {
+    const play = player(stage, { name: "frame", speed: "speed", parameter: OWN.frame, speeds: [0.25, 0.5, 1, 2] });
+    const steps = Array.from({ length: 8 }, (_, index) => h("button", { type: "button", "data-frame": index + 1, click: () => stage.set({ frame: index + 1 }) }));
+    const pipeline = h("nav", { class: "pipeline", "aria-label": stage.t(both("The steps of attention", "注意力的各步")) }, h("ol", {}, ...steps.map((step) => h("li", {}, step))));
+    pipeline.addEventListener("keydown", (event) => {
+      const now = steps.indexOf(event.target as HTMLButtonElement);
+      const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: 7 }[event.key];
+      if (now < 0 || next === undefined || !steps[next]) return;
+      event.preventDefault();
+      stage.set({ frame: next + 1 });
+      steps[next]!.focus();
+    });
+    const panel = h("section", { class: "frame", "aria-label": stage.t(both("This step", "这一步")) });
+    const equal = h("p", { class: "small" });
+    const question = predict(stage, {
+      question: both("RoPE, step 3: which of the three know where their word stands?", "RoPE 的第 3 步：三者之中，哪些知道自己的词站在哪里？"),
+      choices: [both("q, k and v", "q、k、v 都知道"), both("q and k", "q 和 k"), both("only k", "只有 k")], right: 1,
+      because: both("Queries and keys are turned, values are not: position decides whom a word listens to, not what is said.", "查询和键会旋转，值不会：位置决定听谁的，不决定说什么。"),
+    }, () => stage.set({ encoding: "rope", frame: 3 }));
+    stage.root.append(pipeline, play.element, panel, equal, question);
+
+    let shownOf: Data | null = null;
+    let shownFrame = 0;
+    let drawn: [Part, Matrix][] = [];
+    let before = "";
+
+    return (data, state) => {
+      const about = data.facts as unknown as About;
+      const frames = framesOf(about);
+      const at = number(state, "frame");
+      const frame = frames[at - 1]!;
+      const head = Math.min(Number(state["head"]), about.n_heads - 1);
+      if (shownOf !== data) check(data);
+      if (shownOf !== data || shownFrame !== at) build(data, at);
+      [shownOf, shownFrame] = [data, at];
+      play.draw(state);
+      steps.forEach((step, index) => {
+        const one = frames[index]!;
+        const site = one.site ?? (index === 4 && about.causal ? "MASK" : undefined);
+        if (site) step.dataset["site"] = site;
+        else delete step.dataset["site"];
+        step.setAttribute("aria-current", index === at - 1 ? "step" : "false");
+        fill(step, h("small", {}, index + 1), h("b", {}, stage.t(one.title)), site ? h("em", {}, stage.t(ENTERS[site]!)) : null);
+      });
+      fill(equal, stage.t(both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")), h("output", { "data-role": "difference", "data-value": about.difference }, shown(about.difference)), stage.t(both(".", "。")));
+
+      const parts = drawn.map(([part]) => part);
+      const chosen = parts.find((part) => part.name === state["part"]) ?? parts.at(-1);
+      if (!chosen) {
+        const word = Math.min(number(state, "row"), about.words.length - 1);
+        fill(stage.formula, formula([`${about.words[word]}: `, h("span", { class: "position" }, "p = "), h("output", { "data-role": "value", "data-value": word }, word)]));
+        said(`${stage.t(frame.title)}. ${stage.t(frame.says)}`);
+        return;
+      }
+      const [rows, columns] = array(data, chosen.name).shape.slice(-2) as [number, number];
+      const [row, column] = [Math.min(number(state, "row"), rows - 1), Math.min(number(state, "column"), columns - 1)];
+      const how = made(data, chosen.name, head, row, column);
+      const dark = Math.max(...drawn.filter(([part]) => !part.amount).map(([part]) => size(data, part.name)), 1);
+      for (const [part, one] of drawn) {
+        const { shape, values } = array(data, part.name);
+        const [r, c] = shape.slice(-2) as [number, number];
+        one.draw({ values: shape.length === 3 ? values.subarray(head * r * c, (head + 1) * r * c) : values, cursor: part === chosen ? [row, column] : undefined, map: part.amount ? "amount" : "diverging", limit: part.amount ? 1 : dark, lit: how.from[part.name] });
+      }
+      const value = valueOf(data, chosen.name, head, row, column);
+      const name = [stage.t(chosen.title).split(/, |，/)[0]!, " [", label(about, chosen.rows ?? "words", row), ", ", label(about, chosen.columns, column), "]"];
+      const print = head === 0 ? about.printed[chosen.name]?.[row]?.[column] : undefined;
+      const verdicts: Record<string, Words> = { same: both("right", "正确"), truncated: both("cut off instead of rounded", "截断，没有四舍五入"), different: both("a slip", "算错了") };
+      const result = h("output", { "data-role": "value", "data-value": value }, shown(value, 6));
+      fill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
+        print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("Note 004 prints", "笔记 004 写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
+      stage.code(`${chosen.name}[${array(data, chosen.name).shape.length === 3 ? `${head}, ` : ""}${row}, ${column}]  # ${value}`);
+      said(`${stage.t(frame.title)}. ${name.map((one) => (typeof one === "string" ? one : "")).join("")}: ${shown(value)}`);
+    };
+
+    /** Nothing is said of the first picture: nobody asked yet. */
+    function said(text: string): void {
+      if (before && before !== text) stage.announce(text);
+      before = text;
+    }
+
+    function build(data: Data, at: number): void {
+      const about = data.facts as unknown as About;
+      const frame = framesOf(about)[at - 1]!;
+      drawn = [];
+      const drawnOf = (one: Part) => {
+        const [rows, columns] = array(data, one.name).shape.slice(-2) as [number, number];
+        const names = (count: number, kind: string) => Array.from({ length: count }, (_, index) => label(about, kind, index));
+        const map = matrix({ title: stage.t(one.title), rows: names(rows, one.rows ?? "words"), columns: names(columns, one.columns), pick: (row, column) => stage.set({ part: one.name, row, column }) });
+        map.element.dataset["part"] = one.name;
+        if (frame.site && ENTERING.includes(one.name)) map.element.classList.add("entering");
+        drawn.push([one, map]);
+        return map.element;
+      };
+      // A sign goes to the next line with what it stands before.
+      const lines = frame.lines.map((line) => h("div", { class: "matrices" }, ...line.flatMap((one, index) => {
+        if (typeof one === "string") return [];
+        const sign = line[index - 1];
+        return [h("div", { class: "signed" }, typeof sign === "string" && h("span", { class: "sign", "aria-hidden": "true" }, sign), drawnOf(one))];
+      })));
+      const words = at === 1 ? [h("ol", { class: "sentence" }, ...about.words.map((word, index) => h("li", {}, h("button", { type: "button", "data-word": index, click: () => stage.set({ row: index }) }, word, h("small", { class: "position" }, index)))))] : [];
+      fill(panel, h("h2", {}, `${at} · ${stage.t(frame.title)}`), h("p", {}, stage.t(frame.says)), ...words, ...lines);
+    }
+
+    /** Every number that the page can make itself, against Python's. */
+    function check(data: Data): void {
+      const about = data.facts as unknown as About;
+      let worst = 0;
+      let count = 0;
+      for (const name of new Set(framesOf(about).flatMap((frame) => frame.lines.flat()).flatMap((one) => (typeof one === "string" ? [] : [one.name])))) {
+        const [rows, columns] = array(data, name).shape.slice(-2) as [number, number];
+        for (let head = 0; head < about.n_heads; head++) for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
+          const { result } = made(data, name, head, row, column);
+          if (result === undefined || !Number.isFinite(result)) continue;
+          worst = Math.max(worst, Math.abs(result - valueOf(data, name, head, row, column)));
+          count += 1;
+        }
+      }
+      stage.checked(worst, count);
+    }
+  },
 };
+
+function size(data: Data, name: string): number {
+  return Math.max(...Array.from(array(data, name).values, Math.abs).filter(Number.isFinite));
+}
+
+/** What a row or a column is: a word with its position, a channel, or a channel of one of two heads. */
+function label({ words, n_heads, d_head }: About, kind: string, index: number): Child {
+  if (kind === "words") return h("span", { class: "word" }, words[index]!, " ", h("small", { class: "position" }, index));
+  return kind === "heads" && n_heads > 1 ? h("span", { class: "channel" }, `${Math.floor(index / d_head)}·${index % d_head}`) : h("span", { class: "channel" }, index);
+}

@@ -1,0 +1,136 @@
+"""The four terms of a score: each by its formula, with their sum, their diagonals and what a shift does to them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from posenc.explorer import views
+
+SENTENCES = views.view("terms").Sentence.__args__
+
+
+def asked(**given):
+    data = views.data("terms", given)
+    return {name: np.asarray(array) for name, array in data.arrays.items()}, data.facts
+
+
+def sinusoid(positions, base: float) -> np.ndarray:
+    angle = np.asarray(positions)[:, None] * base ** -np.array([0, 0.5])
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1)  # [t, 2, 2]
+
+
+def value(page, role: str = "value") -> float:
+    return float(page.get_attribute(f"[data-role={role}]", "data-value"))
+
+
+GIVEN = ({}, {"shift": 37, "base": 20.0, "seed": 3}, {"projection": "identity"}, {"sentence": SENTENCES[4]})
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_the_terms_are_their_formulas_and_sum_to_the_score(given):
+    a, facts = asked(**given)
+    t, shift, base = len(facts["words"]), given.get("shift", 0), given.get("base", 100.0)
+    x, p = a["x"], sinusoid(np.arange(shift, shift + t), base).reshape(t, 4)
+    through = a["w_q"] @ a["w_k"].T / 2
+    wanted = [x @ through @ x.T, x @ through @ p.T, p @ through @ x.T, p @ through @ p.T]
+    np.testing.assert_allclose(a["absolute"], wanted, atol=1e-11)
+    np.testing.assert_allclose(a["absolute_score"], (x + p) @ through @ (x + p).T, atol=1e-11)
+    q, k = x @ a["w_q"], x @ a["w_k"]
+    u, v = a["u"], a["v"]
+    for i in range(t):
+        for j in range(t):
+            r = sinusoid([i - j], base)[0].T.reshape(4) @ a["w_r"]  # [sin | cos]
+            four = np.array([q[i] @ k[j], q[i] @ r, u @ k[j], v @ r]) / 2
+            np.testing.assert_allclose(a["relative"][:, i, j], four, atol=1e-12)
+            assert a["relative_score"][i, j] == pytest.approx(four.sum(), abs=1e-12)
+    for kind in ("absolute", "relative"):
+        power = np.exp(a[f"{kind}_score"])
+        np.testing.assert_allclose(a[f"{kind}_weights"], power / power.sum(-1, keepdims=True), atol=1e-12)
+        assert facts[kind]["difference"] < 1e-12
+
+
+def still(numbers) -> list[bool]:
+    return [number < 1e-12 for number in numbers]
+
+
+def test_who_survives_a_shift_and_whose_diagonals_are_constant():
+    """Content · content, and more only where projections are the identity; with Transformer-XL all, one by i-j alone."""
+    _, drawn = asked(shift=100)
+    _, identity = asked(shift=100, projection="identity")
+    assert still(drawn["absolute"]["moved"]) == [True, False, False, False]
+    assert still(identity["absolute"]["moved"]) == [True, False, False, True]
+    assert still(drawn["absolute"]["along_diagonals"]) == [False] * 4
+    assert still(identity["absolute"]["along_diagonals"]) == [False, False, False, True]
+    for facts in (drawn, identity):
+        assert still(facts["relative"]["moved"]) == [True] * 4
+        assert still(facts["relative"]["along_diagonals"]) == [False, False, False, True]
+
+
+def test_equal_words_have_equal_rows_of_content():
+    content = asked()[0]["absolute"][0]
+    assert (content[0] == content[5]).all()
+    assert (content[0] != content[1]).any()
+
+
+def test_the_printed_program_makes_the_same_arrays():
+    data = views.data("terms", {"shift": 5, "seed": 1})
+    made: dict[str, object] = {}
+    exec(data.python, made)
+    for name, array in data.arrays.items():
+        np.testing.assert_array_equal(made[name], array)
+
+
+def test_a_cell_gives_four_numbers_their_sum_and_its_weight(opened):
+    page = opened("terms")
+    a, _ = asked()
+    page.click("[data-term=cp] td[data-row='3'][data-column='4']")
+    page.wait_for_url(re.compile("row=3"))
+    assert value(page, "term") == pytest.approx(a["absolute"][1, 3, 4], abs=1e-14)
+    assert value(page) == pytest.approx(a["absolute_score"][3, 4], abs=1e-14)
+    assert value(page, "weight") == pytest.approx(a["absolute_weights"][3, 4], abs=1e-14)
+    line = page.inner_text(".formula-line:nth-child(2)").split("] =")[1]
+    numbers = [float(n.replace("−", "-")) for n in re.findall(r"−?\d+\.?\d*", line)]
+    assert numbers[:4] == pytest.approx(a["absolute"][:, 3, 4], abs=1e-4)
+    assert sum(numbers[:4]) == pytest.approx(numbers[4], abs=3e-4)
+    page.keyboard.press("ArrowLeft")
+    assert value(page, "term") == pytest.approx(a["absolute"][1, 3, 3], abs=1e-14)
+    expect(page.locator("[data-term=cp] td[aria-selected=true]")).to_be_focused()
+    assert "content · position" in page.inner_text("[data-role=live]")
+    assert value(page, "check") < 1e-12
+
+
+def test_a_term_switched_off_leaves_the_sum_and_the_weights(opened):
+    page = opened("terms?row=1&column=2")
+    a, _ = asked()
+    page.click("[data-switch=pp]")
+    page.focus("[data-switch=pc]")
+    page.keyboard.press("Space")
+    scores = a["absolute"][:2].sum(0)
+    assert value(page) == pytest.approx(scores[1, 2], abs=1e-14)
+    assert value(page, "weight") == pytest.approx(np.exp(scores[1, 2]) / np.exp(scores[1]).sum(), abs=1e-14)
+    shown = page.locator(".weights td[data-value]").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
+    wanted = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    np.testing.assert_allclose(np.reshape(shown, (6, 6)), wanted, atol=1e-14)
+    assert "absolute[[0, 1], 1, 2].sum()" in page.inner_text(".code code")
+
+
+def test_a_link_restores_transformer_xl_moved(opened):
+    page = opened("terms?model=relative&shift=50&term=pp&row=2&column=0")
+    a, facts = asked(shift=50)
+    assert value(page, "term") == pytest.approx(a["relative"][3, 2, 0], abs=1e-14)
+    assert value(page, "difference") == facts["relative"]["difference"]
+    assert page.locator("[data-role=moved].yes").count() == 4
+    assert page.locator("[data-role=diagonals].yes").count() == 1
+
+
+def test_prediction_moves_the_sentence(opened):
+    page = opened("terms?model=relative", lang="zh", width=390)
+    page.click(".choice >> nth=0")
+    expect(page.locator(".answer")).to_contain_text("单位矩阵")
+    expect(page.locator("[data-role=moved]")).to_have_count(4)
+    expect(page.locator("[data-role=moved].yes")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

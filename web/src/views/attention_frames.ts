@@ -1,0 +1,260 @@
+// The eight frames of attention: which matrices stand in each, and how every cell of them is made.
+
+import { array, type Data } from "../data";
+import { h, type Child } from "../dom";
+import { tidy } from "../parts/chart";
+import { fraction, put, sub, sup, v } from "../parts/formula";
+import { both, type Words } from "../words";
+
+export interface About {
+  words: string[];
+  sites: string[];
+  encoding: string;
+  causal: boolean;
+  base: number;
+  n_heads: number;
+  d_head: number;
+  difference: number;
+  printed: Record<string, [string, string][][]>;
+}
+
+export interface Part {
+  /** As Python calls the array. */
+  name: string;
+  title: Words;
+  /** What its columns are; its rows are words, of projections channels. */
+  columns: "words" | "channels" | "heads";
+  rows?: "channels";
+  amount?: boolean;
+}
+
+export interface Frame {
+  title: Words;
+  says: Words;
+  /** Lines of matrices, with the signs between them. */
+  lines: (Part | string)[][];
+  /** The site at which position enters here, if it does. */
+  site?: string;
+}
+
+const channels = (name: string, en: string, zh: string): Part => ({ name, title: both(en, zh), columns: "channels" });
+const projection = (name: string, letter: string): Part => ({ name, title: both(letter, letter), columns: "channels", rows: "channels" });
+const between = (name: string, en: string, zh: string, amount = false): Part => ({ name, title: both(en, zh), columns: "words", amount });
+
+const ADDED: Record<string, [string, string]> = {
+  alibi: ["−m·|i−j|", "−m·|i−j|"],
+  t5: ["b[bucket(i−j)]", "b[桶(i−j)]"],
+  shaw: ["q·a[j−i]/√d", "q·a[j−i]/√d"],
+  transformer_xl: ["the terms with R, u, v", "含 R、u、v 的三项"],
+  cope: ["q·e[count]", "q·e[计数]"],
+};
+
+export function framesOf({ sites, encoding, causal }: About): Frame[] {
+  const has = (site: string) => sites.includes(site);
+  const turned = has("ROTATE");
+  const added = has("BIAS") || has("CONTEXT");
+  const [query, key] = turned ? ["q_hat", "k_hat"] : ["q", "k"];
+  const logits = added ? "scores" : "products";
+  const q = channels("q", "q, queries", "q，查询");
+  const k = channels("k", "k, keys", "k，键");
+  const values = channels("v", "v, values", "v，值");
+  const scores = between(logits, added ? "scores" : "scores q·k/√d", added ? "分数" : "分数 q·k/√d");
+  const weights = between("weights", "weights α", "权重 α", true);
+  return [
+    { title: both("Words", "词"), lines: [],
+      says: both("A sentence is words in an order; the numbers below them are their positions.", "句子是有次序的词；词下面的数字是位置。") },
+    { title: both("Vectors", "词向量"), site: has("EMBED") ? "EMBED" : undefined,
+      lines: [has("EMBED") ? [channels("x", "x, words", "x，词向量"), "+", channels("position", "p, positions", "p，位置编码"), "=", channels("embedded", "x + p", "x + p")] : [channels("x", "x, words", "x，词向量")]],
+      says: has("EMBED") ? both("Each word becomes a row of numbers, and the row of its position is added here, once.", "每个词变成一行数；它所在位置的那一行数在这里加上去，只加这一次。")
+        : both("Each word becomes a row of numbers. Nothing here depends on where the word stands.", "每个词变成一行数。这里没有一个数取决于词站在哪里。") },
+    { title: both("q, k, v", "q、k、v"), site: turned ? "ROTATE" : undefined,
+      lines: turned
+        ? [[projection("w_q", "W_Q"), "→", q, "↻", channels("q_hat", "q̂, turned", "q̂，旋转后")], [projection("w_k", "W_K"), "→", k, "↻", channels("k_hat", "k̂, turned", "k̂，旋转后")], [projection("w_v", "W_V"), "→", values]]
+        : [[projection("w_q", "W_Q"), "→", q], [projection("w_k", "W_K"), "→", k], [projection("w_v", "W_V"), "→", values]],
+      says: turned ? both("Three projections of every row. Queries and keys are then turned by an angle that grows with their position; values are not.", "每一行作三次投影。查询和键随后按位置旋转，位置越靠后转得越多；值不转。")
+        : both("Three projections of every row: what a word asks for, what it offers, and what it says.", "每一行作三次投影：这个词要找什么、能提供什么、说的是什么。") },
+    { title: both("Scores", "分数"), site: has("BIAS") ? "BIAS" : has("CONTEXT") ? "CONTEXT" : undefined,
+      lines: [
+        [{ ...q, name: query }, "·", { ...k, name: key }],
+        ...(has("CONTEXT") ? [[between("products", "q·k/√d", "q·k/√d"), "→", between("counts", "count p", "计数 p")], ["+", between("added", ...ADDED[encoding]!), "=", scores]]
+          : added ? [[between("products", "q·k/√d", "q·k/√d"), "+", between("added", ...ADDED[encoding]!), "=", scores]] : [[scores]]),
+      ],
+      says: has("CONTEXT") ? both("Every query meets every key. CoPE reads these products, counts how much passes its gate from the key up to the query, and adds a number for the count; what stands above the diagonal is masked in the next step.", "每个查询与每个键相乘。CoPE 读取这些乘积，从键数到查询，看有多少通过了门，再按计数加上一个数；对角线以上的数在下一步被遮住。")
+        : added ? both("Every query meets every key; a number for their distance is added to the product.", "每个查询与每个键相乘，再给乘积加上一个由相对距离决定的数。")
+          : both("Every query meets every key: rows ask, columns answer.", "每个查询与每个键相乘：行是提问的词，列是回答的词。") },
+    { title: both("Mask", "掩码"), lines: [[{ ...scores, name: logits }, "→", between("masked", "masked", "掩码后")]],
+      says: causal ? both("A word may not look at later ones: their scores become −∞. This alone already tells the words something about order.", "词不能看后面的词：那些分数变成 −∞。单凭这一步，词已经知道一点次序了。")
+        : both("No mask here: every word sees every other, and nothing changes.", "这里没有掩码：每个词都看得见其他词，什么也不变。") },
+    { title: both("Softmax", "Softmax"), lines: [[between("masked", "scores", "分数"), "→", weights]],
+      says: both("Every row becomes weights between 0 and 1 whose sum is 1.", "每一行变成 0 到 1 之间的权重，加起来等于 1。") },
+    { title: both("Weights · v", "权重 · v"), site: has("VALUE") ? "VALUE" : undefined,
+      lines: has("VALUE")
+        ? [[weights, "·", values], [channels("mixed", "Σ α·v", "Σ α·v"), "+", channels("value_added", "Σ α·a[j−i]", "Σ α·a[j−i]"), "=", channels("attended", "sum", "和")]]
+        : [[weights, "·", values, "=", channels("mixed", "Σ α·v", "Σ α·v")]],
+      says: has("VALUE") ? both("Every word mixes the values by its weights, and with each value a vector of the distance to it: position enters a second time.", "每个词按权重混合各个值，每个值还带上一个相对距离的向量：位置在这里第二次进入。")
+        : both("Every word mixes the values by its weights. Values carry no sign of where they came from, unless frame 2 put one there.", "每个词按权重混合各个值。值里没有来处的痕迹，除非第 2 步加过。") },
+    { title: both("Output", "输出"),
+      lines: [[{ name: "out", title: both("output", "输出"), columns: "heads" }, "−", { name: "blind", title: both("without position", "不用位置"), columns: "heads" }, "=", { name: "changed", title: both("what position changed", "位置带来的改变"), columns: "heads" }]],
+      says: both("The heads stand side by side. Beside it the same words with no position at all: the difference is all that the method does.", "各个头并排放在一起。旁边是同样的词、完全不用位置的结果：两者之差就是这种方法的全部作用。") },
+  ];
+}
+
+/** One number of an array; those without heads are the same for all. */
+export function valueOf(data: Data, name: string, head: number, row: number, column: number): number {
+  const { shape, values } = array(data, name);
+  const [rows, columns] = shape.slice(-2) as [number, number];
+  return values[((shape.length === 3 ? head * rows : 0) + row) * columns + column]!;
+}
+
+const short = (value: number) => (Number.isFinite(value) ? tidy(Number(value.toFixed(4))) : "−∞");
+const inner = (value: number) => (value < 0 ? `(${short(value)})` : short(value));
+
+/** a·b + c·d + …, every number in its place. */
+function spelt(pairs: [number, number][]): string {
+  return pairs.map(([a, b]) => `${inner(a)}·${inner(b)}`).join(" + ");
+}
+
+export interface Made {
+  /** In letters, and with the numbers in their places. */
+  letters: Child[];
+  numbers: Child[];
+  /** The page's own result, where it computes one. */
+  result?: number;
+  /** Which cells it is made of. */
+  from: Record<string, (row: number, column: number) => boolean>;
+}
+
+/** How a cell comes about. The result is the page's own, to be held against Python's. */
+export function made(data: Data, part: string, head: number, row: number, column: number): Made {
+  const about = data.facts as About;
+  const of = (name: string, r: number, c: number) => valueOf(data, name, head, r, c);
+  const width = (name: string) => array(data, name).shape.at(-1)!;
+  const range = (count: number) => Array.from({ length: count }, (_, index) => index);
+  const same = (r: number, c: number) => r === row && c === column;
+  const inRow = (r: number) => r === row;
+  const t = about.words.length;
+  const p = (position: Child) => put(position, "position");
+  const given: Made = { letters: [], numbers: [], from: {} };
+  const [query, key] = about.sites.includes("ROTATE") ? ["q_hat", "k_hat"] : ["q", "k"];
+
+  function dot(letters: Child[], left: string, right: string, count: number, from: Made["from"], across = false): Made {
+    const pairs = range(count).map((c): [number, number] => [of(left, row, c), across ? of(right, column, c) : of(right, c, column)]);
+    const sum = pairs.reduce((all, [a, b]) => all + a * b, 0);
+    return { letters, numbers: [spelt(pairs)], result: sum, from };
+  }
+  function sumOf(letters: Child[], ...names: string[]): Made {
+    return { letters, numbers: [names.map((name) => inner(of(name, row, column))).join(" + ")], result: names.reduce((all, name) => all + of(name, row, column), 0), from: Object.fromEntries(names.map((name) => [name, same])) };
+  }
+
+  switch (part) {
+    case "position":
+      if (about.encoding !== "sinusoidal") return { ...given, letters: about.encoding === "learned" ? ["p = table[", v("position"), "]"] : ["p = p(0) + ∫ h(τ, p) dτ,  τ = 0 … ", p(row), " · 0.01"] };
+      {
+        const [name, pair, m] = [column % 2 ? "cos" : "sin", column >> 1, width("position")];
+        return { ...given, letters: [`${name}(`, v("p"), " · base", sup(`−2i/${m}`), ")"], numbers: [`${name}(`, p(row), ` · ${tidy(about.base)}`, sup(`−${2 * pair}/${m}`), ")"],
+          result: Math[name as "sin" | "cos"](row * about.base ** ((-2 * pair) / m)) };
+      }
+    case "embedded":
+      return about.sites.includes("EMBED") ? sumOf([], "x", "position") : given;
+    case "q":
+    case "k":
+    case "v":
+      return dot([`Σ x̃·W`, sub(part.toUpperCase())], "embedded", `w_${part}`, width("embedded"), { [`w_${part}`]: (_, c) => c === column });
+    case "q_hat":
+    case "k_hat":
+      return rotated(part === "q_hat" ? "q" : "k");
+    case "products": {
+      const d = width(query);
+      const one = dot([`${query === "q" ? "q" : "q̂"}`, sub("i"), "·", `${query === "q" ? "k" : "k̂"}`, sub("j"), " / √d"], query, key, d, { [query]: inRow, [key]: (r) => r === column }, true);
+      return { ...one, numbers: ["(", ...one.numbers, `) / √${d}`], result: one.result! / Math.sqrt(d) };
+    }
+    case "added":
+      return added();
+    case "scores":
+      return sumOf(["q·k/√d + ", ADDED[about.encoding]![0]], "products", "added");
+    case "counts": {
+      const gates = range(t).filter((c) => c >= column && c <= row).map((c) => 1 / (1 + Math.exp(-of("products", row, c))));
+      return { letters: ["Σ σ(q·k/√d),  j … i"], numbers: [gates.length ? gates.map(short).join(" + ") : "0"], result: gates.reduce((all, one) => all + one, 0), from: { products: (r, c) => r === row && c >= column && c <= row } };
+    }
+    case "masked": {
+      const source = about.sites.includes("BIAS") || about.sites.includes("CONTEXT") ? "scores" : "products";
+      const seen = !about.causal || column <= row;
+      return { letters: [seen ? (about.causal ? "j ≤ i" : "") : "j > i"], numbers: [seen ? short(of(source, row, column)) : "−∞"], result: seen ? of(source, row, column) : -Infinity, from: { [source]: same } };
+    }
+    case "weights": {
+      const exponents = range(t).map((c) => of("masked", row, c));
+      const sum = exponents.reduce((all, one) => all + Math.exp(one), 0);
+      const e = (value: number): Child[] => (Number.isFinite(value) ? ["e", sup(short(value))] : ["0"]);
+      return { letters: ["e", sup("score"), " / Σ e", sup("score")], from: { masked: inRow }, result: Math.exp(exponents[column]!) / sum,
+        numbers: [fraction(h("span", {}, ...e(exponents[column]!)), h("span", {}, ...exponents.flatMap((one, index) => [index ? " + " : "", ...e(one)])))] };
+    }
+    case "mixed":
+      return dot(["Σ", sub("j"), " α", sub("ij"), "·v", sub("j")], "weights", "v", t, { weights: inRow, v: (_, c) => c === column });
+    case "value_added": {
+      const pairs = range(t).map((j): [number, number] => [of("weights", row, j), of("value_vectors", clipped(j - row), column)]);
+      return { letters: ["Σ", sub("j"), " α", sub("ij"), "·a", sup("V"), "[j−i]"], numbers: [spelt(pairs)], result: pairs.reduce((all, [a, b]) => all + a * b, 0), from: { weights: inRow } };
+    }
+    case "attended":
+      return sumOf(["Σ α·v + Σ α·a", sup("V"), "[j−i]"], "mixed", "value_added");
+    case "out": {
+      const own = Math.floor(column / about.d_head);
+      const result = valueOf(data, "attended", own, row, column % about.d_head);
+      return { letters: [about.n_heads > 1 ? `head ${own}` : ""], numbers: [short(result)], result, from: {} };
+    }
+    case "changed":
+      return { letters: ["output − output", sub("NoPE")], numbers: [`${inner(of("out", row, column))} − ${inner(of("blind", row, column))}`], result: of("out", row, column) - of("blind", row, column), from: { out: same, blind: same } };
+    default:
+      return given;
+  }
+
+  function clipped(offset: number): number {
+    const limit = (array(data, "value_vectors").shape[0]! - 1) / 2;
+    return Math.min(Math.max(offset, -limit), limit) + limit;
+  }
+
+  /** Both channels of a pair turn together; those beyond the last pair stay as they are. */
+  function rotated(name: "q" | "k"): Made {
+    const omega = array(data, "omega").values;
+    const pair = column >> 1;
+    if (pair >= omega.length) return { letters: [`${name}̂ = ${name}`], numbers: [short(of(name, row, column))], result: of(name, row, column), from: { [name]: same } };
+    const [a, b, angle] = [of(name, row, 2 * pair), of(name, row, 2 * pair + 1), row * omega[pair]!];
+    const fades = about.encoding === "xpos";
+    const rate = fades ? array(data, "log_decay").values[pair]! * (name === "q" ? row : -row) : 0;
+    const first = column % 2 === 0;
+    const turned = first ? a * Math.cos(angle) - b * Math.sin(angle) : a * Math.sin(angle) + b * Math.cos(angle);
+    const [one, two] = first ? ["cos", "sin"] : ["sin", "cos"];
+    const turn = (): Child[] => [p(row), `·${short(omega[pair]!)}`];
+    return {
+      letters: [`${name}`, sub(2 * pair), ` ${one} pω ${first ? "−" : "+"} ${name}`, sub(2 * pair + 1), ` ${two} pω`, ...(fades ? [",  · ζ", sup(name === "q" ? "p/512" : "−p/512")] : [])],
+      numbers: [fades ? "(" : "", `${inner(a)}·${one}(`, ...turn(), `) ${first ? "−" : "+"} ${inner(b)}·${two}(`, ...turn(), ")", fades ? `) · ${tidy(Number(Math.exp(rate).toFixed(6)))}` : ""],
+      result: turned * Math.exp(rate), from: { [name]: (r, c) => r === row && c >> 1 === pair },
+    };
+  }
+
+  function added(): Made {
+    const [i, j] = [row, column];
+    const distance: Child[] = [p(i), " − ", p(j)];
+    const vectors = (row_: number, name: string) => range(width(query)).map((c): [number, number] => [of(query, i, c), of(name, row_, c)]);
+    const root = Math.sqrt(width(query));
+    if (about.encoding === "alibi") {
+      const slope = array(data, "slopes").values[head]!;
+      return { letters: ["−m·|i−j|"], numbers: ["−", put(tidy(slope), "head"), "·|", ...distance, "|"], result: -slope * Math.abs(i - j), from: {} };
+    }
+    if (about.encoding === "t5") {
+      const bucket = valueOf(data, "bucket", 0, i, j);
+      return { letters: ["b[bucket(i−j)]"], numbers: ["b[bucket(", ...distance, `)] = b[${bucket}]`], result: valueOf(data, "table", 0, bucket, head), from: {} };
+    }
+    if (about.encoding === "shaw") {
+      const pairs = vectors(clipped(j - i), "key_vectors");
+      return { letters: ["q", sub("i"), "·a", sup("K"), "[j−i] / √d"], numbers: ["(", spelt(pairs), `) / √${pairs.length}`], result: pairs.reduce((all, [a, b]) => all + a * b, 0) / root, from: {} };
+    }
+    if (about.encoding === "transformer_xl") {
+      const { shape, values } = array(data, "terms");
+      const term = (n: number) => values[((n * shape[1]! + head) * t + i) * t + j]!;
+      return { letters: ["(q", sub("i"), "·W", sub("R"), "R", sub("i−j"), " + u·k", sub("j"), " + v·W", sub("R"), "R", sub("i−j"), ") / √d"], numbers: [[1, 2, 3].map((n) => inner(term(n))).join(" + ")], result: term(1) + term(2) + term(3), from: {} };
+    }
+    const count = of("counts", i, j);
+    const [below, above, share] = [of("count_scores", i, Math.floor(count)), of("count_scores", i, Math.ceil(count)), count - Math.floor(count)];
+    return { letters: ["q·e[p],  p = ", p(short(count))], numbers: [`(1 − ${short(share)})·${inner(below)} + ${short(share)}·${inner(above)}`], result: below + (above - below) * share, from: { counts: same } };
+  }
+}

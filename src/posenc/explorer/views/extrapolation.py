@@ -1,17 +1,162 @@
-"""To be written."""
+"""Angles that training never showed, for every way to slow rotary frequencies, and what was measured at greater lengths.
+
+Legend: m methods, n pairs of channels, a arms, l lengths, s seeds.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from pprint import pformat
+from typing import Any, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+
+from posenc import frequencies
+from posenc.dialects import ConfigError, read_config
+from posenc.dialects.spec import STARTS, Rotation
+from posenc.explorer import measured
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.frequencies import Frequencies
+from posenc.inspection.extension import extensible, pretrained_length, rotation_to_change
+from posenc.measures import unfinished_pairs
+
+Task = Literal["language_model", "masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop"]
+LOW, HIGH = 1.0, 4.0  # Llama 3's own: low_freq_factor and high_freq_factor
+MOST_PAIRS = 512
 
 
 class Parameters(Base):
-    pass
+    d: int = Field(default=128, ge=4, le=512, multiple_of=2)
+    base: float = Field(default=10000.0, ge=2, le=1e9)
+    trained: int = Field(default=4096, ge=16, le=262144)
+    factor: float = Field(default=4.0, ge=1, le=64)
+    config: str = Field(default="", max_length=20000)
+    task: Task = "language_model"
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    Parameters(),
+    *(Parameters(factor=factor) for factor in (2.0, 8.0, 32.0)),
+    *(Parameters(base=base) for base in (500000.0, 1e6)),
+    Parameters(trained=1024),
+    Parameters(d=64),
+    *(Parameters(task=task) for task in ("masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop")),
+)
+
+
+class Given(NamedTuple):
+    """What is scaled: a width, a base and a trained length; and the frequencies of the file, if there is one."""
+
+    plain: Frequencies
+    trained: int
+    theirs: Frequencies | None = None
+    python: str = ""
+    family: str = ""
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    given = _of_file(asked) if asked.config.strip() else Given(frequencies.rotary(asked.d, asked.base), asked.trained)
+    of = {
+        "none": given.plain,
+        "linear": frequencies.linear(given.plain, asked.factor),
+        "ntk": frequencies.ntk(given.plain, asked.factor),
+        "yarn": frequencies.yarn(given.plain, asked.factor, given.trained),
+        "llama3": frequencies.llama3(given.plain, asked.factor, LOW, HIGH, given.trained),
+        **({} if given.theirs is None else {"config": given.theirs}),
+    }
+    omega = torch.tensor([list(f) for f in of.values()], dtype=torch.float64)
+    in_training = omega[0] * given.trained
+    at_target = omega * (given.trained * asked.factor)
+    turn = 2 * torch.pi
+    covered = in_training.clamp(max=turn)
+    new = (at_target.clamp(max=turn) - covered).clamp(min=0)
+    mean, seeds, low, high = measured.curves(asked.task)
+    changed, changed_seeds, *_ = measured.changed(asked.task)
+    arrays = {
+        "omega": omega, "in_training": in_training, "at_target": at_target, "covered": covered, "new": new,
+        "mean": mean, "seeds": seeds, "low": low, "high": high, "changed": changed, "changed_seeds": changed_seeds,
+    }  # fmt: skip
+    return Data(arrays, _python(asked, given), _facts(asked, given, of))
+
+
+def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[str, Any]:
+    assert given.plain.base is not None
+    assert given.plain.width is not None
+    low, high = frequencies.yarn_range(given.plain, given.trained)
+    return {
+        "d": given.plain.width, "base": given.plain.base, "trained": given.trained, "family": given.family,
+        "unfinished": unfinished_pairs(given.plain.width, given.trained, given.plain.base),
+        "ntk_base": of["ntk"].base, "ramp": [low, high], "llama3": [LOW, HIGH],
+        "methods": [
+            {"name": name, "cos_sin_scale": f.cos_sin_scale, "cos_sin_scale_from": f.cos_sin_scale_from,
+             "softmax_scale": f.softmax_scale, "softmax_scale_from": f.softmax_scale_from, "values_from": f.values_from}
+            for name, f in of.items()
+        ],
+        "task": measured.task(asked.task),
+        "measured": {name: value for name, value in measured.digest().items() if name != "tasks"},
+    }  # fmt: skip
+
+
+def _of_file(asked: Parameters) -> Given:
+    """Raises ValueError for what is no configuration with plain rotary frequencies and a trained length."""
+    try:
+        found = json.loads(asked.config)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"config: not JSON, {error or 'nested too deeply'}") from None
+    if not isinstance(found, dict):
+        raise ValueError("config: expected a JSON object such as a model's config.json")
+    try:
+        spec = read_config(found, defaults=True)
+        path, part = extensible(spec)
+        rotation = rotation_to_change(part)
+        trained = pretrained_length(part, rotation)
+    except (ConfigError, ValueError) as error:
+        raise ValueError(f"config: {str(error).removeprefix('--extend-to: ')}") from None
+    assert trained is not None  # extensible asks for it
+    plain = _plain(rotation)
+    theirs = rotation.frequencies().at_length(math.ceil(trained * asked.factor))
+    if len(theirs) != len(plain) or plain.width is None or len(plain) > MOST_PAIRS:
+        raise ValueError(f"config: {spec.family} turns by {rotation.kind} frequencies, which this view does not draw")
+    places = ((layer, use, one.rotation) for layer, its in enumerate(part.layers) for use, one in enumerate(its.uses))
+    layer, use = next((layer, use) for layer, use, found_there in places if found_there == rotation)
+    inside = "".join(f"[{name!r}]" for name in path.split(".") if name)
+    rows = pformat(found, width=100, sort_dicts=False)
+    python = (f"spec = posenc.read_config({rows}, defaults=True)\n"
+              f"rotation = spec{inside}.layers[{layer}].uses[{use}].rotation\n"
+              f"theirs = rotation.frequencies().at_length({math.ceil(trained * asked.factor)})\n")  # fmt: skip
+    return Given(plain, trained, theirs, python, spec.family)
+
+
+def _plain(rotation: Rotation) -> Frequencies:
+    """What the file's scaling began with."""
+    if rotation.kind not in STARTS:
+        return frequencies.rotary(rotation.width, rotation.base)
+    started: Frequencies = getattr(frequencies, rotation.kind)(rotation.width, rotation.base, **dict(rotation.parameters))
+    return started
+
+
+def _python(asked: Parameters, given: Given) -> str:
+    f, s, n = "posenc.frequencies", repr(asked.factor), given.trained
+    theirs = ", theirs" if given.theirs is not None else ""
+    return f"""import torch
+import posenc
+from posenc.explorer import measured
+
+{given.python}plain = {f}.rotary({given.plain.width}, {given.plain.base!r})
+ways = [
+    plain,
+    {f}.linear(plain, {s}),
+    {f}.ntk(plain, {s}),
+    {f}.yarn(plain, {s}, {n}),
+    {f}.llama3(plain, {s}, {LOW}, {HIGH}, {n}){theirs},
+]
+omega = torch.tensor([list(way) for way in ways], dtype=torch.float64)
+in_training, at_target = omega[0] * {n}, omega * ({n} * {s})
+covered = in_training.clamp(max=2 * torch.pi)
+new = (at_target.clamp(max=2 * torch.pi) - covered).clamp(min=0)
+
+mean, seeds, low, high = measured.curves("{asked.task}")
+changed, changed_seeds, *_ = measured.changed("{asked.task}")"""

@@ -1,0 +1,153 @@
+"""Curves of bits or exact match by length, of the results that the repository ships, small enough to come with the package.
+
+    python -m posenc.explorer.measured results/standard     writes measured.json anew
+
+An encoding that did not learn the trained length, or cannot go beyond it, has no number there but the reason in words.
+Only that command needs posenc[lab]; reading needs nothing.
+Legend: a arms, n lengths, s seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from jaxtyping import Float
+    from numpy import ndarray as Array
+
+Json = dict[str, Any]
+FILE = Path(__file__).parent / "measured.json"
+DIGITS = 5
+
+
+class Curves(NamedTuple):
+    """NaN where there is no number; the digest says why. low and high: the 95 % interval of what has one."""
+
+    mean: Float[Array, "a n"]
+    seeds: Float[Array, "a s n"]
+    low: Float[Array, "a n"]
+    high: Float[Array, "a n"]
+
+
+@cache
+def digest() -> Json:
+    """What is shipped. Not to be changed in place."""
+    found: Json = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
+def task(name: str) -> Json:
+    """Raises KeyError for a task that was not measured."""
+    tasks: dict[str, Json] = {one["name"]: one for one in digest()["tasks"]}
+    return tasks[name]
+
+
+def curves(name: str) -> Curves:
+    """Of every encoding, in the order of task(name)["arms"]."""
+    return _curves(task(name)["arms"])
+
+
+def changed(name: str) -> Curves:
+    """Of RoPE with its frequencies changed after training, in the order of task(name)["after"]; no rows where none were."""
+    return _curves(task(name)["after"], len(task(name)["lengths"]))
+
+
+def _curves(arms: Sequence[Mapping[str, Any]], lengths: int = 0) -> Curves:
+    seeds = len(digest()["seeds"])
+    if not arms:
+        none = np.empty((0, lengths))
+        return Curves(none, np.empty((0, seeds, lengths)), none, none)
+    mean = [[_number(cell.get("mean")) for cell in arm["cells"]] for arm in arms]
+    each = [[cell.get("seeds") or [math.nan] * seeds for cell in arm["cells"]] for arm in arms]
+    ends = [[cell.get("interval") or [math.nan] * 2 for cell in arm["cells"]] for arm in arms]
+    low, high = np.moveaxis(np.array(ends, float), -1, 0)
+    return Curves(np.array(mean), np.array(each, float).transpose(0, 2, 1), low, high)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def made(folder: Path) -> Json:
+    """The digest of a folder of results. Raises ValueError for one that has none."""
+    from posenc.lab.findings import findings
+    from posenc.lab.results import Folder
+
+    found = findings(folder)
+    with Folder(folder).connect() as database:
+        (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
+    return {
+        "experiment": found["name"], "date": date[:10], "command": found["command"], "posenc": found["posenc"],
+        "code": found["surroundings"]["code"], "torch": found["surroundings"]["torch"],
+        "text": {name: found["text"][name] for name in ("source", "sha256")},
+        "trials": found["trials"]["found"], "size": found["size"], "seeds": found["seeds"],
+        "tasks": [_task(one) for one in found["tasks"]],
+    }  # fmt: skip
+
+
+def _task(found: Mapping[str, Any]) -> Json:
+    from posenc.lab.titles import title
+
+    lengths = [str(length) for length in found["lengths"]]
+    return {
+        **{name: found[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
+        "steps": found["training"]["steps"], "rule": found["gate"]["rule"], "limit": _round(found["gate"]["limit"]),
+        "arms": [
+            {"name": arm["name"], "title": title(arm["name"])._asdict(), "learnt": arm["learnt"],
+             "why": _reason(arm["state"]), "factor": arm["factor"],
+             "cells": [_cell(arm["cells"][length]) for length in lengths]}
+            for arm in found["arms"]
+        ],
+        "after": [
+            {"name": one["change"] or "none", "title": _change(one["change"]),
+             "cells": [_cell(one["cells"][length]) for length in lengths]}
+            for one in found["after"]
+        ],
+    }  # fmt: skip
+
+
+def _cell(cell: Mapping[str, Any]) -> Json:
+    """A number with its seeds, or why there is none."""
+    if cell["mean"] is None:
+        return {"why": _reason(cell["state"])}
+    seeds = [cell["seeds"][seed] for seed in sorted(cell["seeds"], key=int)]
+    interval = {} if cell["interval"] is None else {"interval": [_round(end) for end in cell["interval"]]}
+    return {"mean": _round(cell["mean"]), "seeds": [_round(seed) for seed in seeds], **interval}
+
+
+def _reason(state: str | None) -> Json | None:
+    from posenc.lab.report.cells import reason
+
+    return None if state is None else reason(state)._asdict()
+
+
+def _change(change: str) -> Json:
+    from posenc.lab.report.words import say
+
+    return say(f"change {change}")._asdict()
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) != 1:
+        sys.exit("usage: python -m posenc.explorer.measured FOLDER")
+    FILE.write_text(json.dumps(made(Path(arguments[0])), ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,160 @@
+"""Two small language models while they train, one with a learned table and one with FLOATER: a record to scrub through.
+
+    python -m posenc.explorer.trained       trains both, some minutes on two cores, and writes trained.npz anew
+
+    learned       [snapshot, position, channel]        the table
+    floater.…     [snapshot, …]                        FLOATER's parameters; posenc solves its path from them
+    …attention    [snapshot, layer, head, distance]    mean probability at that distance, held-out text
+    …first        [snapshot, layer, head]              mean probability of the row's first token, from position 8 on
+    …bits         [snapshot]                           training loss, mean since the snapshot before
+
+Only that command needs posenc[lab]; reading needs nothing more than the library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from posenc.encodings.floater import FLOATER
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from numpy import ndarray as Array
+    from torch import Tensor
+
+    from posenc.lab.corpus import Corpus
+    from posenc.lab.experiment import Trial
+    from posenc.lab.model import Transformer
+
+FILE = Path(__file__).parent / "trained.npz"
+ENCODINGS = ("learned", "floater")
+STEPS = (0, 20, 60, 100, 150, 200, 300, 500, 800, 1300, 2000)
+LENGTH = 32
+FROM = 8  # the first token is not looked at for being near
+
+SETTINGS: dict[str, Any] = {
+    "seed": 0,
+    "size": {"d_model": 48, "n_heads": 4, "n_layers": 2, "widening": 4},
+    "training": {"steps": STEPS[-1], "rows": 32, "learning_rate": 0.008},
+    "task": {"name": "language_model", "length": LENGTH, "lengths": [LENGTH], "targets": LENGTH // 2},
+}
+
+
+@cache
+def record() -> dict[str, Array]:
+    """The arrays by name. Not to be changed in place."""
+    with np.load(FILE) as found:
+        return {name: found[name] for name in found.files if name != "about"}
+
+
+@cache
+def about() -> dict[str, Any]:
+    """Where the record comes from: settings, steps, text, date, versions."""
+    with np.load(FILE) as found:
+        said: dict[str, Any] = json.loads(str(found["about"]))
+    return said
+
+
+def learned() -> Float[Tensor, "snapshot position channel"]:
+    return torch.from_numpy(record()["learned"]).double()
+
+
+@torch.no_grad()
+def floater(snapshot: int) -> FLOATER:
+    """As it was at that snapshot, a path for every layer. Raises ModuleNotFoundError without torchdiffeq."""
+    size = SETTINGS["size"]
+    encoding = FLOATER(size["d_model"], size["n_layers"])
+    for name, parameter in encoding.named_parameters():
+        parameter.copy_(torch.from_numpy(record()[f"floater.{name}"][snapshot]))
+    return encoding
+
+
+def even(length: int = LENGTH) -> tuple[Float[Tensor, "distance"], float]:
+    """What attention would be if every visible token got the same: by distance, and for the first token."""
+    share = 1 / torch.arange(1, length + 1, dtype=torch.float64)  # of the query at each position
+    return torch.stack([share[distance:].mean() for distance in range(length)]), float(share[FROM:].mean())
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def trial(encoding: str) -> Trial:
+    from posenc.lab.experiment import Size, Training, Trial
+
+    return Trial(task=SETTINGS["task"], encoding=encoding, seed=SETTINGS["seed"], size=Size(**SETTINGS["size"]),
+                 training=Training(**SETTINGS["training"]))  # fmt: skip
+
+
+def snapshots(encoding: str, text: Corpus) -> Iterator[dict[str, Array]]:
+    """At every step of STEPS, while training goes on between them."""
+    from posenc.lab.training import Run
+
+    run = Run(trial(encoding), text)
+    look, losses, since = _looking(run.trial, text), run.losses(), list[float]()
+    yield {**_parameters(encoding, run.model), **look(run.model), "bits": np.array(np.nan)}
+    for step, bits in enumerate(losses, start=1):
+        since.append(bits)
+        if step in STEPS:
+            yield {**_parameters(encoding, run.model), **look(run.model), "bits": np.array(np.mean(since))}
+            since.clear()
+
+
+def _parameters(encoding: str, model: Transformer) -> dict[str, Array]:
+    own = {name: value.detach().numpy().copy() for name, value in model.encoding(0).named_parameters()}
+    return {"": own["table"]} if encoding == "learned" else own
+
+
+def _looking(trial: Trial, text: Corpus) -> Callable[[Transformer], dict[str, Array]]:
+    """Where the heads look, as the lab sees it, and how much of it is the row's first token."""
+    from posenc.lab.attention_profile import Profile
+    from posenc.lab.record import Rows
+
+    class Watching(Profile):
+        seen: list[Tensor]
+
+        def add_distances(self, rows: Rows, probs: Tensor, *, step: int, layer: int) -> None:
+            self.seen.append(probs.double().mean(0))
+
+    profile = Watching(trial.task, text, trial.training.steps)
+
+    def look(model: Transformer) -> dict[str, Array]:
+        profile.seen = []
+        profile.look(model, 0, Rows())
+        model.train()
+        probs = torch.stack(profile.seen)  # [layer, head, query, key]
+        distances = [probs.diagonal(-distance, 2, 3).mean(-1) for distance in range(probs.shape[-1])]
+        return {"attention": torch.stack(distances, -1).numpy(), "first": probs[:, :, FROM:, 0].mean(-1).numpy()}
+
+    return look
+
+
+def main() -> None:
+    from datetime import UTC, datetime
+
+    import posenc
+    from posenc.lab import corpus
+    from posenc.lab.code import code_hash
+
+    torch.set_num_threads(1)
+    text = corpus.read(None, LENGTH + 1)
+    arrays = dict[str, Any]()
+    for encoding in ENCODINGS:
+        taken = list(snapshots(encoding, text))
+        for name in taken[0]:
+            arrays[f"{encoding}.{name}".rstrip(".")] = np.stack([one[name] for one in taken]).astype(np.float32)
+    said = {
+        "settings": SETTINGS, "steps": STEPS, "date": datetime.now(UTC).date().isoformat(), "posenc": posenc.__version__,
+        "torch": torch.__version__, "code": code_hash(), "text": {"source": text.source, "sha256": text.sha256},
+    }  # fmt: skip
+    np.savez_compressed(FILE, about=np.array(json.dumps(said)), **arrays)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,7 +22,7 @@ export const binary: View = {
   name: "binary",
   title: both("Counting with clocks", "用时钟数数"),
   idea: both(
-    "A binary number counts with columns that flip at different speeds, and a sinusoidal row counts with clocks that turn at different speeds. One column or one clock alone soon repeats; all of them together give every position a reading of its own.",
+    "A binary number counts with columns that flip at different speeds, and a sinusoidal row counts with clocks that turn at different speeds. One column or one clock alone soon comes round again; all of them together give every position a reading of its own.",
     "二进制数靠翻转快慢不同的各列来计数，正弦位置编码则靠转速不同的时钟来计数。单看一列或一只钟，很快就会重复；合在一起看，每个位置的读数都不一样。",
   ),
   notice: [
@@ -148,7 +148,7 @@ function counter(stage: Stage): { element: HTMLElement; draw(p: number): void } 
     const cells = Array.from({ length: BITS }, () => h("td", {}));
     return { name, cells, element: h("tr", {}, name, ...cells) };
   });
-  const caption = t(both("Binary: how often each bit flips", "二进制：各位每几步翻转一次"));
+  const caption = t(both("Binary: each bit flips once in … steps", "二进制：各位每隔几步翻转一次"));
   const table = h("table", { class: "columns" }, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "p"), ...Array.from({ length: BITS }, (_, index) => h("th", { scope: "col" }, 2 ** (BITS - 1 - index))))), h("tbody", {}, ...rows.map((one) => one.element)));
   return {

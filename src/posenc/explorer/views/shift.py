@@ -49,7 +49,7 @@ def data(asked: Parameters) -> Data:
         "matrix": matrix, "here": here, "there": there, "moved": moved,
         "turned": _turned(here, there), "decades": DECADES, "errors": errors,
     }  # fmt: skip
-    return Data(arrays, _python(asked), {"error": float((there - moved).norm())})
+    return Data(arrays, _python(asked), {"p": asked.p, "k": asked.k, "error": float((there - moved).norm())})
 
 
 def _turned(here: Tensor, there: Tensor) -> Tensor:

@@ -1,17 +1,165 @@
-"""To be written."""
+"""Two to four encodings side by side: what each changes in the same scores, and what is known of each.
+
+plain         [h, i, j]     q·k/√d without any encoding; NaN where masked
+added         [m, h, i, j]  the score with the encoding, minus that without
+distance      [n]           i - j
+mean, lowest, highest  [m, h, n]  of what is added, over all pairs at that distance
+
+Words and projections are drawn once and shared; learned parameters are drawn from N(0, 0.5²): nothing is trained.
+Legend: m encodings, h heads, i query, j key, n distances, t tokens, w d_model, d d_head.
+"""
 
 from __future__ import annotations
 
+import inspect
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+
+import posenc
+from posenc.catalogue import BY_NAME
+from posenc.commands.list_ import SEAMS, TRAITS
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+Method = Literal[
+    "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope"
+]  # fmt: skip
+MethodOrNone = Literal[
+    "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope", "none"
+]  # fmt: skip
+MOVED_BY = 37
+
 
 class Parameters(Base):
-    pass
+    first: Method = "sinusoidal"
+    second: Method = "rope"
+    third: MethodOrNone = "alibi"
+    fourth: MethodOrNone = "t5"
+    length: int = Field(default=24, ge=4, le=128)
+    d_model: int = Field(default=64, ge=16, le=256, multiple_of=16)
+    n_heads: Literal["1", "2", "4", "8"] = "4"
+    causal: bool = True
+    seed: int = Field(default=0, ge=0, le=999)
+
+    @property
+    def methods(self) -> list[str]:
+        """Each once, in the order chosen."""
+        return [name for name in dict.fromkeys((self.first, self.second, self.third, self.fourth)) if name != "none"]
 
 
-EXPORTED = (Parameters(),)
+EXPORTED = (
+    Parameters(),
+    Parameters(first="learned", second="shaw", third="transformer_xl", fourth="floater"),
+    Parameters(first="rope", second="xpos", third="cope", fourth="nope"),
+    Parameters(first="sinusoidal", second="alibi", third="none", fourth="none", causal=False),
+)
+
+
+def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
+    """Every score before the softmax, [h, i, j]: where an encoding acts on it, in the order in which it does."""
+    x = encoding.embed(x, at)
+    q, k = encoding.rotate(x[:, None] @ w_q, at, "query"), encoding.rotate(x[:, None] @ w_k, at, "key")
+    scores = q @ k.mT * encoding.softmax_scale(q.shape[-1])
+    b, h, i, j = torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij")
+    if (bias := encoding.bias(q, k, at, at)) is not None:
+        scores = scores + bias(b, h, i, j)
+    seen = (j <= i) | (not causal and "causal_only" not in encoding.traits)
+    return encoding.context(scores, q, at, at, seen).masked_fill(~seen, float("nan"))[0]
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    """The fact `methods` says of each what the catalogue knows and how far its scores change when all words move on."""
+    width, heads = asked.d_model, int(asked.n_heads)
+    random = torch.Generator().manual_seed(asked.seed)
+    x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in _shapes(asked))
+    inputs = (x, w_q / width**0.5, w_k / width**0.5)
+    at, moved = posenc.Positions.arange(1, asked.length), posenc.Positions.arange(1, asked.length, MOVED_BY)
+    encodings = [_drawn(name, asked) for name in asked.methods]
+    plain = logits(posenc.create("nope"), *inputs, at, asked.causal)
+    scores = [logits(encoding, *inputs, at, asked.causal) for encoding in encodings]
+    added = torch.stack(scores) - plain
+    distance = torch.arange(0 if asked.causal else 1 - asked.length, asked.length)
+    diagonals = [added.diagonal(-d, -2, -1) for d in distance.tolist()]
+    mean, lowest, highest = (
+        torch.stack([kind(diagonal, -1) for diagonal in diagonals], -1) for kind in (torch.mean, torch.amin, torch.amax)
+    )
+    facts = []
+    for name, encoding, before in zip(asked.methods, encodings, scores, strict=True):
+        after = logits(encoding, *inputs, moved, asked.causal)
+        facts.append(_facts(name, encoding, heads, width) | {"moved": float((after - before).nan_to_num().abs().max())})
+    arrays = {
+        "plain": plain, "added": added, "distance": distance, "mean": mean, "lowest": lowest, "highest": highest,
+    }  # fmt: skip
+    return Data(arrays, _python(asked), {"methods": facts, "moved_by": MOVED_BY})
+
+
+def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:
+    """x [1, t, w], w_q and w_k [h, w, d]."""
+    heads = int(asked.n_heads)
+    projection = (heads, asked.d_model, asked.d_model // heads)
+    return (1, asked.length, asked.d_model), projection, projection
+
+
+def _options(name: str, asked: Parameters) -> dict[str, Any]:
+    sizes = {"d_model": asked.d_model, "n_heads": int(asked.n_heads)}
+    return sizes | ({"bidirectional": not asked.causal} if name == "t5" else {})
+
+
+def _drawn(name: str, asked: Parameters) -> posenc.PositionalEncoding:
+    """Raises ValueError where what it needs is not installed."""
+    try:
+        encoding = posenc.create(name, **_options(name, asked)).double()
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return posenc.laws.draw_parameters(encoding, asked.seed).requires_grad_(False)
+
+
+def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model: int) -> dict[str, Any]:
+    entry = BY_NAME[name]
+    seams = [site.name.lower() for site in encoding.sites if site.name]
+    traits = sorted(encoding.traits)
+    last = encoding.largest_position() if name == "xpos" else encoding.max_positions - 1 if name == "learned" else None  # type: ignore[operator]
+    return {
+        "name": name, "title": {"en": entry.class_name, "zh": entry.chinese}, "formula": entry.formula,
+        "idea": entry.idea._asdict(), "used_by": list(entry.used_by), "source": entry.source,
+        "seams": {language: [words[seam] for seam in seams] for language, words in SEAMS.items()},
+        "traits": {language: [words[trait] for trait in traits] for language, words in TRAITS.items()},
+        "parameters": sum(parameter.numel() for parameter in encoding.parameters()),
+        "largest_position": last, "causal_only": "causal_only" in traits,
+    }  # fmt: skip
+
+
+def _python(asked: Parameters) -> str:
+    def created(name: str) -> str:
+        return ", ".join(
+            [f'    posenc.create("{name}"', *(f"{key}={value!r}" for key, value in _options(name, asked).items())]
+        )
+
+    encodings = "\n".join(f"{created(name)})," for name in asked.methods)
+    source = inspect.getsource(logits).replace("  # type: ignore[no-untyped-def]", "")
+    x, projection, _ = _shapes(asked)
+    start = 0 if asked.causal else 1 - asked.length
+    return f"""import torch
+import posenc
+
+
+{source}
+
+random = torch.Generator().manual_seed({asked.seed})
+x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in ({x}, {projection}, {projection}))
+w_q, w_k = w_q / {asked.d_model}**0.5, w_k / {asked.d_model}**0.5
+at = posenc.Positions.arange(1, {asked.length})
+encodings = [
+{encodings}
+]
+# Learned tables are random here: nothing is trained.
+encodings = [posenc.laws.draw_parameters(one.double(), seed={asked.seed}).requires_grad_(False) for one in encodings]
+plain = logits(posenc.create("nope"), x, w_q, w_k, at, causal={asked.causal})
+added = torch.stack([logits(one, x, w_q, w_k, at, causal={asked.causal}) for one in encodings]) - plain
+
+distance = torch.arange({start}, {asked.length})  # i - j
+diagonals = [added.diagonal(-d, -2, -1) for d in distance.tolist()]
+mean = torch.stack([one.mean(-1) for one in diagonals], -1)
+lowest, highest = (torch.stack([f(one, -1) for one in diagonals], -1) for f in (torch.amin, torch.amax))"""

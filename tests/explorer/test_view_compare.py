@@ -1,0 +1,208 @@
+"""Side by side: every encoding's scores against ones written out here, and the page shows the library's values."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import expect
+
+import posenc
+from posenc.catalogue import ENTRIES
+from posenc.explorer import views
+
+ALL = posenc.names()
+
+
+def asked(**given):
+    return views.data("compare", given)
+
+
+def drawn(seed: int, length: int, d_model: int, n_heads: int) -> list[np.ndarray]:
+    """x [t, w] and the projections [h, w, d] that every encoding gets."""
+    random = torch.Generator().manual_seed(seed)
+    shapes = ((1, length, d_model), *2 * ((n_heads, d_model, d_model // n_heads),))
+    x, *w = (torch.randn(shape, generator=random, dtype=torch.float64).numpy() for shape in shapes)
+    return [x[0], *(one / math.sqrt(d_model) for one in w)]
+
+
+# Numbers against the formulas ------------------------------------------------------------------------------------------
+
+
+def scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return np.einsum("hid,hjd->hij", q, k) / math.sqrt(q.shape[-1])
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    """Pairs of neighbouring channels turned by p·10000^(-2i/d)."""
+    d = x.shape[-1]
+    angle = np.arange(x.shape[1])[:, None] * 10000 ** (-np.arange(0, d, 2) / d)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    both = (even * np.cos(angle) - odd * np.sin(angle), odd * np.cos(angle) + even * np.sin(angle))
+    return np.stack(both, axis=-1).reshape(x.shape)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_what_each_adds_is_its_formula(causal):
+    length, d_model, n_heads = 10, 32, 4
+    data = asked(length=length, d_model=d_model, n_heads="4", seed=5, causal=causal, fourth="nope")
+    x, w_q, w_k = drawn(5, length, d_model, n_heads)
+    q, k = (np.einsum("tw,hwd->htd", x, w) for w in (w_q, w_k))
+    p, i = np.arange(length)[:, None], np.arange(0, d_model, 2)
+    waves = np.stack([np.sin(p * 10000 ** (-i / d_model)), np.cos(p * 10000 ** (-i / d_model))], -1).reshape(
+        length, d_model
+    )
+    placed = [np.einsum("tw,hwd->htd", x + waves, w) for w in (w_q, w_k)]
+    slopes = np.array([1 / 4, 1 / 16, 1 / 64, 1 / 256])[:, None, None]
+    wanted = [
+        scores(*placed) - scores(q, k),
+        scores(turned(q), turned(k)) - scores(q, k),
+        np.broadcast_to(-slopes * abs(p - p.T), (4, length, length)),
+        np.zeros((4, length, length)),
+    ]
+    hidden = np.broadcast_to((p < p.T) & causal, (4, length, length))
+    np.testing.assert_allclose(data.arrays["plain"], np.where(hidden, np.nan, scores(q, k)), atol=1e-12)
+    np.testing.assert_allclose(data.arrays["added"], [np.where(hidden, np.nan, one) for one in wanted], atol=1e-12)
+
+
+def test_means_are_over_the_diagonals():
+    data = asked(length=8, d_model=16, n_heads="1", causal=False, third="none", fourth="none")
+    added = data.arrays["added"].numpy()
+    for index, d in enumerate(range(-7, 8)):
+        pairs = np.array([[added[m, 0, i, i - d] for i in range(8) if 0 <= i - d < 8] for m in range(2)])
+        for name, of in (("mean", np.mean), ("lowest", np.min), ("highest", np.max)):
+            np.testing.assert_allclose(data.arrays[name][:, 0, index], of(pairs, axis=1), atol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_only_what_is_added_to_embeddings_changes_with_the_place_of_the_text(causal):
+    """Also that every encoding of the catalogue can be asked for, and which draws stripes."""
+    found, arrays = {}, {}
+    for at in range(0, len(ALL), 4):
+        four = (*ALL[at : at + 4], "none")[:4]
+        data = asked(**dict(zip(("first", "second", "third", "fourth"), four, strict=True)), length=12, causal=causal)
+        for m, one in enumerate(data.facts["methods"]):
+            found[one["name"]] = one
+            arrays[one["name"]] = [np.asarray(data.arrays[name][m]) for name in ("lowest", "highest", "added")]
+    assert list(found) == ALL
+    absolute = {name for name, one in found.items() if one["moved"] > 1e-9}
+    assert absolute == {"sinusoidal", "learned", "floater"}
+    assert all(found[name]["moved"] > 0.1 for name in absolute)
+    stripes = {name for name, (low, high, _) in arrays.items() if np.nanmax(high - low) < 1e-12}
+    assert stripes == {"alibi", "t5", "nope"}
+    still = {name for name, (_, _, added) in arrays.items() if abs(added.diagonal(axis1=-2, axis2=-1)).max() < 1e-12}
+    assert still == {"rope", "xpos", "alibi", "nope"}
+    assert {name for name in found if np.isnan(arrays[name][2]).any()} == (set(ALL) if causal else {"xpos", "cope"})
+    assert {name: one["largest_position"] for name, one in found.items() if one["largest_position"]} == {
+        "learned": 2047, "xpos": posenc.create("xpos", d_head=16).largest_position()
+    }  # fmt: skip
+    assert (found["t5"]["parameters"], found["shaw"]["parameters"]) == (32 * 4, 2 * 33 * 16)
+
+
+def test_what_is_printed_makes_the_same_numbers():
+    for given in views.view("compare").EXPORTED:
+        data = views.view("compare").data(given)
+        made: dict[str, object] = {}
+        exec(data.python, made)
+        for name, values in data.arrays.items():
+            np.testing.assert_allclose(np.asarray(made[name]), np.asarray(values), atol=1e-12, err_msg=name)
+
+
+def test_one_chosen_twice_is_shown_once():
+    assert [one["name"] for one in asked(first="rope", second="rope", third="none", fourth="rope").facts["methods"]] == [
+        "rope"
+    ]
+
+
+# The page --------------------------------------------------------------------------------------------------------------
+
+
+def values(page) -> dict[str, float]:
+    found = page.evaluate(
+        "[...document.querySelectorAll('.formula output')].map(one => [one.dataset.method, Number(one.dataset.value)])"
+    )
+    return dict(found)
+
+
+def of(data, head: int, i: int, j: int) -> dict[str, float]:
+    return {one["name"]: float(data.arrays["added"][m, head - 1, i, j]) for m, one in enumerate(data.facts["methods"])}
+
+
+def test_one_cursor_for_all_maps_by_mouse_and_by_keys(opened):
+    page = opened("compare", height=1400)
+    data = asked()
+    maps = page.locator("canvas")
+    expect(maps).to_have_count(5)
+    box = maps.nth(2).bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 3.5 / 24, box["y"] + box["height"] * 20.5 / 24)
+    page.wait_for_url(re.compile("i=20&j=3$"))
+    assert values(page) == pytest.approx(of(data, 1, 20, 3), abs=1e-15)
+    assert values(page)["alibi"] == -17 / 4
+    page.keyboard.press("ArrowUp")
+    maps.nth(4).focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("i=19&j=4$"))
+    page.focus("[role=radio][aria-checked=true]")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("head=2&i=19&j=4$"))
+    assert values(page) == pytest.approx(of(data, 2, 19, 4), abs=1e-15)
+    assert values(page)["alibi"] == -15 / 16
+    made: dict[str, object] = {}
+    exec(code := page.inner_text(".code code"), made)
+    assert "added[1, 1, 19, 4]  # rope" in code
+    assert made["added"][1, 1, 19, 4].item() == pytest.approx(values(page)["rope"], abs=1e-12)
+
+
+def test_any_two_are_subtracted_and_the_lines_are_the_means(opened):
+    page = opened("compare?third=none&fourth=none&first=alibi&second=shaw&i=9&j=2&head=3")
+    data = asked(third="none", fourth="none", first="alibi", second="shaw")
+    one = of(data, 3, 9, 2)
+    cell = page.locator("td[data-row='9'][data-column='2']")
+    assert float(cell.get_attribute("data-value")) == pytest.approx(one["shaw"] - one["alibi"], abs=1e-15)
+    page.select_option("[data-role=left]", label="ALiBi")
+    page.select_option("[data-role=right]", label="Shaw")
+    page.wait_for_url(re.compile("left=first&right=second"))
+    assert float(cell.get_attribute("data-value")) == pytest.approx(one["alibi"] - one["shaw"], abs=1e-15)
+    means = page.evaluate("[...document.querySelectorAll('.legend b')].map(one => Number(one.dataset.value))")
+    assert means == pytest.approx(data.arrays["mean"][:, 2, 7].tolist(), abs=1e-15)
+    page.focus(".chart")
+    page.keyboard.press("End")
+    page.wait_for_url(re.compile("i=23&j=0"))
+
+
+def test_the_measured_row_waits_for_an_answer(opened):
+    page = opened("compare?fourth=cope")
+    moved = "[data-fact=largest] >> nth=1 >> td"
+    expect(page.locator(moved).first).to_have_text("answer above")
+    page.click(".choice >> nth=0")
+    page.wait_for_url(re.compile("answered=true"))
+    found = [float(one.get_attribute("data-value")) for one in page.locator(moved).all()]
+    assert found == pytest.approx([one["moved"] for one in asked(fourth="cope").facts["methods"]], abs=1e-12)
+    assert found[0] > 1 > 1e-9 > max(found[1:])
+
+
+def test_names_are_the_catalogues_and_nothing_stays_english_in_chinese(opened):
+    page = opened("compare?first=shaw&second=whatever&third=floater&fourth=nope", lang="zh")
+    labels = page.locator("label[data-name=third] option").all_inner_texts()
+    for entry in ENTRIES:
+        assert any(label.endswith(entry.class_name) for label in labels), entry.name
+    for link in ("first=shaw&third=floater&fourth=nope", "first=cope&second=sinusoidal"):
+        page.goto(f"{page.url.split('#')[0]}#/compare?{link}")
+        page.wait_for_url(re.compile(link))
+        expect(page.locator(".facts thead th").first).to_have_text({"s": "Shaw", "c": "CoPE"}[link[6]])
+        assert not re.search(r"\b(the|and|by|every|keys|encoder|research)\b", page.inner_text("[data-fact=used]"))
+
+
+def test_a_link_restores_the_state(opened):
+    page = opened(
+        "compare?first=t5&second=xpos&third=none&fourth=none&length=9&d_model=32&n_heads=2&causal=false&seed=7&head=2&i=5&j=8"
+    )
+    data = asked(
+        first="t5", second="xpos", third="none", fourth="none", length=9, d_model=32, n_heads="2", causal=False, seed=7
+    )
+    assert values(page)["t5"] == pytest.approx(of(data, 2, 5, 8)["t5"], abs=1e-15)
+    assert math.isnan(values(page)["xpos"])  # not defined for keys after the query
+    assert page.locator(".panel:visible").count() == 2

@@ -221,7 +221,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     openName = name;
     current = null;
     shell();
-    window.scrollTo(0, 0);
+    root.scrollIntoView();
     root.querySelector("main")?.focus({ preventScroll: true });
   });
   root.addEventListener("click", (event) => {

@@ -1,6 +1,6 @@
 // The page as a whole window: numbers from the server, or from the file itself.
 
-import { browserAddress } from "./address";
+import { browserAddress, privateAddress } from "./address";
 import { mount } from "./app";
 import { embedded, server } from "./source";
 
@@ -11,5 +11,8 @@ try {
 } catch {
   // Refused by the browser: nothing is remembered.
 }
-if (about.address && location.hash.length < 3) history.replaceState(null, "", `#/${about.address}`);
-mount(document.body, { source: about.live ? server(about) : embedded(about), address: browserAddress(), store, language: about.language ?? (navigator.language.startsWith("zh") ? "zh" : "en") });
+// In a notebook's frame (srcdoc) there is no address that could be changed.
+const framed = location.protocol === "about:";
+if (!framed && about.address && location.hash.length < 3) history.replaceState(null, "", `#/${about.address}`);
+const address = framed ? privateAddress(`/${about.address}`) : browserAddress();
+mount(document.body, { source: about.live ? server(about) : embedded(about), address, store, language: about.language ?? (navigator.language.startsWith("zh") ? "zh" : "en") });

@@ -39,6 +39,7 @@ function kernel(model: Model): Source {
 
 export default {
   render({ model, el }: { model: Model; el: HTMLElement }) {
+    el.dataset["lmSuppressShortcuts"] = "true"; // JupyterLab leaves the keys to what has the focus
     const root = el.attachShadow({ mode: "open" });
     return mount(root, { source: kernel(model), address: privateAddress(model.get("address")), language: model.get("language") });
   },

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import socket
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,16 +37,22 @@ def command(
 
     posenc explore --export posenc.html
     """
-    if export is not None:
-        if port is not None or no_browser:
-            raise typer.BadParameter(
-                "writes a file and serves nothing; leave --port and --no-browser out", param_hint="--export"
-            )
-        _export(export, force)
-    else:
-        if force:
-            raise typer.BadParameter("is for --export", param_hint="--force")
-        _serve(port, no_browser)
+    if export is not None and (port is not None or no_browser):
+        raise typer.BadParameter(
+            "writes a file and serves nothing; leave --port and --no-browser out", param_hint="--export"
+        )
+    if export is None and force:
+        raise typer.BadParameter("is for --export", param_hint="--force")
+    try:
+        if export is not None:
+            _export(export, force)
+        else:
+            _serve(port, no_browser)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").split(".")[0]
+        if missing not in ("pydantic", "starlette", "uvicorn"):
+            raise
+        raise RuntimeError(f"this needs {missing}: pip install 'posenc[explore]'") from None
 
 
 def _export(path: Path, force: bool) -> None:
@@ -54,12 +62,16 @@ def _export(path: Path, force: bool) -> None:
         raise typer.BadParameter(f"{path} is already there; --force replaces files", param_hint="--export")
     if not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}", param_hint="--export")
+    import torch
+    from rich.console import Console
     from rich.progress import Progress
 
     from posenc.explorer.export import exported
     from posenc.lab.files import write
 
-    with Progress(transient=True) as progress:
+    torch.set_num_threads(1)  # sums round alike on every machine, so that the file is the same
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
         text = exported(lambda done, of: progress.update(task, completed=done, total=of))
     write(path, text)
@@ -69,7 +81,7 @@ def _export(path: Path, force: bool) -> None:
 def _serve(asked: int | None, no_browser: bool) -> None:
     import uvicorn
 
-    from posenc.explorer.server import application
+    from posenc.explorer.server import configured
 
     port, listening = _listening(asked)
     address = f"http://127.0.0.1:{port}/"
@@ -78,21 +90,22 @@ def _serve(asked: int | None, no_browser: bool) -> None:
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             typer.echo(f"{address}   ·   Ctrl-C stops it")
-            if not no_browser:
-                webbrowser.open(address)
+            if not no_browser:  # one that runs in the terminal keeps its caller waiting, and would wait for the page
+                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
-    config = uvicorn.Config(application(port), log_level="error", timeout_graceful_shutdown=2)
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a server ends
-        Server(config).run(sockets=[listening])
+        Server(configured(port)).run(sockets=[listening])
 
 
 def _listening(asked: int | None) -> tuple[int, socket.socket]:
     """A port of one's own choice must be free; else the first free one from 8421."""
     for port in [asked] if asked else range(PORT, PORT + 50):
         one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would share a port that is in use
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             one.bind(("127.0.0.1", port))
+            one.listen()  # from here on it is taken
         except OSError as error:
             one.close()
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):

@@ -1,0 +1,138 @@
+"""The page as one file: it opens from disk, asks nobody, and shows what the server shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posenc.explorer import views
+from posenc.explorer.export import exported
+from posenc.explorer.page_file import inline, script
+
+PAGES = [name for name in views.NAMES if name != "story"]
+MOST_BYTES = 6_000_000
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
+    path.write_text(exported(), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened_file(browser, file) -> Iterator[Any]:
+    """The file in a browser that is offline."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, locale="en-GB", offline=True)
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: page.said.append(f"error: {error}"))
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(f"{file.as_uri()}#/")
+    page.wait_for_selector("main[data-ready]")
+    yield page
+    assert page.said == []
+    assert [url for url in page.asked if url.split("#")[0] != file.as_uri() and not url.startswith("data:")] == []
+    context.close()
+
+
+def go(page: Any, address: str) -> None:
+    page.goto(f"{page.url.split('#')[0]}#/{address}")
+    page.wait_for_selector(f"main[data-ready]:has(.view-{address.split('?')[0]})" if address else "main[data-ready]")
+    page.wait_for_selector(".stage:not([aria-busy])", state="attached")
+
+
+def shown(page: Any) -> dict[str, Any]:
+    return page.evaluate(
+        """() => ({
+          code: document.querySelector(".code code").textContent,
+          formula: document.querySelector(".formula-card").textContent,
+          values: [...document.querySelectorAll("main [data-value]")].map((one) => one.dataset.value),
+        })"""
+    )
+
+
+def test_the_file_is_the_same_every_time_and_not_too_large(file):
+    heard = []
+    again = exported(lambda done, of: heard.append((done, of)))
+    assert again == file.read_text("utf-8")
+    count = sum(len(views.view(name).EXPORTED) for name in views.NAMES)
+    assert heard == [(done, count) for done in range(1, count + 1)]
+    assert len(again.encode()) < MOST_BYTES
+
+
+def test_the_file_names_nothing_that_would_be_loaded(file):
+    text = file.read_text("utf-8")
+    outside = text.replace(inline(script("page")), "")
+    assert re.findall(r"(?:src|href)=\"?(?!data:)[^\s>]+", outside) == []
+    assert text.count("<script") == 2
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert "connect-src &#x27;none&#x27;" in policy
+    assert "unsafe-eval" not in policy
+
+
+def test_what_would_end_a_script_does_not():
+    code = inline("a = '</script><!-- </SCRIPT '; b = 1 < /x/.length")
+    assert not re.search(r"</script|<!--", code, re.IGNORECASE)
+    assert "1 < /x/" in code
+    text = exported(address="table?x=</script><!--<script>alert(1)")
+    assert text.count("<script") == 2
+    assert "alert(1)</script" not in text
+
+
+def test_every_view_shows_what_the_server_shows(opened_file, browser, server):
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, locale="en-GB")
+    live = context.new_page()
+    live.goto(f"{server}/#/")
+    for name in PAGES:
+        go(opened_file, name)
+        go(live, name)
+        assert opened_file.locator(".trouble:visible").count() == 0, name
+        assert shown(opened_file) == shown(live), name
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_controls_offer_what_the_file_holds(opened_file, name):
+    go(opened_file, name)
+    page = opened_file
+    held = views.view(name).EXPORTED
+    for control in page.query_selector_all(".controls [data-name]"):
+        parameter = control.get_attribute("data-name")
+        select = control.query_selector("select")
+        if parameter not in views.view(name).Parameters.model_fields:
+            continue
+        assert select, f"{parameter} can be moved to where there are no numbers"
+        values = {getattr(one, parameter) for one in held}
+        assert len(select.query_selector_all("option")) == len(values), parameter
+        if not select.is_visible():
+            continue
+        for index in range(min(len(values), 2)):
+            select.select_option(index=index)
+            page.wait_for_selector(".stage:not([aria-busy])", state="attached")
+            assert page.locator(".trouble:visible").count() == 0
+            assert select.evaluate("one => one.selectedIndex") == index
+
+
+def test_other_numbers_of_the_file_are_right(opened_file):
+    go(opened_file, "table?p=7&channel=3")
+    opened_file.select_option("[data-name=length] select", label="30")
+    opened_file.wait_for_selector("text=30, 20")
+    wanted = np.cos(7 * 10000 ** (-2 / 20))
+    assert float(opened_file.get_attribute("[data-role=value]", "data-value")) == pytest.approx(wanted, abs=1e-15)
+    go(opened_file, "table?length=777&d_model=20&p=7&channel=3")  # what is not there becomes the nearest that is
+    assert opened_file.locator(".trouble:visible").count() == 0
+    assert float(opened_file.get_attribute("[data-role=value]", "data-value")) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_a_file_of_ones_own_needs_the_server(opened_file):
+    go(opened_file, "audit")
+    opened_file.set_input_files("main input[type=file]", {"name": "x.npy", "mimeType": "", "buffer": b"x" * 100})
+    opened_file.wait_for_selector("text=needs posenc explore")

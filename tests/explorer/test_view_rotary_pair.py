@@ -107,6 +107,14 @@ def test_locked_both_slide_and_the_score_stays(opened):
     assert value(page, "spread") < 1e-15
 
 
+def test_playing_slides_both_to_the_end(opened):
+    page = opened("rotary_pair?m=9&n=4&speed=100")
+    page.click("[data-role=play]")
+    page.wait_for_url(re.compile("m=40&n=35"))
+    assert value(page, "score") == pytest.approx(parts(9, 0, 4).sum(), abs=1e-14)
+    assert page.inner_text("[data-role=play]") == "Play"
+
+
 def test_dragging_an_arrow_moves_its_position(opened):
     page = opened("rotary_pair?m=0&n=0&lock=false&pair=1")
     box = page.locator(".plane svg").bounding_box()

@@ -32,7 +32,7 @@ export const layouts: View = {
     "RoPE 让通道两两一起转动，至于哪两个是一对，有两种习惯：相邻的两个，或者前一半和后一半里位置对应的两个。权重与代码用同一种，分数就相同；用得不一致，程序不报错，分数却是错的。",
   ),
   notice: [
-    both("Code for the other layout gets every score with itself right (m = n, both turn by the same angle) and errs the more the further apart two tokens are, at first.",
+    both("Code for the other layout gets a token's score with itself right (m = n: both turn by the same angle) and, at first, errs more the further apart two tokens are.",
       "代码用错排布时，m = n 的分数仍然全对（两边转过同一个角度）；离开对角线，起初隔得越远错得越多。"),
     both("Convert both q and k: the same scores to rounding. Convert one of them: even position 0 is wrong, because numbers meet that do not belong together.",
       "q 和 k 一起换，分数只差舍入误差；只换一个，连位置 0 也错，因为相乘的数本来就不是一对。"),
@@ -226,8 +226,9 @@ function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | 
       svg.append(bracket);
     }
     const left = picture.scrollLeft;
+    const here = middle(array(data, row).values[2 * pair + second]!);
     picture.replaceChildren(svg);
-    picture.scrollLeft = left;
+    picture.scrollLeft = Math.min(Math.max(left, here + cell - picture.clientWidth), here - cell); // what is chosen is seen
     const omega = array(data, "omega").values;
     fill(numbers, plainTable(t(both("Pairs and their channels", "通道对")),
       [t(both("pair", "对")), t(CALLED.half), t(CALLED.interleaved), "ω", t(both("wavelength", "波长"))],

@@ -5,7 +5,7 @@ import { array, row, type Data } from "../data";
 import { fill, h, s } from "../dom";
 import { lineChart } from "../parts/chart";
 import { controls } from "../parts/controls";
-import { formula, put, sub, v } from "../parts/formula";
+import { formula, put, sub, sup, v } from "../parts/formula";
 import { folded, plainTable } from "../parts/numbers";
 import { player } from "../parts/player";
 import { predict } from "../parts/predict";
@@ -137,17 +137,20 @@ export const rotaryPair: View = {
       }
 
       function drawTable(m: number, lag: number): void {
+        /** By how much a score changes where m − n stays, over |q||k|. */
         const spread = (name: string) => {
-          const values = Array.from({ length: LAST + 1 }, (_, at) => at).filter((at) => at >= lag && at - lag <= LAST).map((at) => array(data,
-            name).values[at * (LAST + 1) + at - lag]!);
-          return Math.max(...values) - Math.min(...values);
+          const { values } = array(data, name);
+          const along = Array.from({ length: LAST + 1 - Math.abs(lag) },
+            (_, step) => values[(step + Math.max(lag, 0)) * (LAST + 1) + step - Math.min(lag, 0)]!);
+          return (Math.max(...along) - Math.min(...along)) / (Math.hypot(...array(data, "q").values) * Math.hypot(...array(data, "k").values));
         };
         const length = array(data, "lengths").values;
         const table = plainTable(stage.t(both("The same q and k, and positions of the same frequencies", "同样的 q 与 k，同样的频率")),
           ["", stage.t(both("added: q + PE(m)", "相加：q + PE(m)")), stage.t(both("turned: R(m)q", "旋转：R(m)q"))], [
             [stage.t(both("length of q without a position", "没有位置时 q 的长度")), length[0]!, length[0]!],
             [stage.t(both("length of q at m", "位置 m 处 q 的长度")), array(data, "added_lengths").values[m]!, length[m]!],
-            [stage.t(both("largest change of the score, both slid from end to end", "两个词从头滑到尾，分数的最大变化")), spread("added_scores"), spread("scores")],
+            [stage.t(both("change of the score, both slid from end to end, over |q||k|", "两个词从头滑到尾，分数的变化 ÷ |q||k|")), spread("added_scores"),
+              spread("scores")],
             [stage.t(both("the values that attention hands on", "注意力取走的值向量 v")), stage.t(both("carry the position too", "也带上了位置")),
               stage.t(both("are left alone", "原样不动"))]]);
         const cells = table.querySelectorAll<HTMLElement>("tbody tr:nth-child(3) td");
@@ -165,7 +168,7 @@ export const rotaryPair: View = {
         const opposite = array(data, "lag_scores").values[LAST - lag]!;
         fill(stage.formula, formula(
           ["(R(", v("m"), ")", v("q"), ") · (R(", v("n"), ")", v("k"), ") = ", v("q"), " · R(", v("n"), " − ", v("m"), ")", v("k"), ",  ", v("ω"), sub("i"),
-            " = base", h("sup", {}, "−2i/d")],
+            " = base", sup("−2i/d")],
           [stage.t(both("turned, pair ", "旋转后，第 ")), put(pair, "channel"), stage.t(both(": ", " 对：")), put(vector(hatQ)), " · ", put(vector(hatK)), " = ",
             h("output", { "data-role": "pair-score", "data-value": hatQ[0] * hatK[0] + hatQ[1] * hatK[1] }, shown(hatQ[0] * hatK[0] + hatQ[1] * hatK[1], 6))],
           [stage.t(both("from the difference: ", "只用位置差：")), put(vector(two)), " · R((", position(n), " − ", position(m), ") · ", speed(), ")",
@@ -175,10 +178,13 @@ export const rotaryPair: View = {
             put(signed(shown(lag, 0)), "position"), " · ", speed(), ")"],
           [stage.t(both("all pairs together: ", "全部通道对相加：")), v("q̂"), sub("m"), " · ", v("k̂"), sub("n"), " = ",
             h("output", { "data-role": "score", "data-value": score }, shown(score, 6))],
-        ), h("p", { class: "small" },
-          stage.t(both("Which way round? For columns, as here, q̂ᵢ·k̂ⱼ = qᵢᵀ R(j − i) kⱼ; written with rows, R is the transpose and turns the other way, so q̂ᵢ·k̂ⱼ = qᵢ R(i − j) kⱼᵀ. Same score; mixing the two gives that of the opposite difference, here ",
-          "R 里写哪个差？像这里用列向量，q̂ᵢ·k̂ⱼ = qᵢᵀ R(j − i) kⱼ；写成行向量时，R 是它的转置，转向相反，于是 q̂ᵢ·k̂ⱼ = qᵢ R(i − j) kⱼᵀ。两种写法分数相同；若混用，得到的是相反位置差的分数，此处为 ")),
-            h("b", { "data-role": "opposite", "data-value": opposite }, shown(opposite)), stage.t(both(".", "。"))));
+          [stage.t(both("columns: ", "列向量：")), v("q̂"), sub("i"), " · ", v("k̂"), sub("j"), " = ", v("q"), sub("i"), sup("T"), " R(", v("j"), " − ", v("i"),
+            ") ", v("k"), sub("j"),
+            stage.t(both(";  rows: ", "；行向量：")), v("q"), sub("i"), " R(", v("i"), " − ", v("j"), ") ", v("k"), sub("j"), sup("T")],
+        ), h("p", { class: "small" }, stage.t(both(
+          "Which way round? Here R acts on columns and turns by +p·ω. Written with rows it is the transpose, which turns the other way, so the difference changes its sign too and the score stays. Mix the two and you get the score of the opposite difference, here ",
+          "R 里写哪个差？这里 R 作用于列向量，转过 +p·ω。写成行向量时用的是它的转置，转向相反，差也跟着变号，分数不变。两种写法混用，得到的就是相反位置差的分数，此处为 ")),
+          h("b", { "data-role": "opposite", "data-value": opposite }, shown(opposite)), stage.t(both(".", "。"))));
       }
     };
   },
@@ -267,6 +273,7 @@ function planeOf(stage: Stage, moved: (q: boolean, by: number) => void): Plane {
       event.preventDefault();
       moved(mine, by);
     });
+    handle.addEventListener("touchstart", (event) => event.preventDefault()); // the finger turns, the page stays
     handle.addEventListener("pointerdown", (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.focus({ preventScroll: true });

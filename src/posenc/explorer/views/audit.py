@@ -1,17 +1,172 @@
-"""To be written."""
+"""A table of the reader's own, or a planted one: what it is, and where it differs from what it should be."""
 
 from __future__ import annotations
 
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+import posenc
+from posenc.explorer import recognition
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.recognition import Recognised, recognise
+from posenc.explorer.recognition.formula import COS, SIN, channels, divisor
+
+MOST_SHOWN = 512  # rows and columns of an excerpt
+
+Sample = Literal[
+    "interleaved", "sin_cos", "tensor2tensor", "offset", "odd_zero", "normalised", "transposed", "rope_cache",
+    "bfloat16_positions", "bfloat16_table", "textbook", "per_channel", "one_cell", "learned", "random",
+]  # fmt: skip
 
 
 class Parameters(Base):
-    pass
+    sample: Sample = Field(default="bfloat16_positions")
 
 
-EXPORTED = (Parameters(),)
+# Planted tables: what the page prints is the body of the function that made them.
+
+
+def interleaved() -> Any:
+    return posenc.sinusoidal_table(40, 32)
+
+
+def sin_cos() -> Any:
+    encoding = posenc.create("sinusoidal", d_model=32, base=500.0, layout="sin_cos")
+    return encoding.embed(torch.zeros(1, 40, 32), posenc.Positions.arange(1, 40))[0]
+
+
+def tensor2tensor() -> Any:
+    encoding = posenc.create("sinusoidal", d_model=32, layout="sin_cos", denominator="d/2-1")
+    return encoding.embed(torch.zeros(1, 40, 32), posenc.Positions.arange(1, 40))[0]
+
+
+def offset() -> Any:
+    table = posenc.sinusoidal_table(40, 32, start=2)
+    table[1] = 0
+    return table
+
+
+def odd_zero() -> Any:
+    encoding = posenc.create("sinusoidal", d_model=33, layout="sin_cos", odd="zero")
+    return encoding.embed(torch.zeros(1, 40, 33), posenc.Positions.arange(1, 40))[0]
+
+
+def normalised() -> Any:
+    return torch.nn.functional.normalize(posenc.sinusoidal_table(40, 32, dtype=torch.float64))
+
+
+def transposed() -> Any:
+    return posenc.sinusoidal_table(40, 32, base=100.0).T
+
+
+def rope_cache() -> Any:
+    inv_freq = 1.0 / 500000 ** (torch.arange(0, 32, 2).float() / 32)
+    angle = torch.arange(40).float()[:, None] * inv_freq
+    return torch.cat([angle, angle], dim=1).cos()
+
+
+def bfloat16_positions() -> Any:
+    position = torch.arange(288).to(torch.bfloat16).double()
+    angle = position[:, None] / 10000 ** (torch.arange(0, 16, 2).double() / 16)
+    return torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1).float()
+
+
+def bfloat16_table() -> Any:
+    return posenc.sinusoidal_table(40, 32, dtype=torch.bfloat16)
+
+
+def textbook() -> Any:
+    table = torch.zeros(160, 16)
+    position = torch.arange(160).unsqueeze(1).float()
+    frequency = torch.exp(torch.arange(0, 16, 2).float() * (-math.log(10000.0) / 16))
+    table[:, 0::2] = torch.sin(position * frequency)
+    table[:, 1::2] = torch.cos(position * frequency)
+    return table
+
+
+def per_channel() -> Any:
+    channel = torch.arange(32)
+    angle = torch.arange(40).double()[:, None] / 10000 ** (2 * channel.double() / 32)
+    return torch.where(channel % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+def one_cell() -> Any:
+    table = posenc.sinusoidal_table(40, 32)
+    table[20, 7] += 0.5
+    return table
+
+
+def learned() -> Any:
+    return torch.randn(40, 32, generator=torch.Generator().manual_seed(0)).cumsum(0) * 0.02
+
+
+def random() -> Any:
+    return torch.randn(40, 32, generator=torch.Generator().manual_seed(0))
+
+
+SAMPLES: dict[str, Callable[[], Any]] = {
+    make.__name__: make
+    for make in (interleaved, sin_cos, tensor2tensor, offset, odd_zero, normalised, transposed, rope_cache,
+                 bfloat16_positions, bfloat16_table, textbook, per_channel, one_cell, learned, random)
+}  # fmt: skip
+EXPORTED = (Parameters(), *(Parameters(sample=name) for name in SAMPLES if name != "bfloat16_positions"))  # type: ignore[arg-type]
 
 
 def data(asked: Parameters) -> Data:
-    return Data({}, "import posenc")
+    make = SAMPLES[asked.sample]
+    table = make()
+    body = textwrap.dedent(inspect.getsource(make).split(":\n", 1)[1]).rstrip()
+    body = body.removesuffix("\nreturn table").replace("return ", "table = ")
+    imports = "import math\n\nimport torch" if "math." in body else "import torch"
+    lines = (
+        f"{imports}\nimport posenc\nfrom posenc.explorer.recognition import recognise\n\n{body}\nfound = recognise(table)"
+    )
+    return _shown(table, recognise(table), lines, uploaded=False)
+
+
+def uploaded(contents: bytes) -> Data:
+    """Of a file's bytes. Raises ValueError, with the reason, for what is no table."""
+    table = recognition.read(contents)
+    lines = "import numpy\n" + _python('table = numpy.load("YOUR FILE.npy")')
+    return _shown(table, recognise(table), lines, uploaded=True)
+
+
+def _python(made: str) -> str:
+    imports = "import torch\nimport posenc\nfrom posenc.explorer.recognition import recognise"
+    return f"{imports}\n\n{made}\nfound = recognise(table)"
+
+
+def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data:
+    table = np.asarray(given.double() if isinstance(given, torch.Tensor) else given, dtype=np.float64)
+    table = table.reshape([n for n in table.shape if n > 1] or [1])
+    window = np.s_[:MOST_SHOWN, :MOST_SHOWN]
+    arrays = {"table": table[window]}
+    if found.table is not None:
+        arrays["recognised"] = found.table[window]
+    finite = np.abs(table[np.isfinite(table)])
+    formula = found.formula
+    facts: dict[str, Any] = {
+        "uploaded": uploaded, "shape": list(table.shape), "limit": float(finite.max()) if finite.size else 1.0,
+        "dtype": found.dtype, "residual": found.residual, "at": found.at, "arithmetic": found.arithmetic,
+        "transposed": found.transposed, "silent": list(found.silent[:64]),
+        "findings": [{"level": one.level, "en": one.words.en, "zh": one.words.zh} for one in found.findings],
+        "formula": formula and {
+            "layout": formula.layout, "width": formula.width, "base": formula.base, "denominator": formula.denominator,
+            "offset": formula.offset, "scale": formula.scale, "amplitude": formula.amplitude, "odd": formula.odd,
+        },
+    }  # fmt: skip
+    if formula:
+        index, kind = channels(formula.layout, formula.width, formula.odd)
+        facts["divisor"] = divisor(formula.layout, formula.width, formula.odd, formula.denominator)
+        facts["channels"] = [[int(i), {SIN: "sin", COS: "cos"}.get(int(k), "0")] for i, k in zip(index, kind, strict=True)][
+            :MOST_SHOWN
+        ]
+    return Data(arrays, f"{lines}\n{found.python}" if found.python else lines, facts)

@@ -1,0 +1,16 @@
+"""Which positional encoding a table of numbers is, and what is wrong with it.
+
+formula.py     the tables that are known: layouts, and the mistakes that the field makes
+fit.py         from numbers to a formula, by least squares
+findings.py    what was found, in words
+recogniser.py  recognise(table)
+files.py       a file's bytes -> numbers, nothing executed, nothing unbounded
+"""
+
+from __future__ import annotations
+
+from posenc.explorer.recognition.files import read as read
+from posenc.explorer.recognition.findings import Finding as Finding
+from posenc.explorer.recognition.formula import Formula as Formula
+from posenc.explorer.recognition.recogniser import Recognised as Recognised
+from posenc.explorer.recognition.recogniser import recognise as recognise

@@ -52,7 +52,7 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
   const canvas = h("canvas", { tabindex: 0, role: "application", "aria-roledescription": stage.t({ en: "heat map", zh: "热力图" }), "aria-label": `${stage.t(about.label)}. ${stage.t({ en: "Arrow keys move the cursor.", zh: "方向键移动光标。" })}` });
   const across = h("div", { class: "axis across", "aria-hidden": "true" });
   const down = h("div", { class: "axis down", "aria-hidden": "true" });
-  const glass = around ? numbersWindow(stage.t({ en: "Numbers around the cursor", zh: "光标附近的数值" })) : null;
+  const glass = around ? numbersWindow(stage.t({ en: "Numbers around the cursor", zh: "光标附近的数值" }), stage.t(about.label)) : null;
   const map = h("div", { class: "map" }, h("div", { class: "axis-name" }, `${stage.t(about.columns)} →`), across, h("div", { class: "map-row" }, down, canvas), h("div", { class: "axis-name" }, `↓ ${stage.t(about.rows)}`));
   const element = h("div", { class: glass ? "heatmap with-window" : "heatmap" }, map, glass?.element);
   const picture = document.createElement("canvas");

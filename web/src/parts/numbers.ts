@@ -16,9 +16,10 @@ export interface Window {
   digits: number;
 }
 
-export function numbersWindow(caption: string): { element: HTMLElement; draw(window: Window): void } {
+/** `of` tells it from the window of another drawing on the same page. */
+export function numbersWindow(caption: string, of: string): { element: HTMLElement; draw(window: Window): void } {
   const table = h("table", { class: "window" });
-  const element = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table);
+  const element = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${of}: ${caption}` }, table);
   return {
     element,
     draw({ numbers, cursor, map, limit, rowName, columnName, around, digits }) {

@@ -28,7 +28,7 @@ export const binary: View = {
   notice: [
     both("The lowest bit flips at every step, the next at every second step, and so on; the clocks do the same smoothly, fast to slow.", "最低位每步翻转一次，高一位每两步翻转一次，依此类推；时钟做的是同一件事，只是平滑地转动，由快到慢。"),
     both("At position 710 the fastest clock has made 113.000 01 turns and stands almost where it began: with d = 2 these two rows are only 0.00006 apart.", "到位置 710 时，最快的钟转了 113.000 01 圈，几乎回到起点：d = 2 时，这两行只相差 0.00006。"),
-    both("More clocks keep rows further apart: among 4096 rows the closest two are 0.044 apart with d = 4 and 3.714 with d = 512.", "钟越多，各行分得越开：4096 行里最近的两行，d = 4 时相距 0.044，d = 512 时相距 3.714。"),
+    both("More clocks keep rows further apart: among 4096 rows the closest two are 0.044 apart with d = 4 and 3.714 with d = 512 (base 10000).", "钟越多，各行分得越开：4096 行里最近的两行，d = 4 时相距 0.044，d = 512 时相距 3.714（底数 10000）。"),
     both("A sine alone is the height of a hand, and two angles, α and π − α, have the same height. The cosine, left or right, tells which.", "只看正弦，就只知道指针有多高，而 α 与 π − α 两个角一样高。余弦指出左右，才能分清。"),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
@@ -232,9 +232,10 @@ function uniqueness(stage: Stage, data: Data, clocks: number): HTMLElement {
   const { t } = stage;
   const [widths, found] = [array(data, "widths").values, array(data, "closest").values];
   const caption = t(both(`The closest two of ${data.facts["length"]} rows, by width`, `${data.facts["length"]} 行中最近的两行（按宽度）`));
+  const held = stage.source.offered("binary");
   const line = (d: number, index: number) => {
     const [distance, lag] = [found[2 * index]!, found[2 * index + 1]!];
-    const see = d <= 32 ? h("button", { type: "button", "data-see": d, "aria-label": t(both(`d = ${d}: go to position ${lag}`, `d = ${d}：跳到位置 ${lag}`)), click: () => stage.set({ clocks: d / 2, p: lag }) }, t(both("see", "看"))) : "–";
+    const see = d <= 32 && (!held || held.some((one) => one["clocks"] === d / 2)) ? h("button", { type: "button", "data-see": d, "aria-label": t(both(`d = ${d}: go to position ${lag}`, `d = ${d}：跳到位置 ${lag}`)), click: () => stage.set({ clocks: d / 2, p: lag }) }, t(both("see", "看"))) : "–";
     return h("tr", { "aria-current": d === 2 * clocks && "true" }, h("th", { scope: "row" }, d), h("td", { "data-value": distance }, distance < 0.001 ? distance.toExponential(2).replace("e-", "e−") : shown(distance, 3)), h("td", { "data-value": lag }, lag), h("td", {}, see));
   };
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, h("table", { class: "plain closest" }, h("caption", {}, caption),

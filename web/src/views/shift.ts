@@ -164,7 +164,8 @@ function circle(stage: Stage): { element: HTMLElement; draw(turn: Turn): void } 
       const next = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 100, PageUp: now + 100, Home: bounds.from!, End: bounds.to! }[event.key];
       if (next === undefined) return;
       event.preventDefault();
-      move(stage, name, next, bounds);
+      const [among, way] = [held(stage, name), Math.sign(next - now)];
+      move(stage, name, among ? (among.filter((one) => (one - now) * way > 0).at(way > 0 ? 0 : -1) ?? now) : next, bounds);
     });
     knob.dataset["radius"] = String(radius);
     return knob;
@@ -198,10 +199,15 @@ function spiral(from: number, by: number): string {
   }).join("");
 }
 
-/** A file holds some positions and shifts only: there it goes to the nearest of them. */
+/** A file holds some positions and shifts only: these, in order; null where any can be asked for. */
+function held(stage: Stage, name: "p" | "k"): number[] | null {
+  const offered = stage.source.offered("shift");
+  return offered && [...new Set(offered.map((one) => one[name] as number))].sort((a, b) => a - b);
+}
+
 function move(stage: Stage, name: "p" | "k", wanted: number, bounds: Parameter): void {
-  const held = stage.source.offered("shift")?.map((one) => one[name] as number);
-  const value = held ? held.reduce((best, one) => (Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best)) : (clamped(wanted, bounds) as number);
+  const nearest = held(stage, name)?.reduce((best, one) => (Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best));
+  const value = nearest ?? (clamped(wanted, bounds) as number);
   stage.set({ [name]: value });
   stage.announce(`${name} = ${value}`);
 }

@@ -16,7 +16,6 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused
 from posenc.frequencies import Frequencies
-from posenc.inspection.meaning import meaning
 
 MOST_PAIRS = 4096
 LONGEST = 2**20
@@ -74,7 +73,7 @@ omega = torch.tensor(posenc.frequencies.rotary({asked.d_model}, base={asked.base
 wavelength = 2 * math.pi / omega
 sine_at_end = (omega * {asked.length}).sin()
 unfinished = posenc.measures.unfinished_pairs({sizes})"""
-    return Data(_arrays(made, asked.length), python, _facts(made, asked.length))
+    return _answer(made, asked.length, python, {})
 
 
 def _of_model(asked: Parameters) -> Data:
@@ -105,11 +104,12 @@ made = rotation.frequencies().at_length({length})
 print(made)  # with where they came from
 omega = torch.tensor(made, dtype=torch.float64)
 wavelength = 2 * math.pi / omega.abs()
-sine_at_end = (omega * {length}).sin()'''
-    arrays = _arrays(made, length)
+sine_at_end = (omega * {length}).sin()
+unfinished = (wavelength > {length}).sum()'''
+    more = {}
     plain = frequencies.rotary(rotation.width, rotation.base)
     if len(plain) == len(made) and plain.values != made.values:
-        arrays["original"] = torch.tensor(plain, dtype=torch.float64)
+        more["original"] = torch.tensor(plain, dtype=torch.float64)
         python += "\noriginal = torch.tensor(posenc.frequencies.rotary(rotation.width, rotation.base), dtype=torch.float64)"
     layer = spec.layers[asked.layer]
     model = {
@@ -118,7 +118,7 @@ sine_at_end = (omega * {length}).sin()'''
         "values_from": made.values_from, "cos_sin_scale": made.cos_sin_scale,
         "original_length": dict(rotation.parameters).get("original_length"),
     }  # fmt: skip
-    return Data(arrays, python, _facts(made, length) | {"model": model})
+    return _answer(made, length, python, {"model": model}, **more)
 
 
 def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, Rotation]:
@@ -138,11 +138,10 @@ def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, R
                   "expected a model with RoPE, such as Llama, Qwen or Gemma")  # fmt: skip
 
 
-def _arrays(made: Frequencies, length: int) -> dict[str, Tensor]:
+def _answer(made: Frequencies, length: int, python: str, facts: dict[str, Any], **more: Tensor) -> Data:
     omega = torch.tensor(made, dtype=torch.float64)
-    return {"omega": omega, "wavelength": 2 * math.pi / omega.abs(), "sine_at_end": (omega * length).sin()}
-
-
-def _facts(made: Frequencies, length: int) -> dict[str, Any]:
-    counted = meaning(made, length)
-    return {"length": length, "unfinished": counted.unfinished, "examples": EXAMPLES}
+    wavelength = 2 * math.pi / omega.abs()
+    about = {"length": length, "unfinished": int(((wavelength > length) & (omega != 0)).sum()), "examples": EXAMPLES}
+    return Data(
+        {"omega": omega, "wavelength": wavelength, "sine_at_end": (omega * length).sin(), **more}, python, about | facts
+    )

@@ -93,6 +93,9 @@ def test_what_each_method_brings_is_its_formula():
     a = arrays(encoding="cope")
     gates = 1 / (1 + np.exp(-a["products"][0]))
     assert a["counts"][0, 2, 1] == pytest.approx(gates[2, 1] + gates[2, 2])
+    for i, j in ((0, 0), (2, 0), (2, 1)):
+        wanted = np.interp(a["counts"][0, i, j], range(4), a["count_scores"][0, i])
+        assert a["added"][0, i, j] == pytest.approx(wanted, abs=1e-12)
 
 
 def test_the_notes_own_sums_stand_in_the_frames():
@@ -129,7 +132,10 @@ def test_the_printed_program_makes_the_same_arrays(encoding):
 
 def test_the_mark_moves_with_the_method(opened):
     page = opened("attention")
-    marks = {"sinusoidal": ["2"], "nope": [], "rope": ["3"], "alibi": ["4"], "shaw": ["4", "7"], "cope": ["4", "5"]}
+    marks = {
+        "nope": [], "learned": ["2"], "rope": ["3"], "xpos": ["3", "5"], "alibi": ["4"], "t5": ["4"], "shaw": ["4", "7"],
+        "transformer_xl": ["4"], "cope": ["4", "5"],
+    }  # fmt: skip
     for method, wanted in marks.items():
         page.select_option("[data-name=encoding] select", index=views.view("attention").Method.__args__.index(method))
         expect(page.locator(".pipeline [data-site]")).to_have_count(len(wanted))

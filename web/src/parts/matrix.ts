@@ -66,7 +66,7 @@ export function matrix({ title, rows, columns, pick, digits = 4 }: MatrixAbout):
       const there = Number.isFinite(value);
       cell.style.background = there ? colour(map, value, limit, dark) : "";
       cell.style.color = there ? inkOn(map, value, limit, dark) : "";
-      fill(cell, shown(value, digits));
+      fill(cell, shown(value, digits).replace(/^−(0\.0*)$/, "$1"));
     }));
   }
   return { element: h("div", { class: "scroll" }, table), draw };

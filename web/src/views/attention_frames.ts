@@ -92,7 +92,7 @@ export function framesOf({ sites, encoding, causal }: About): Frame[] {
         ? [[weights, "·", values], [channels("mixed", "Σ α·v", "Σ α·v"), "+", channels("value_added", "Σ α·a[j−i]", "Σ α·a[j−i]"), "=", channels("attended", "sum", "和")]]
         : [[weights, "·", values, "=", channels("mixed", "Σ α·v", "Σ α·v")]],
       says: has("VALUE") ? both("Every word mixes the values by its weights, and with each value a vector of the distance to it: position enters a second time.", "每个词按权重混合各个值，每个值还带上一个相对距离的向量：位置在这里第二次进入。")
-        : both("Every word mixes the values by its weights. Values carry no sign of where they came from, unless frame 2 put one there.", "每个词按权重混合各个值。值里没有来处的痕迹，除非第 2 步加过。") },
+        : both("Every word mixes the values by its weights. Values carry no sign of where they came from, unless step 2 put one there.", "每个词按权重混合各个值。值里没有来处的痕迹，除非第 2 步加过。") },
     { title: both("Output", "输出"),
       lines: [[{ name: "out", title: both("output", "输出"), columns: "heads" }, "−", { name: "blind", title: both("without position", "不用位置"), columns: "heads" }, "=", { name: "changed", title: both("what position changed", "位置带来的改变"), columns: "heads" }]],
       says: both("The heads stand side by side. Beside it the same words with no position at all: the difference is all that the method does.", "各个头并排放在一起。旁边是同样的词、完全不用位置的结果：两者之差就是这种方法的全部作用。") },
@@ -199,7 +199,7 @@ export function made(data: Data, part: string, head: number, row: number, column
     case "out": {
       const own = Math.floor(column / about.d_head);
       const result = valueOf(data, "attended", own, row, column % about.d_head);
-      return { letters: [about.n_heads > 1 ? `head ${own}` : ""], numbers: [short(result)], result, from: {} };
+      return { letters: about.n_heads > 1 ? ["Σ α", sup(put(own, "head")), "·v", sup(put(own, "head"))] : [], numbers: [short(result)], result, from: {} };
     }
     case "changed":
       return { letters: ["output − output", sub("NoPE")], numbers: [`${inner(of("out", row, column))} − ${inner(of("blind", row, column))}`], result: of("out", row, column) - of("blind", row, column), from: { out: same, blind: same } };

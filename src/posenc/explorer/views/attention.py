@@ -99,7 +99,10 @@ def data(asked: Parameters) -> Data:
             "xPos turns channels in pairs, and this example has three · xPos 成对旋转通道，而这个例子只有三个通道"
         )
     options = _options(asked, case)
-    encoding = posenc.create(asked.encoding, **options)
+    try:
+        encoding = posenc.create(asked.encoding, **options)
+    except ModuleNotFoundError as error:  # FLOATER's solver is an extra
+        raise Refused(str(error)) from error
     causal = asked.causal or "causal_only" in encoding.traits
     program = _program(asked, case, options, encoding.sites, causal)
     made: dict[str, Any] = {}

@@ -69,6 +69,9 @@ def test_a_file_brings_its_own_frequencies_and_length():
     data = views.data("extrapolation", {"config": json.dumps(LLAMA), "factor": 8})
     assert (data.facts["trained"], data.facts["family"], data.facts["d"]) == (8192, "llama", 128)
     np.testing.assert_allclose(data.arrays["omega"][5], scaled(128, 5e5, 8192, 8.0)[4], rtol=1e-12)
+    shorter = views.data("extrapolation", {"config": json.dumps(LLAMA), "factor": 2}).arrays
+    assert (np.asarray(shorter["at_target"][5]) < np.asarray(shorter["in_training"])).any()
+    assert np.asarray(shorter["new"]).min() == 0
     namespace: dict[str, object] = {}
     exec(data.python, namespace)
     for name, values in data.arrays.items():

@@ -42,7 +42,10 @@ export function matrix({ title, rows, columns, pick, digits = 4 }: MatrixAbout):
 
   table.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -columns.length], End: [0, columns.length], Enter: [0, 0], " ": [0, 0] }[event.key];
+    const step = {
+      ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -columns.length],
+      End: [0, columns.length], Enter: [0, 0], " ": [0, 0],
+    }[event.key];
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();

@@ -11,7 +11,10 @@ import { both, shown, type Words } from "../words";
 import styles from "./attention.css";
 import { framesOf, made, valueOf, type About, type Part } from "./attention_frames";
 
-const OWN = { frame: own.whole(1, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12), row: own.whole(1, 0, 7), column: own.whole(0, 0, 15) };
+const OWN = {
+  frame: own.whole(1, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12),
+  row: own.whole(1, 0, 7), column: own.whole(0, 0, 15),
+};
 
 const ENTERS: Record<string, Words> = {
   EMBED: both("+ position", "＋位置"), ROTATE: both("turned", "旋转"), BIAS: both("+ bias", "＋偏置"),
@@ -38,12 +41,23 @@ export const attention: View = {
     both("With 猫 吃 鱼, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "选 猫 吃 鱼、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
     both("With 我 喜欢 猫 and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "选 我 喜欢 猫、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
   ],
-  papers: [{ text: "Vaswani et al. 2017, section 3.2", href: "https://arxiv.org/abs/1706.03762" }, { text: "Su et al. 2021 (RoPE)", href: "https://arxiv.org/abs/2104.09864" }, { text: "Shaw et al. 2018", href: "https://arxiv.org/abs/1803.02155" }],
+  papers: [
+    { text: "Vaswani et al. 2017, section 3.2", href: "https://arxiv.org/abs/1706.03762" },
+    { text: "Su et al. 2021 (RoPE)", href: "https://arxiv.org/abs/2104.09864" },
+    { text: "Shaw et al. 2018", href: "https://arxiv.org/abs/1803.02155" },
+  ],
   own: OWN,
   styles,
   controls: [
     { name: "encoding", label: both("method", "方法"), choices: METHODS },
-    { name: "case", label: both("sentence", "句子"), choices: { cat_eats_fish: both("猫 吃 鱼 (note 004)", "猫 吃 鱼（笔记 004）"), i_like_cats: both("我 喜欢 猫 (note 004)", "我 喜欢 猫（笔记 004）"), i_love_you: both("我 爱 你", "我 爱 你"), ai_is_growing: both("人工 智能 正在 快速 发展 (note 002)", "人工 智能 正在 快速 发展（笔记 002）") } },
+    {
+      name: "case", label: both("sentence", "句子"),
+      choices: {
+        cat_eats_fish: both("猫 吃 鱼 (note 004)", "猫 吃 鱼（笔记 004）"),
+        i_like_cats: both("我 喜欢 猫 (note 004)", "我 喜欢 猫（笔记 004）"), i_love_you: both("我 爱 你", "我 爱 你"),
+        ai_is_growing: both("人工 智能 正在 快速 发展 (note 002)", "人工 智能 正在 快速 发展（笔记 002）"),
+      },
+    },
     { name: "causal", label: both("causal mask", "因果掩码"), when: (state) => state["encoding"] !== "xpos" && state["encoding"] !== "cope" },
     { name: "base", label: both("base", "底数"), scale: "log", when: (state) => HAS_BASE.includes(String(state["encoding"])) },
     { name: "n_heads", label: both("heads", "头数"), as: "number" },
@@ -51,8 +65,14 @@ export const attention: View = {
   ],
   build(stage) {
     const play = player(stage, { name: "frame", speed: "speed", parameter: OWN.frame, speeds: [0.25, 0.5, 1, 2] });
-    const steps = Array.from({ length: 8 }, (_, index) => h("button", { type: "button", "data-frame": index + 1, click: () => stage.set({ frame: index + 1 }) }));
-    const pipeline = h("nav", { class: "pipeline", "aria-label": stage.t(both("The steps of attention", "注意力的各步")) }, h("ol", {}, ...steps.map((step) => h("li", {}, step))));
+    const steps = Array.from(
+      { length: 8 },
+      (_, index) => h("button", { type: "button", "data-frame": index + 1, click: () => stage.set({ frame: index + 1 }) }),
+    );
+    const pipeline = h(
+      "nav", { class: "pipeline", "aria-label": stage.t(both("The steps of attention", "注意力的各步")) },
+      h("ol", {}, ...steps.map((step) => h("li", {}, step))),
+    );
     pipeline.addEventListener("keydown", (event) => {
       const now = steps.indexOf(event.target as HTMLButtonElement);
       const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: 7 }[event.key];
@@ -93,29 +113,44 @@ export const attention: View = {
         step.setAttribute("aria-current", index === at - 1 ? "step" : "false");
         fill(step, h("small", {}, index + 1), h("b", {}, stage.t(one.title)), site ? h("em", {}, stage.t(ENTERS[site]!)) : null);
       });
-      fill(equal, stage.t(both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")), h("output", { "data-role": "difference", "data-value": about.difference }, shown(about.difference)), stage.t(both(".", "。")));
+      fill(
+        equal,
+        stage.t(both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")),
+        h("output", { "data-role": "difference", "data-value": about.difference }, shown(about.difference)),
+        stage.t(both(".", "。")),
+      );
 
       const parts = drawn.map(([part]) => part);
       const chosen = parts.find((part) => part.name === state["part"]) ?? parts.at(-1);
       if (!chosen) {
         const word = Math.min(number(state, "row"), about.words.length - 1);
-        fill(stage.formula, formula([`${about.words[word]}: `, h("span", { class: "position" }, "p = "), h("output", { "data-role": "value", "data-value": word }, word)]));
+        fill(
+          stage.formula,
+          formula([`${about.words[word]}: `, h("span", { class: "position" }, "p = "), h("output", { "data-role": "value", "data-value": word }, word)]),
+        );
         said(`${stage.t(frame.title)}. ${stage.t(frame.says)}`);
         return;
       }
       const [rows, columns] = array(data, chosen.name).shape.slice(-2) as [number, number];
       const [row, column] = [Math.min(number(state, "row"), rows - 1), Math.min(number(state, "column"), columns - 1)];
       const how = made(data, chosen.name, head, row, column);
-      const dark = Math.max(...drawn.filter(([part]) => !part.amount).map(([part]) => size(data, part.name)), 1);
+      const most = Math.max(...drawn.filter(([part]) => !part.amount).map(([part]) => size(data, part.name)), 1);
       for (const [part, one] of drawn) {
         const { shape, values } = array(data, part.name);
         const [r, c] = shape.slice(-2) as [number, number];
-        one.draw({ values: shape.length === 3 ? values.subarray(head * r * c, (head + 1) * r * c) : values, cursor: part === chosen ? [row, column] : undefined, map: part.amount ? "amount" : "diverging", limit: part.amount ? 1 : dark, lit: how.from[part.name] });
+        one.draw({
+          values: shape.length === 3 ? values.subarray(head * r * c, (head + 1) * r * c) : values,
+          cursor: part === chosen ? [row, column] : undefined, map: part.amount ? "amount" : "diverging",
+          limit: part.amount ? 1 : most, lit: how.from[part.name],
+        });
       }
       const value = valueOf(data, chosen.name, head, row, column);
       const name = [stage.t(chosen.title).split(/, |，/)[0]!, " [", label(about, chosen.rows ?? "words", row), ", ", label(about, chosen.columns, column), "]"];
       const print = head === 0 ? about.printed[chosen.name]?.[row]?.[column] : undefined;
-      const verdicts: Record<string, Words> = { same: both("right", "正确"), truncated: both("cut off instead of rounded", "截断，没有四舍五入"), different: both("a slip", "算错了") };
+      const verdicts: Record<string, Words> = {
+        same: both("right", "正确"), truncated: both("cut off instead of rounded", "截断，没有四舍五入"),
+        different: both("a slip", "算错了"),
+      };
       const result = h("output", { "data-role": "value", "data-value": value }, shown(value, 6));
       fill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
         print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("Note 004 prints", "笔记 004 写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
@@ -136,7 +171,10 @@ export const attention: View = {
       const drawnOf = (one: Part) => {
         const [rows, columns] = array(data, one.name).shape.slice(-2) as [number, number];
         const names = (count: number, kind: string) => Array.from({ length: count }, (_, index) => label(about, kind, index));
-        const map = matrix({ title: stage.t(one.title), rows: names(rows, one.rows ?? "words"), columns: names(columns, one.columns), pick: (row, column) => stage.set({ part: one.name, row, column }) });
+        const map = matrix({
+          title: stage.t(one.title), rows: names(rows, one.rows ?? "words"), columns: names(columns, one.columns),
+          pick: (row, column) => stage.set({ part: one.name, row, column }),
+        });
         map.element.dataset["part"] = one.name;
         if (frame.site && ENTERING.includes(one.name)) map.element.classList.add("entering");
         drawn.push([one, map]);
@@ -148,7 +186,13 @@ export const attention: View = {
         const sign = line[index - 1];
         return [h("div", { class: "signed" }, typeof sign === "string" && h("span", { class: "sign", "aria-hidden": "true" }, sign), drawnOf(one))];
       })));
-      const words = at === 1 ? [h("ol", { class: "sentence" }, ...about.words.map((word, index) => h("li", {}, h("button", { type: "button", "data-word": index, click: () => stage.set({ row: index }) }, word, h("small", { class: "position" }, index)))))] : [];
+      const words = at === 1 ? [h(
+        "ol", { class: "sentence" },
+        ...about.words.map((word, index) => h(
+          "li", {},
+          h("button", { type: "button", "data-word": index, click: () => stage.set({ row: index }) }, word, h("small", { class: "position" }, index)),
+        )),
+      )] : [];
       fill(panel, h("h2", {}, `${at} · ${stage.t(frame.title)}`), h("p", {}, stage.t(frame.says)), ...words, ...lines);
     }
 

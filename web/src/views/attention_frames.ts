@@ -64,12 +64,19 @@ export function framesOf({ sites, encoding, causal }: About): Frame[] {
     { title: both("Words", "词"), lines: [],
       says: both("A sentence is words in an order; the numbers below them are their positions.", "句子是有次序的词；词下面的数字是位置。") },
     { title: both("Vectors", "词向量"), site: has("EMBED") ? "EMBED" : undefined,
-      lines: [has("EMBED") ? [channels("x", "x, words", "x，词向量"), "+", channels("position", "p, positions", "p，位置编码"), "=", channels("embedded", "x + p", "x + p")] : [channels("x", "x, words", "x，词向量")]],
+      lines: [has("EMBED") ? [
+        channels("x", "x, words", "x，词向量"), "+", channels("position", "p, positions", "p，位置编码"), "=",
+        channels("embedded", "x + p", "x + p"),
+      ] : [channels("x", "x, words", "x，词向量")]],
       says: has("EMBED") ? both("Each word becomes a row of numbers, and the row of its position is added here, once.", "每个词变成一行数；它所在位置的那一行数在这里加上去，只加这一次。")
         : both("Each word becomes a row of numbers. Nothing here depends on where the word stands.", "每个词变成一行数。这里没有一个数取决于词站在哪里。") },
     { title: both("q, k, v", "q、k、v"), site: turned ? "ROTATE" : undefined,
       lines: turned
-        ? [[projection("w_q", "W_Q"), "→", q, "↻", channels("q_hat", "q̂, turned", "q̂，旋转后")], [projection("w_k", "W_K"), "→", k, "↻", channels("k_hat", "k̂, turned", "k̂，旋转后")], [projection("w_v", "W_V"), "→", values]]
+        ? [
+          [projection("w_q", "W_Q"), "→", q, "↻", channels("q_hat", "q̂, turned", "q̂，旋转后")],
+          [projection("w_k", "W_K"), "→", k, "↻", channels("k_hat", "k̂, turned", "k̂，旋转后")],
+          [projection("w_v", "W_V"), "→", values],
+        ]
         : [[projection("w_q", "W_Q"), "→", q], [projection("w_k", "W_K"), "→", k], [projection("w_v", "W_V"), "→", values]],
       says: turned ? both("Three projections of every row. Queries and keys are then turned by an angle that grows with their position; values are not.", "每一行作三次投影。查询和键随后按位置旋转，位置越靠后转得越多；值不转。")
         : both("Three projections of every row: what a word asks for, what it offers, and what it says.", "每一行作三次投影：这个词要找什么、能提供什么、说的是什么。") },
@@ -89,12 +96,19 @@ export function framesOf({ sites, encoding, causal }: About): Frame[] {
       says: both("Every row becomes weights between 0 and 1 whose sum is 1.", "每一行变成 0 到 1 之间的权重，加起来等于 1。") },
     { title: both("Weights · v", "权重 · v"), site: has("VALUE") ? "VALUE" : undefined,
       lines: has("VALUE")
-        ? [[weights, "·", values], [channels("mixed", "Σ α·v", "Σ α·v"), "+", channels("value_added", "Σ α·a[j−i]", "Σ α·a[j−i]"), "=", channels("attended", "sum", "和")]]
+        ? [
+          [weights, "·", values],
+          [channels("mixed", "Σ α·v", "Σ α·v"), "+", channels("value_added", "Σ α·a[j−i]", "Σ α·a[j−i]"), "=", channels("attended", "sum", "和")],
+        ]
         : [[weights, "·", values, "=", channels("mixed", "Σ α·v", "Σ α·v")]],
       says: has("VALUE") ? both("Every word mixes the values by its weights, and with each value a vector of the distance to it: position enters a second time.", "每个词按权重混合各个值，每个值还带上一个相对距离的向量：位置在这里第二次进入。")
         : both("Every word mixes the values by its weights. Values carry no sign of where they came from, unless step 2 put one there.", "每个词按权重混合各个值。值里没有来处的痕迹，除非第 2 步加过。") },
     { title: both("Output", "输出"),
-      lines: [[{ name: "out", title: both("output", "输出"), columns: "heads" }, "−", { name: "blind", title: both("without position", "不用位置"), columns: "heads" }, "=", { name: "changed", title: both("what position changed", "位置带来的改变"), columns: "heads" }]],
+      lines: [[
+        { name: "out", title: both("output", "输出"), columns: "heads" }, "−",
+        { name: "blind", title: both("without position", "不用位置"), columns: "heads" }, "=",
+        { name: "changed", title: both("what position changed", "位置带来的改变"), columns: "heads" },
+      ]],
       says: both("The heads stand side by side. Beside it the same words with no position at all: the difference is all that the method does.", "各个头并排放在一起。旁边是同样的词、完全不用位置的结果：两者之差就是这种方法的全部作用。") },
   ];
 }
@@ -143,17 +157,24 @@ export function made(data: Data, part: string, head: number, row: number, column
     return { letters, numbers: [spelt(pairs)], result: sum, from };
   }
   function sumOf(letters: Child[], ...names: string[]): Made {
-    return { letters, numbers: [names.map((name) => inner(of(name, row, column))).join(" + ")], result: names.reduce((all, name) => all + of(name, row, column), 0), from: Object.fromEntries(names.map((name) => [name, same])) };
+    return {
+      letters, numbers: [names.map((name) => inner(of(name, row, column))).join(" + ")],
+      result: names.reduce((all, name) => all + of(name, row, column), 0),
+      from: Object.fromEntries(names.map((name) => [name, same])),
+    };
   }
 
   switch (part) {
-    case "position":
-      if (about.encoding !== "sinusoidal") return { ...given, letters: about.encoding === "learned" ? ["p = table[", v("position"), "]"] : ["p = p(0) + ∫ h(τ, p) dτ,  τ = 0 … ", p(row), " · 0.01"] };
-      {
-        const [name, pair, m] = [column % 2 ? "cos" : "sin", column >> 1, width("position")];
-        return { ...given, letters: [`${name}(`, v("p"), " · base", sup(`−2i/${m}`), ")"], numbers: [`${name}(`, p(row), ` · ${tidy(about.base)}`, sup(`−${2 * pair}/${m}`), ")"],
-          result: Math[name as "sin" | "cos"](row * about.base ** ((-2 * pair) / m)) };
-      }
+    case "position": {
+      if (about.encoding === "learned") return { ...given, letters: ["p = table[", v("position"), "]"] };
+      if (about.encoding === "floater") return { ...given, letters: ["p = p(0) + ∫ h(τ, p) dτ,  τ = 0 … ", p(row), " · 0.01"] };
+      const [name, pair, m] = [column % 2 ? "cos" as const : "sin" as const, column >> 1, width("position")];
+      return {
+        letters: [`${name}(`, v("p"), " · base", sup(`−2i/${m}`), ")"],
+        numbers: [`${name}(`, p(row), ` · ${tidy(about.base)}`, sup(`−${2 * pair}/${m}`), ")"],
+        result: Math[name](row * about.base ** ((-2 * pair) / m)), from: {},
+      };
+    }
     case "embedded":
       return about.sites.includes("EMBED") ? sumOf([], "x", "position") : given;
     case "q":
@@ -165,7 +186,10 @@ export function made(data: Data, part: string, head: number, row: number, column
       return rotated(part === "q_hat" ? "q" : "k");
     case "products": {
       const d = width(query);
-      const one = dot([`${query === "q" ? "q" : "q̂"}`, sub("i"), "·", `${query === "q" ? "k" : "k̂"}`, sub("j"), " / √d"], query, key, d, { [query]: inRow, [key]: (r) => r === column }, true);
+      const one = dot(
+        [`${query === "q" ? "q" : "q̂"}`, sub("i"), "·", `${query === "q" ? "k" : "k̂"}`, sub("j"), " / √d"], query,
+        key, d, { [query]: inRow, [key]: (r) => r === column }, true,
+      );
       return { ...one, numbers: ["(", ...one.numbers, `) / √${d}`], result: one.result! / Math.sqrt(d) };
     }
     case "added":
@@ -174,12 +198,20 @@ export function made(data: Data, part: string, head: number, row: number, column
       return sumOf(["q·k/√d + ", ADDED[about.encoding]![0]], "products", "added");
     case "counts": {
       const gates = range(t).filter((c) => c >= column && c <= row).map((c) => 1 / (1 + Math.exp(-of("products", row, c))));
-      return { letters: ["Σ σ(q·k/√d),  j … i"], numbers: [gates.length ? gates.map(short).join(" + ") : "0"], result: gates.reduce((all, one) => all + one, 0), from: { products: (r, c) => r === row && c >= column && c <= row } };
+      return {
+        letters: ["Σ σ(q·k/√d),  j … i"], numbers: [gates.length ? gates.map(short).join(" + ") : "0"],
+        result: gates.reduce((all, one) => all + one, 0),
+        from: { products: (r, c) => r === row && c >= column && c <= row },
+      };
     }
     case "masked": {
       const source = about.sites.includes("BIAS") || about.sites.includes("CONTEXT") ? "scores" : "products";
       const seen = !about.causal || column <= row;
-      return { letters: [seen ? (about.causal ? "j ≤ i" : "") : "j > i"], numbers: [seen ? short(of(source, row, column)) : "−∞"], result: seen ? of(source, row, column) : -Infinity, from: { [source]: same } };
+      return {
+        letters: [seen ? (about.causal ? "j ≤ i" : "") : "j > i"],
+        numbers: [seen ? short(of(source, row, column)) : "−∞"], result: seen ? of(source, row, column) : -Infinity,
+        from: { [source]: same },
+      };
     }
     case "weights": {
       const exponents = range(t).map((c) => of("masked", row, c));
@@ -192,7 +224,10 @@ export function made(data: Data, part: string, head: number, row: number, column
       return dot(["Σ", sub("j"), " α", sub("ij"), "·v", sub("j")], "weights", "v", t, { weights: inRow, v: (_, c) => c === column });
     case "value_added": {
       const pairs = range(t).map((j): [number, number] => [of("weights", row, j), of("value_vectors", clipped(j - row), column)]);
-      return { letters: ["Σ", sub("j"), " α", sub("ij"), "·a", sup("V"), "[j−i]"], numbers: [spelt(pairs)], result: pairs.reduce((all, [a, b]) => all + a * b, 0), from: { weights: inRow } };
+      return {
+        letters: ["Σ", sub("j"), " α", sub("ij"), "·a", sup("V"), "[j−i]"], numbers: [spelt(pairs)],
+        result: pairs.reduce((all, [a, b]) => all + a * b, 0), from: { weights: inRow },
+      };
     }
     case "attended":
       return sumOf(["Σ α·v + Σ α·a", sup("V"), "[j−i]"], "mixed", "value_added");
@@ -202,7 +237,11 @@ export function made(data: Data, part: string, head: number, row: number, column
       return { letters: about.n_heads > 1 ? ["Σ α", sup(put(own, "head")), "·v", sup(put(own, "head"))] : [], numbers: [short(result)], result, from: {} };
     }
     case "changed":
-      return { letters: ["output − output", sub("NoPE")], numbers: [`${inner(of("out", row, column))} − ${inner(of("blind", row, column))}`], result: of("out", row, column) - of("blind", row, column), from: { out: same, blind: same } };
+      return {
+        letters: ["output − output", sub("NoPE")],
+        numbers: [`${inner(of("out", row, column))} − ${inner(of("blind", row, column))}`],
+        result: of("out", row, column) - of("blind", row, column), from: { out: same, blind: same },
+      };
     default:
       return given;
   }
@@ -216,7 +255,10 @@ export function made(data: Data, part: string, head: number, row: number, column
   function rotated(name: "q" | "k"): Made {
     const omega = array(data, "omega").values;
     const pair = column >> 1;
-    if (pair >= omega.length) return { letters: [`${name}̂ = ${name}`], numbers: [short(of(name, row, column))], result: of(name, row, column), from: { [name]: same } };
+    if (pair >= omega.length) return {
+      letters: [`${name}̂ = ${name}`], numbers: [short(of(name, row, column))], result: of(name, row, column),
+      from: { [name]: same },
+    };
     const [a, b, angle] = [of(name, row, 2 * pair), of(name, row, 2 * pair + 1), row * omega[pair]!];
     const fades = about.encoding === "xpos";
     const rate = fades ? array(data, "log_decay").values[pair]! * (name === "q" ? row : -row) : 0;
@@ -225,8 +267,14 @@ export function made(data: Data, part: string, head: number, row: number, column
     const [one, two] = first ? ["cos", "sin"] : ["sin", "cos"];
     const turn = (): Child[] => [p(row), `·${short(omega[pair]!)}`];
     return {
-      letters: [`${name}`, sub(2 * pair), ` ${one} pω ${first ? "−" : "+"} ${name}`, sub(2 * pair + 1), ` ${two} pω`, ...(fades ? [",  · ζ", sup(name === "q" ? "p/512" : "−p/512")] : [])],
-      numbers: [fades ? "(" : "", `${inner(a)}·${one}(`, ...turn(), `) ${first ? "−" : "+"} ${inner(b)}·${two}(`, ...turn(), ")", fades ? `) · ${tidy(Number(Math.exp(rate).toFixed(6)))}` : ""],
+      letters: [
+        `${name}`, sub(2 * pair), ` ${one} pω ${first ? "−" : "+"} ${name}`, sub(2 * pair + 1), ` ${two} pω`,
+        ...(fades ? [",  · ζ", sup(name === "q" ? "p/512" : "−p/512")] : []),
+      ],
+      numbers: [
+        fades ? "(" : "", `${inner(a)}·${one}(`, ...turn(), `) ${first ? "−" : "+"} ${inner(b)}·${two}(`, ...turn(),
+        ")", fades ? `) · ${tidy(Number(Math.exp(rate).toFixed(6)))}` : "",
+      ],
       result: turned * Math.exp(rate), from: { [name]: (r, c) => r === row && c >> 1 === pair },
     };
   }
@@ -242,19 +290,32 @@ export function made(data: Data, part: string, head: number, row: number, column
     }
     if (about.encoding === "t5") {
       const bucket = valueOf(data, "bucket", 0, i, j);
-      return { letters: ["b[bucket(i−j)]"], numbers: ["b[bucket(", ...distance, `)] = b[${bucket}]`], result: valueOf(data, "table", 0, bucket, head), from: {} };
+      return {
+        letters: ["b[bucket(i−j)]"], numbers: ["b[bucket(", ...distance, `)] = b[${bucket}]`],
+        result: valueOf(data, "table", 0, bucket, head), from: {},
+      };
     }
     if (about.encoding === "shaw") {
       const pairs = vectors(clipped(j - i), "key_vectors");
-      return { letters: ["q", sub("i"), "·a", sup("K"), "[j−i] / √d"], numbers: ["(", spelt(pairs), `) / √${pairs.length}`], result: pairs.reduce((all, [a, b]) => all + a * b, 0) / root, from: {} };
+      return {
+        letters: ["q", sub("i"), "·a", sup("K"), "[j−i] / √d"], numbers: ["(", spelt(pairs), `) / √${pairs.length}`],
+        result: pairs.reduce((all, [a, b]) => all + a * b, 0) / root, from: {},
+      };
     }
     if (about.encoding === "transformer_xl") {
       const { shape, values } = array(data, "terms");
       const term = (n: number) => values[((n * shape[1]! + head) * t + i) * t + j]!;
-      return { letters: ["(q", sub("i"), "·W", sub("R"), "R", sub("i−j"), " + u·k", sub("j"), " + v·W", sub("R"), "R", sub("i−j"), ") / √d"], numbers: [[1, 2, 3].map((n) => inner(term(n))).join(" + ")], result: term(1) + term(2) + term(3), from: {} };
+      return {
+        letters: ["(q", sub("i"), "·W", sub("R"), "R", sub("i−j"), " + u·k", sub("j"), " + v·W", sub("R"), "R", sub("i−j"), ") / √d"],
+        numbers: [[1, 2, 3].map((n) => inner(term(n))).join(" + ")], result: term(1) + term(2) + term(3), from: {},
+      };
     }
     const count = of("counts", i, j);
     const [below, above, share] = [of("count_scores", i, Math.floor(count)), of("count_scores", i, Math.ceil(count)), count - Math.floor(count)];
-    return { letters: ["q·e[p],  p = ", p(short(count))], numbers: [`(1 − ${short(share)})·${inner(below)} + ${short(share)}·${inner(above)}`], result: below + (above - below) * share, from: { counts: same } };
+    return {
+      letters: ["q·e[p],  p = ", p(short(count))],
+      numbers: [`(1 − ${short(share)})·${inner(below)} + ${short(share)}·${inner(above)}`],
+      result: below + (above - below) * share, from: { counts: same },
+    };
   }
 }

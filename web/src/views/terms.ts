@@ -19,21 +19,35 @@ const OWN = {
 };
 
 const NAMES: Record<Model, Words[]> = {
-  absolute: [both("content · content", "内容 · 内容"), both("content · position", "内容 · 位置"), both("position · content", "位置 · 内容"), both("position · position", "位置 · 位置")],
-  relative: [both("(a) content · content", "(a) 内容 · 内容"), both("(b) content · distance", "(b) 内容 · 距离"), both("(c) taste for content", "(c) 对内容的偏好"), both("(d) taste for distance", "(d) 对距离的偏好")],
+  absolute: [
+    both("content · content", "内容 · 内容"), both("content · position", "内容 · 位置"), both("position · content", "位置 · 内容"),
+    both("position · position", "位置 · 位置"),
+  ],
+  relative: [
+    both("(a) content · content", "(a) 内容 · 内容"), both("(b) content · distance", "(b) 内容 · 距离"),
+    both("(c) taste for content", "(c) 对内容的偏好"), both("(d) taste for distance", "(d) 对距离的偏好"),
+  ],
 };
 
 /** Letters must be made anew for every place that they stand in. */
 const LETTERS: Record<Model, (() => Child[])[]> = {
-  absolute: (["x x", "x p", "p x", "p p"] as const).map((pair) => () => [letter(pair[0]!), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), "W", sub("k"), letter(pair[2]!), sub("j")]),
-  relative: [() => ["q", sub("i"), "·k", sub("j")], () => ["q", sub("i"), "·W", sub("R"), position("R"), sub("i−j")], () => ["u·k", sub("j")], () => ["v·W", sub("R"), position("R"), sub("i−j")]],
+  absolute: (["x x", "x p", "p x", "p p"] as const).map((pair) => () => [
+    letter(pair[0]!), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), "W", sub("k"), letter(pair[2]!), sub("j"),
+  ]),
+  relative: [
+    () => ["q", sub("i"), "·k", sub("j")], () => ["q", sub("i"), "·W", sub("R"), position("R"), sub("i−j")],
+    () => ["u·k", sub("j")], () => ["v·W", sub("R"), position("R"), sub("i−j")],
+  ],
 };
 
 /** What Transformer-XL puts in the place of what stood in a term. */
 const REPLACED: (() => Child[])[] = [
   () => [], () => [position("p"), sub("j"), " → ", position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R")],
   () => [position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → u"],
-  () => [position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → v,  ", position("p"), sub("j"), " → ", position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R")],
+  () => [
+    position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → v,  ", position("p"), sub("j"), " → ",
+    position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R"),
+  ],
 ];
 
 const position = (text: string) => h("span", { class: "position" }, text);
@@ -66,11 +80,17 @@ export const terms: View = {
     both("All four of Transformer-XL's terms survive a shift, but only (d) is a function of the distance alone: (a) and (c) read words, (b) a word and a distance.", "Transformer-XL 的四项都不受整体平移影响，但只有 (d) 是距离本身的函数：(a) 和 (c) 看词，(b) 看一个词和一个距离。"),
     both("Note 002 writes q·R and v·R. The paper has a projection of its own for the distances, W_R (there W_k,R); with the identity for all projections the page shows the note's formula.", "笔记 002 写的是 q·R 与 v·R。论文里距离另有自己的投影 W_R（原文记作 W_k,R）；所有投影取单位矩阵时，这里显示的就是笔记的公式。"),
   ],
-  papers: [{ text: "Dai et al. 2019 (Transformer-XL), section 3.3", href: "https://arxiv.org/abs/1901.02860" }, { text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
+  papers: [
+    { text: "Dai et al. 2019 (Transformer-XL), section 3.3", href: "https://arxiv.org/abs/1901.02860" },
+    { text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" },
+  ],
   own: OWN,
   styles,
   controls: [
-    { name: "model", label: both("score", "分数"), choices: { absolute: both("positions added to words", "位置加到词上"), relative: both("Transformer-XL", "Transformer-XL") } },
+    {
+      name: "model", label: both("score", "分数"),
+      choices: { absolute: both("positions added to words", "位置加到词上"), relative: both("Transformer-XL", "Transformer-XL") },
+    },
     { name: "sentence", label: both("sentence", "句子") },
     { name: "projection", label: both("projections", "投影矩阵"), choices: { drawn: both("drawn at random", "随机"), identity: both("identity", "单位矩阵") } },
     { name: "shift", label: both("all positions later by", "整体后移") },
@@ -81,13 +101,19 @@ export const terms: View = {
     const cards = SWITCHES.map((name) => {
       const box = h("input", { type: "checkbox", role: "switch", "data-switch": name, change: () => stage.set({ [name]: box.checked }) });
       const [title, letters, map, measured] = [h("b", {}), h("span", { class: "letters" }), h("div", {}), h("ul", { class: "measured" })];
-      return { name, box, title, letters, map, measured, element: h("section", { class: "term", "data-term": name }, h("label", {}, box, title, letters), map, measured) };
+      return {
+        name, box, title, letters, map, measured,
+        element: h("section", { class: "term", "data-term": name }, h("label", {}, box, title, letters), map, measured),
+      };
     });
     const [sum, weights] = [h("div", {}), h("div", {})];
     const equal = h("p", { class: "small" });
     const question = predict(stage, {
       question: both("Put the whole sentence 100 places later. Which of the four terms with positions added stay exactly as they are?", "把整句话后移 100 个位置。位置加到词上时，四项中哪些原样不变？"),
-      choices: [both("all four", "四项都不变"), both("content · content and position · position", "“内容 · 内容”和“位置 · 位置”"), both("content · content only", "只有“内容 · 内容”")], right: 2,
+      choices: [
+        both("all four", "四项都不变"), both("content · content and position · position", "“内容 · 内容”和“位置 · 位置”"),
+        both("content · content only", "只有“内容 · 内容”"),
+      ], right: 2,
       because: both("Every term with a p in it moves. Position · position would stay if W_q and W_k were the identity, and Transformer-XL's four all do: try both above.", "凡是含 p 的项都会变。假如 W_q 与 W_k 是单位矩阵，“位置 · 位置”就不变；Transformer-XL 的四项则全都不变：在上面换来看看。"),
     }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
     stage.root.append(h("div", { class: "four" }, ...cards.map((card) => card.element),
@@ -127,12 +153,21 @@ export const terms: View = {
         const [constant, still] = [measured.along_diagonals[n]! < ROUNDING, measured.moved[n]! < ROUNDING];
         fill(card.measured,
           model === "relative" ? n ? h("li", { class: "letters" }, ...REPLACED[n]!()) : h("li", {}, stage.t(both("as before", "与原来相同"))) : null,
-          h("li", { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[n]! }, constant ? stage.t(both("✓ the same along every diagonal: a function of i−j", "✓ 每条对角线上处处相等：只是 i−j 的函数")) : `${stage.t(both("along a diagonal it differs by up to", "同一条对角线上最多相差"))} ${shown(measured.along_diagonals[n]!, 2)}`),
+          h(
+            "li",
+            { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[n]! },
+            constant ? stage.t(both("✓ the same along every diagonal: a function of i−j", "✓ 每条对角线上处处相等：只是 i−j 的函数")) : `${stage.t(both("along a diagonal it differs by up to", "同一条对角线上最多相差"))} ${shown(measured.along_diagonals[n]!, 2)}`,
+          ),
           shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[n]! }, still ? stage.t(both(`✓ unmoved by the shift of ${shift}`, `✓ 后移 ${shift} 位，不变`)) : `${stage.t(both(`moved by the shift of ${shift}: up to`, `后移 ${shift} 位，最多变化`))} ${shown(measured.moved[n]!, 2)}`) : null);
       });
       maps[4]!.draw({ values: scores, cursor: [i, j], limit: Math.max(...Array.from(scores, Math.abs), 1), lit });
       maps[5]!.draw({ values: alpha, cursor: [i, j], map: "amount", limit: 1, lit });
-      fill(equal, stage.t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")), h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)), stage.t(both(".", "。")));
+      fill(
+        equal,
+        stage.t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
+        h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)),
+        stage.t(both(".", "。")),
+      );
 
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
       const [left, right] = operands(data, model, chosen, i, j);
@@ -140,9 +175,21 @@ export const terms: View = {
       const used = SWITCHES.flatMap((_, n) => (on[n] ? [n] : []));
       const at = `[${words[i]} ${i}, ${words[j]} ${j}]`;
       fill(stage.formula, formula(
-        [...LETTERS[model][chosen]!(), " / √4 = (", left.map((one, c) => `${inner(one)}·${inner(right[c]!)}`).join(" + "), ") / 2 = ", h("output", { "data-role": "term", "data-value": term(chosen)[i * t + j]! }, shown(term(chosen)[i * t + j]!))],
-        [`${stage.t(both("score", "分数"))} ${at} = `, used.length ? used.map((n) => inner(term(n)[i * t + j]!)).join(" + ") : "0", " = ", h("output", { "data-role": "value", "data-value": score }, shown(score))],
-        [`${stage.t(both("weight", "权重"))} ${at} = e`, sup(short(score)), " / (", ...words.flatMap((_, c): Child[] => [c ? " + " : "", "e", sup(short(scores[i * t + c]!))]), ") = ", h("output", { "data-role": "weight", "data-value": weight }, shown(weight))],
+        [
+          ...LETTERS[model][chosen]!(), " / √4 = (",
+          left.map((one, c) => `${inner(one)}·${inner(right[c]!)}`).join(" + "), ") / 2 = ",
+          h("output", { "data-role": "term", "data-value": term(chosen)[i * t + j]! }, shown(term(chosen)[i * t + j]!)),
+        ],
+        [
+          `${stage.t(both("score", "分数"))} ${at} = `,
+          used.length ? used.map((n) => inner(term(n)[i * t + j]!)).join(" + ") : "0", " = ",
+          h("output", { "data-role": "value", "data-value": score }, shown(score)),
+        ],
+        [
+          `${stage.t(both("weight", "权重"))} ${at} = e`, sup(short(score)), " / (",
+          ...words.flatMap((_, c): Child[] => [c ? " + " : "", "e", sup(short(scores[i * t + c]!))]), ") = ",
+          h("output", { "data-role": "weight", "data-value": weight }, shown(weight)),
+        ],
       ));
       stage.code(`${model}[${used.length === 4 ? ":" : `[${used.join(", ")}]`}, ${i}, ${j}].sum()  # ${score}`);
       const said = `${at} ${stage.t(NAMES[model][chosen]!)} ${shown(term(chosen)[i * t + j]!)}, ${stage.t(both("score", "分数"))} ${shown(score)}, ${stage.t(both("weight", "权重"))} ${shown(weight)}`;
@@ -154,11 +201,17 @@ export const terms: View = {
       const label = (index: number) => h("span", { class: "word" }, words[index]!, " ", h("small", { class: "position" }, index));
       stage.root.style.setProperty("--columns", String(words.length));
       const one = (place: HTMLElement, title: Words, choice: State) => {
-        const made = matrix({ title: stage.t(title), digits: 2, rows: words.map((_, index) => label(index)), columns: words.map((_, index) => label(index)), pick: (row, column) => stage.set({ ...choice, row, column }) });
+        const made = matrix({
+          title: stage.t(title), digits: 2, rows: words.map((_, index) => label(index)),
+          columns: words.map((_, index) => label(index)), pick: (row, column) => stage.set({ ...choice, row, column }),
+        });
         fill(place, made.element);
         return made;
       };
-      maps = [...cards.map((card, n) => one(card.map, NAMES.absolute[n]!, { term: card.name })), one(sum, both("score", "分数"), {}), one(weights, both("weights", "权重"), {})];
+      maps = [
+        ...cards.map((card, n) => one(card.map, NAMES.absolute[n]!, { term: card.name })),
+        one(sum, both("score", "分数"), {}), one(weights, both("weights", "权重"), {}),
+      ];
     }
 
     /** All products, sums and weights again, against Python's. */

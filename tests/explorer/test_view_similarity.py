@@ -86,7 +86,7 @@ def test_every_exported_answer_runs_as_printed():
 
 def test_the_answer_comes_before_the_curve_is_whole(opened):
     page = opened("similarity")
-    assert page.locator("[data-role=rise-similarity]").is_hidden()
+    assert page.locator(".sliding").is_hidden()
     page.click(".choice >> nth=1")
     page.click("[data-role=rise-similarity]")
     page.wait_for_url(re.compile("k=12"))
@@ -133,6 +133,7 @@ def test_keys_move_the_cursor_and_a_link_restores_rope(opened):
     page.wait_for_url(re.compile("k=39"))
     assert number(page, "value") == pytest.approx(2 * sum(math.cos(39 * w) for w in omega(64, 1e4)), abs=1e-12)
     assert (number(page, "rise-score"), number(page, "rise-bound")) == (5, 11)
+    assert number(page, "apart") < 1e-12
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -143,3 +144,4 @@ def test_random_vectors_show_their_spread(opened):
     assert float(page.get_attribute("output[data-role=spread]", "data-value")) == pytest.approx(found["spread"][64 + 25])
     assert number(page, "equal") == pytest.approx(found["equal"][64 + 25])
     assert page.locator(".predict").is_hidden()
+    assert number(page, "apart") < 1e-12

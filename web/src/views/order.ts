@@ -192,13 +192,13 @@ function compared(data: Data, r: number, now: number[], words: string[]): Output
 /** The measure, and where the chosen word's outputs are farthest apart. */
 function lines({ word, before, after, apart }: Output, from: number, to: number, distance: number): Child[][] {
   const c = Array.from(after).findIndex((value, channel) => Math.abs(value - before[channel]!) === apart);
-  const moved: Child[] = ["A(", v("PX"), " + ", v("p"), ")"];
-  const stayed: Child[] = ["A(", v("X"), " + ", v("p"), ")"];
+  const moved = (): Child[] => ["A(", v("PX"), " + ", v("p"), ")"];
+  const stayed = (): Child[] => ["A(", v("X"), " + ", v("p"), ")"];
   const cell = (place: number): Child[] => ["[", put(place, "position"), ", ", put(c, "channel"), "]"];
   const result = (role: string, value: number) => h("output", { "data-role": role, "data-value": value }, shown(value));
   return [
-    ["max | ", ...moved, " − ", v("P"), "·", ...stayed, " | = ", result("value", distance)],
-    [word, ":  | ", ...moved, ...cell(to), " − ", ...stayed, ...cell(from), " | = | ", put(shown(after[c]!)), " − ", put(shown(before[c]!)), " | = ",
+    ["max | ", ...moved(), " − ", v("P"), "·", ...stayed(), " | = ", result("value", distance)],
+    [word, ":  | ", ...moved(), ...cell(to), " − ", ...stayed(), ...cell(from), " | = | ", put(shown(after[c]!)), " − ", put(shown(before[c]!)), " | = ",
       result("of-word", apart)],
   ];
 }

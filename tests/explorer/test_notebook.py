@@ -193,6 +193,7 @@ def test_a_view_that_there_is_none_of(how):
 def test_without_anywidget_a_frame_shows_the_exported_page(browser, monkeypatch):
     monkeypatch.delitem(sys.modules, "posenc.explorer.widget")
     monkeypatch.setitem(sys.modules, "anywidget", None)  # as where it is not installed
+    monkeypatch.setattr(views, "NAMES", ("table", "wavelengths"))  # enough for this
     frame = show("table?length=30&d_model=20&p=7&channel=3", "zh")
     assert isinstance(frame, Frame)
     said: list[str] = []

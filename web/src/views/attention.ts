@@ -12,7 +12,7 @@ import styles from "./attention.css";
 import { framesOf, made, valueOf, type About, type Part } from "./attention_frames";
 
 const OWN = {
-  frame: own.whole(1, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12),
+  frame: own.whole(2, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12),
   row: own.whole(1, 0, 7), column: own.whole(0, 0, 15),
 };
 
@@ -124,6 +124,7 @@ export const attention: View = {
       const chosen = parts.find((part) => part.name === state["part"]) ?? parts.at(-1);
       if (!chosen) {
         const word = Math.min(number(state, "row"), about.words.length - 1);
+        panel.querySelectorAll("[data-word]").forEach((button, index) => button.setAttribute("aria-pressed", String(index === word)));
         fill(
           stage.formula,
           formula([`${about.words[word]}: `, h("span", { class: "position" }, "p = "), h("output", { "data-role": "value", "data-value": word }, word)]),

@@ -25,8 +25,8 @@ export const order: View = {
   name: "order",
   title: both("我爱你, 你爱我", "我爱你与你爱我"),
   idea: both(
-    "“I love you” and “you love me” are the same words in another order. Attention without positions gives each word the same output in both, because it is handed a bag of words and not a numbered row.",
-    "“我爱你”和“你爱我”用词完全相同，只是次序不同。没有位置信息的注意力在两句里给每个词同样的输出，因为它拿到的是一袋词，而不是一排编了号的词。",
+    "“I love you” and “you love me” are the same words in another order. Attention without positions or mask gives each word the same output in both, because it is handed a bag of words and not a numbered row.",
+    "“我爱你”和“你爱我”用词完全相同，只是次序不同。既无位置、又无掩码的注意力在两句里给每个词同样的输出，因为它拿到的是一袋词，而不是一排编了号的词。",
   ),
   notice: [
     both(
@@ -142,8 +142,8 @@ export const order: View = {
       fill(stage.formula, formula(...lines(found[word]!, word, place, distance)));
       const said = `${after.join(" ")} ${distance}`;
       if (before && before !== said) {
-        const difference = open ? ` ${t(both("Difference", "差异"))} ${shown(distance)}` : "";
-        stage.announce(`${words[word]} ${t(both("at place", "在位置"))} ${place}: ${after.join(" ")}.${difference}`);
+        const difference = open ? t(both(` Difference ${shown(distance)}.`, `差异 ${shown(distance)}。`)) : "";
+        stage.announce(t(both(`${words[word]} at place ${place}: ${after.join(" ")}.`, `“${words[word]}”在位置 ${place}：${after.join(" ")}。`)) + difference);
       }
       before = said;
       stage.code(`r = ${r}  # ${after.join("")}\nafter[r, ${place}] - before[${word}]  # ${words[word]}`);

@@ -106,8 +106,10 @@ export function arrangement(stage: Stage): Arrangement {
       const place = now.indexOf(word);
       if (held !== word) placed(one, place);
       one.setAttribute("aria-pressed", String(word === chosen));
-      const where = both(`place ${place} of 0 to ${now.length - 1}. Left and right arrow move it.`, `位置 ${place}（0 至 ${now.length - 1}）。左右方向键移动。`);
-      one.setAttribute("aria-label", `${words[word]}, ${t(where)}`);
+      one.setAttribute("aria-label", t(both(
+        `${words[word]}, place ${place} of 0 to ${now.length - 1}. Left and right arrow move it.`,
+        `${words[word]}，位置 ${place}（0 至 ${now.length - 1}）。左右方向键移动。`,
+      )));
     });
     fill(strings, ...now.map((word, place) => {
       const [above, below] = [centre(word), centre(place)];

@@ -164,5 +164,6 @@ def test_a_prediction_shows_its_base_and_a_link_restores_it(opened):
     page.click("text=更多：32 对")
     page.wait_for_selector("[data-role=unfinished][data-value='32']")
     page.wait_for_url(re.compile("base=500000"))
+    assert "64 对中有 32 对" in page.inner_text("[data-role=live]")
     page = opened(page.url.split("#/")[1])
     assert shown(page, "unfinished") == 32

@@ -26,10 +26,22 @@ export const wavelengths: View = {
     "每对通道按自己的速度旋转，最慢的那几对有多慢，由底数决定（原论文取 10000）。如果某一对的波长比文本还长，它在整段文本里就转不满一圈。",
   ),
   notice: [
-    both("On this logarithmic axis the pairs of the formula lie on a straight line: each is base^(2/d) times as slow as the one before.", "纵轴取对数时，公式给出的各对排成一条直线：每一对的波长都是前一对的 base^(2/d) 倍。"),
-    both("Base 10000, d = 128, 4096 positions: 18 of 64 pairs never finish a turn. Beyond that length they reach angles that training never showed; their frequencies stay what they were.", "底数 10000、d = 128、长度 4096 时，64 对中有 18 对转不满一圈。超出这个长度，它们会转到训练中从未出现过的角度；频率本身并没有变。"),
-    both("At d = 512 the wavelengths run from 6.28 to 60 611, which is 0.965 · 20000π: the limit 20000π itself is not reached.", "d = 512 时，波长从 6.28 到 60 611，即 0.965 · 20000π：20000π 只是极限，并没有哪一对真正达到。"),
-    both("Llama 3.1 leaves its fast pairs alone and makes the slow ones 8 times slower: choose it above the drawing.", "Llama 3.1 不动转得快的各对，只把转得慢的各对再放慢 8 倍：可在图上方选它来看。"),
+    both(
+      "On this logarithmic axis the pairs of the formula lie on a straight line: each is base^(2/d) times as slow as the one before.",
+      "纵轴取对数时，公式给出的各对排成一条直线：每一对的波长都是前一对的 base^(2/d) 倍。",
+    ),
+    both(
+      "Base 10000, d = 128, 4096 positions: 18 of 64 pairs never finish a turn. Beyond that length they reach angles that training never showed; their frequencies stay what they were.",
+      "底数 10000、d = 128、长度 4096 时，64 对中有 18 对转不满一圈。超出这个长度，它们会转到训练中从未出现过的角度；频率本身并没有变。",
+    ),
+    both(
+      "At d = 512 the wavelengths run from 6.28 to 60 611, which is 0.965 · 20000π: the limit 20000π itself is not reached.",
+      "d = 512 时，波长从 6.28 到 60 611，即 0.965 · 20000π：20000π 只是极限，并没有哪一对真正达到。",
+    ),
+    both(
+      "Llama 3.1 leaves its fast pairs alone and makes the slow ones 8 times slower: choose it above the drawing.",
+      "Llama 3.1 不动转得快的各对，只把转得慢的各对再放慢 8 倍：可在图上方选它来看。",
+    ),
   ],
   papers: [
     { text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" },
@@ -55,30 +67,40 @@ export const wavelengths: View = {
     const numbers = folded(t(both("Numbers of the ladder", "这张图的数值")), rows);
     const model = ownModel(stage);
     const question = predict(stage, {
-      question: both("Llama 3 raises the base from 10000 to 500000. How many of 64 pairs then never finish a turn within 4096 positions? (At 10000 there are 18.)", "Llama 3 把底数从 10000 提高到 500000。这时 64 对中有多少对在 4096 个位置内转不满一圈？（底数为 10000 时是 18 对。）"),
+      question: both(
+        "Llama 3 raises the base from 10000 to 500000. How many of 64 pairs then never finish a turn within 4096 positions? (At 10000 there are 18.)",
+        "Llama 3 把底数从 10000 提高到 500000。这时 64 对中有多少对在 4096 个位置内转不满一圈？（底数为 10000 时是 18 对。）",
+      ),
       choices: [both("fewer: 9", "更少：9 对"), both("as many: 18", "一样：18 对"), both("more: 32", "更多：32 对")],
       right: 2,
-      because: both("32: a larger base makes every pair but the first slower, so more of them stay below one turn. The ladder now shows it.", "是 32 对：底数变大，除第一对外每一对都变慢，转不满一圈的自然更多。上图已经换成这个底数。"),
+      because: both(
+        "32: a larger base makes every pair but the first slower, so more of them stay below one turn. The ladder now shows it.",
+        "是 32 对：底数变大，除第一对外每一对都变慢，转不满一圈的自然更多。上图已经换成这个底数。",
+      ),
     }, () => stage.set({ config: "", base: 500000, d_model: 128, length: 4096 }));
-    stage.root.append(model.examples, headline, rungs.element, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers, model.paste, question);
+    stage.root.append(model.examples, headline, rungs.element, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers,
+      model.paste, question);
     let checkedOf: Data | null = null;
     let before = -1;
     let table = () => {};
     numbers.addEventListener("toggle", () => table());
 
     return (data, state) => {
-      const [omega, wavelength, end] = ["omega", "wavelength", "sine_at_end"].map((name) => array(data, name).values) as [Float64Array, Float64Array, Float64Array];
+      const values = (name: string) => array(data, name).values as Float64Array;
+      const [omega, wavelength, end] = [values("omega"), values("wavelength"), values("sine_at_end")];
       const original = data.arrays["original"]?.values as Float64Array | undefined;
       const { length, unfinished } = data.facts as { length: number; unfinished: number };
       const n = omega.length;
       const pair = Math.min(number(state, "pair"), n - 1);
+      const fresh = checkedOf !== null && checkedOf !== data;
       if (checkedOf !== data) {
         checkedOf = data;
         stage.checked(omega.reduce((worst, w, i) => Math.max(worst, Math.abs(Math.sin(w * length) - end[i]!)), 0), n);
         const finite = wavelength.filter(Number.isFinite);
         fill(headline, t(both("", `${n} 对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
           t(both(` of ${n} pairs never finish a turn within ${length} positions.`, ` 对在 ${length} 个位置内转不满一圈。`)),
-          h("span", {}, t(both(" Wavelengths ", " 波长 ")), h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
+          h("span", {}, t(both(" Wavelengths ", " 波长 ")),
+            h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
             h("span", { "data-role": "longest", "data-value": Math.max(...finite) }, shown(Math.max(...finite), 1)), t(both(" positions.", " 个位置。"))));
       }
       rungs.draw({ data, wavelength, original: original?.map((w) => (2 * Math.PI) / w), length, pair, trained: data.facts["model"]?.original_length ?? null });
@@ -86,24 +108,31 @@ export const wavelengths: View = {
       const share = turns < 10 ? shown(turns, 2) : shown(turns, 1);
       drawTurn(turn, turns, share, t(turns < 1 ? both("of a turn", "圈") : both("turns", "圈")));
       drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `第 ${pair} 对的 sin(p·ω)，共 ${length} 个位置`)));
-      fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，第 ")), put(pair, "channel"), t(both(" makes ", " 对转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
+      fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，第 ")), put(pair, "channel"),
+        t(both(" makes ", " 对转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
         t(turns < 1 ? both(" of a turn: it never comes round.", " 圈：转不满一圈。") : both(" turns. The first is drawn strong.", " 圈。粗线是第一圈。")));
       const result = h("output", { "data-role": "wavelength", "data-value": wavelength[pair]! }, shown(wavelength[pair]!, 2));
       fill(stage.formula, data.facts["model"] ? ofModel(stage, data, pair, result) : formula(
         [v("λ"), sub("i"), " = 2π · base", sup("2i/d")],
-        [v("λ"), sub(put(pair, "channel")), " = 2π · ", put(tidy(number(state, "base"))), sup("2·", put(pair, "channel"), "/", put(number(state, "d_model"))), " = ", result, " ", t(both("positions a turn", "个位置转一圈"))],
-        ["L / ", v("λ"), sub(put(pair, "channel")), " = ", put(length, "position"), " / ", put(shown(wavelength[pair]!, 2)), " = ", put(shown(turns, 4)), " ", t(both("of a turn", "圈"))],
+        [v("λ"), sub(put(pair, "channel")), " = 2π · ", put(tidy(number(state, "base"))),
+          sup("2·", put(pair, "channel"), "/", put(number(state, "d_model"))), " = ", result, " ", t(both("positions a turn", "个位置转一圈"))],
+        ["L / ", v("λ"), sub(put(pair, "channel")), " = ", put(length, "position"), " / ", put(shown(wavelength[pair]!, 2)), " = ", put(shown(turns, 4)),
+          " ", t(both("of a turn", "圈"))],
       ));
       table = () => {
         if (!numbers.matches("[open]")) return;
         const step = Math.ceil(n / MOST_ROWS);
         const chosen = [...omega.keys()].filter((i) => i % step === 0 || i === pair);
         const head = both("pair|frequency ω|wavelength λ|turns within L", "对|频率 ω|波长 λ|L 内的圈数");
-        fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各对的频率与波长")), t(head).split("|"), chosen.map((i) => [String(i), omega[i]!, wavelength[i]!, length / wavelength[i]!])));
+        fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各对的频率与波长")), t(head).split("|"),
+          chosen.map((i) => [String(i), omega[i]!, wavelength[i]!, length / wavelength[i]!])));
       };
       table();
       model.draw(data, state["config"] as string);
-      if (before >= 0 && before !== pair) stage.announce(t(both(`pair ${pair}: wavelength ${shown(wavelength[pair]!, 1)} positions, ${share} of a turn`, `第 ${pair} 对：波长 ${shown(wavelength[pair]!, 1)} 个位置，${share} 圈`)));
+      const long = shown(wavelength[pair]!, 1);
+      if (fresh) stage.announce(headline.textContent!);
+      else if (before >= 0 && before !== pair)
+        stage.announce(t(both(`pair ${pair}: wavelength ${long} positions, ${share} of a turn`, `第 ${pair} 对：波长 ${long} 个位置，${share} 圈`)));
       before = pair;
       stage.code(`wavelength[${pair}]  # ${wavelength[pair]}`);
     };
@@ -119,7 +148,9 @@ function ofModel(stage: Stage, data: Data, pair: number, result: HTMLElement): H
     [v("λ"), sub("i"), " = 2π / |", v("ω"), sub("i"), "|"],
     [v("λ"), sub(put(pair, "channel")), " = 2π / ", put(shown(Math.abs(omega), 6)), " = ", result, " ", stage.t(both("positions a turn", "个位置转一圈"))],
     original === undefined ? [stage.t(both("unscaled, as the formula says: ", "没有缩放，与公式相同：")), ...plain]
-      : [stage.t(both("before scaling: ", "缩放之前：")), ...plain, " = ", put(shown((2 * Math.PI) / original, 2)), stage.t(both("; now slower by a factor of ", "；现在放慢的倍数：")), h("output", { "data-role": "slower", "data-value": original / omega }, shown(original / omega, 3))],
+      : [stage.t(both("before scaling: ", "缩放之前：")), ...plain, " = ", put(shown((2 * Math.PI) / original, 2)),
+        stage.t(both("; now slower by a factor of ", "；现在放慢的倍数：")),
+        h("output", { "data-role": "slower", "data-value": original / omega }, shown(original / omega, 3))],
   );
 }
 
@@ -156,7 +187,8 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
     const [cx, cy] = [x(pair), y(wavelength[pair]!)];
     const toLeft = cx > left + 190; // the pairs before it lie lower, so that there is room above them
     fill(cursor, s("line", { class: "pick", x1: cx, x2: cx, y1: top, y2: bounds[1] }), s("circle", { class: "pick", cx, cy, r: 7 }),
-      s("text", { class: "pick", x: cx + (toLeft ? -9 : 13), y: toLeft ? cy - 12 : Math.min(cy + 18, bounds[1] - 6), "text-anchor": toLeft ? "end" : "start" }, `${stage.t(both("pair", "第"))} ${pair}${stage.t(both("", " 对"))}: λ = ${shown(wavelength[pair]!, 1)}`));
+      s("text", { class: "pick", x: cx + (toLeft ? -9 : 13), y: toLeft ? cy - 12 : Math.min(cy + 18, bounds[1] - 6),
+        "text-anchor": toLeft ? "end" : "start" }, `${stage.t(both("pair", "第"))} ${pair}${stage.t(both("", " 对"))}: λ = ${shown(wavelength[pair]!, 1)}`));
   }
 
   function frame({ wavelength, original, length, trained }: Rungs, width: number, height: number): void {
@@ -171,24 +203,33 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
     const picture = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" });
     const add = (...children: SVGElement[]) => picture.append(...children);
     add(s("rect", { class: "beyond", x: left, width: width - right - left, y: top, height: y(length) - top }));
-    for (const tick of up.ticks(6)) add(s("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }), s("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, tidy(tick)));
-    for (const tick of scale(0, n - 1, 0, 1).ticks(Math.max(3, width / 110))) if (Number.isInteger(tick)) add(s("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle" }, tick));
-    add(s("text", { class: "axis-word", x: 2, y: 12 }, stage.t(both("wavelength λ in positions", "波长 λ（单位：位置）"))), s("text", { class: "axis-word", x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" }, stage.t(both("pair, fast to slow", "第几对（由快到慢）"))));
+    for (const tick of up.ticks(6)) add(s("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }),
+      s("text", { x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, tidy(tick)));
+    for (const tick of scale(0, n - 1, 0, 1).ticks(Math.max(3, width / 110))) if (Number.isInteger(tick)) add(s("text",
+      { x: x(tick), y: height - bottom + 18, "text-anchor": "middle" }, tick));
+    add(s("text", { class: "axis-word", x: 2, y: 12 }, stage.t(both("wavelength λ in positions", "波长 λ（单位：位置）"))),
+      s("text", { class: "axis-word", x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" },
+      stage.t(both("pair, fast to slow", "第几对（由快到慢）"))));
     const size = Math.min(Math.max(step * 0.62, 2.5), 9);
-    const dots = (values: ArrayLike<number>, kept: (value: number) => boolean) => Array.from(values, (value, i) => (kept(value) ? `M${x(i).toFixed(1)} ${y(value).toFixed(1)}h.01` : "")).join("");
-    const stems = (kept: (value: number) => boolean) => Array.from(wavelength, (value, i) => (kept(value) ? `M${x(i).toFixed(1)} ${bounds[1]}V${y(value).toFixed(1)}` : "")).join("");
+    const dots = (values: ArrayLike<number>, kept: (value: number) => boolean) => Array.from(values,
+      (value, i) => (kept(value) ? `M${x(i).toFixed(1)} ${y(value).toFixed(1)}h.01` : "")).join("");
+    const stems = (kept: (value: number) => boolean) => Array.from(wavelength,
+      (value, i) => (kept(value) ? `M${x(i).toFixed(1)} ${bounds[1]}V${y(value).toFixed(1)}` : "")).join("");
     for (const [name, kept] of [["finished", (value: number) => value <= length], ["unfinished", (value: number) => value > length]] as const)
-      add(s("path", { class: `stems ${name}`, d: stems(kept), "stroke-width": Math.min(Math.max(step * 0.3, 0.5), 3) }), s("path", { class: `dots ${name}`, d: dots(wavelength, kept), "stroke-width": size }));
+      add(s("path", { class: `stems ${name}`, d: stems(kept), "stroke-width": Math.min(Math.max(step * 0.3, 0.5), 3) }),
+        s("path", { class: `dots ${name}`, d: dots(wavelength, kept), "stroke-width": size }));
     if (original) add(s("path", { class: "dots before", d: dots(original, () => true), "stroke-width": Math.max(size * 0.5, 2) }));
     if (trained && trained !== length) add(level(trained, stage.t(both(`first trained at ${trained}`, `最初训练长度 ${trained}`)), "mark", width));
     add(level(length, `L = ${length}`, "length", width), cursor);
     figure.replaceChildren(picture);
     const entry = (kind: string, en: string, zh: string) => h("li", {}, h("i", { class: `dot ${kind}` }), stage.t(both(en, zh)));
-    fill(legend, entry("finished", "finishes a turn within L", "L 内转满一圈"), entry("unfinished", "never finishes one: λ > L", "转不满一圈：λ > L"), original && entry("before", "before the model's scaling", "模型缩放之前"));
+    fill(legend, entry("finished", "finishes a turn within L", "L 内转满一圈"), entry("unfinished", "never finishes one: λ > L", "转不满一圈：λ > L"),
+      original && entry("before", "before the model's scaling", "模型缩放之前"));
   }
 
   function level(value: number, word: string, kind: string, width: number): SVGElement {
-    return s("g", {}, s("line", { class: kind, x1: left, x2: width - right, y1: y(value), y2: y(value) }), s("text", { class: kind, x: left + 8, y: y(value) - 6 }, word));
+    return s("g", {}, s("line", { class: kind, x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+      s("text", { class: kind, x: left + 8, y: y(value) - 6 }, word));
   }
 
   const at = (event: PointerEvent) => {
@@ -220,8 +261,10 @@ function drawTurn(place: SVGElement, turns: number, share: string, unit: string)
   const [ex, ey] = [60 + r * Math.cos(angle), 60 - r * Math.sin(angle)];
   const done = turns >= 1;
   fill(place, s("circle", { class: "ring", cx: 60, cy: 60, r }),
-    done ? s("circle", { class: "swept", cx: 60, cy: 60, r }) : s("path", { class: "swept unfinished", d: `M${60 + r} 60A${r} ${r} 0 ${turns > 0.5 ? 1 : 0} 0 ${ex} ${ey}` }),
-    s("circle", { class: done ? "tip" : "tip unfinished", cx: done ? 60 + r : ex, cy: done ? 60 : ey, r: 5 }), s("text", { class: "share", x: 60, y: 62, "text-anchor": "middle" }, share), s("text", { x: 60, y: 78, "text-anchor": "middle" }, unit));
+    done ? s("circle", { class: "swept", cx: 60, cy: 60, r }) : s("path",
+      { class: "swept unfinished", d: `M${60 + r} 60A${r} ${r} 0 ${turns > 0.5 ? 1 : 0} 0 ${ex} ${ey}` }),
+    s("circle", { class: done ? "tip" : "tip unfinished", cx: done ? 60 + r : ex, cy: done ? 60 : ey, r: 5 }),
+      s("text", { class: "share", x: 60, y: 62, "text-anchor": "middle" }, share), s("text", { x: 60, y: 78, "text-anchor": "middle" }, unit));
   place.setAttribute("aria-label", `${share} ${unit}`);
 }
 
@@ -232,7 +275,8 @@ function drawWave(place: HTMLElement, omega: number, length: number, turns: numb
   const y = (value: number) => height / 2 - value * (height / 2 - 8);
   const curve = (to: number) => {
     const steps = Math.ceil(Math.min(Math.max((to / length) * turns * 40, 60), 4000));
-    return Array.from({ length: steps + 1 }, (_, index) => `${index ? "L" : "M"}${x((index / steps) * to).toFixed(1)} ${y(Math.sin(((omega * index) / steps) * to)).toFixed(1)}`).join("");
+    return Array.from({ length: steps + 1 },
+      (_, index) => `${index ? "L" : "M"}${x((index / steps) * to).toFixed(1)} ${y(Math.sin(((omega * index) / steps) * to)).toFixed(1)}`).join("");
   };
   const narrow = (width - 8) / turns < 5;
   fill(place, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, s("line", { class: "grid", x1: 0, x2: width, y1: y(0), y2: y(0) }),
@@ -247,7 +291,8 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
   const live = stage.source.offered("wavelengths") === null;
   const read = (config: string) => stage.set({ config, ...(config ? {} : { layer: 0 }) });
   const examples = h("div", { class: "choices", role: "group", "aria-label": t(both("Whose frequencies", "谁的频率")) });
-  const field = h("textarea", { rows: 7, spellcheck: "false", "data-role": "config", "aria-label": t(both("A model's config.json", "模型的 config.json")), change: () => read(field.value) });
+  const field = h("textarea", { rows: 7, spellcheck: "false", "data-role": "config", "aria-label": t(both("A model's config.json", "模型的 config.json")),
+    change: () => read(field.value) });
   const found = h("dl", { class: "found" });
   const paste = live
     ? h("details", { class: "paste" }, h("summary", {}, t(both("Another model: paste its config.json", "换一个模型：粘贴它的 config.json"))),
@@ -258,7 +303,8 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
     examples, found, paste,
     draw(data, config) {
       const offered = Object.entries(data.facts["examples"] as Record<string, string>);
-      const button = (name: string, text: string) => h("button", { type: "button", class: "choice", "aria-pressed": String(text === config), "data-config": name, click: () => read(text) }, name);
+      const button = (name: string, text: string) => h("button",
+        { type: "button", class: "choice", "aria-pressed": String(text === config), "data-config": name, click: () => read(text) }, name);
       const focused = (examples.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset["config"]) || null;
       fill(examples, button(t(both("the formula", "公式")), ""), ...offered.map(([name, text]) => button(name, text)));
       for (const one of examples.querySelectorAll<HTMLElement>("button")) if (one.dataset["config"] === focused) one.focus();
@@ -269,10 +315,13 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
       const line = (name: string, ...value: Child[]) => [h("dt", {}, name), h("dd", {}, ...value)];
       fill(found,
         ...line(t(both("family", "模型系列")), model["family"], model["part"] ? `, ${model["part"]}` : ""),
-        ...line(t(both("layer", "层")), `${model["layer"]} / ${model["n_layers"]}, ${model["kind"]}`, model["window"] ? t(both(`, sees ${model["window"]} tokens`, `，窗口 ${model["window"]} 个词元`)) : ""),
-        ...line(t(both("original base", "原始底数")), h("b", { "data-role": "base", "data-value": model["base"] }, tidy(model["base"])), t(both(`, over ${model["width"]} channels`, `，作用于 ${model["width"]} 个通道`))),
+        ...line(t(both("layer", "层")), `${model["layer"]} / ${model["n_layers"]}, ${model["kind"]}`,
+          model["window"] ? t(both(`, sees ${model["window"]} tokens`, `，窗口 ${model["window"]} 个词元`)) : ""),
+        ...line(t(both("original base", "原始底数")), h("b", { "data-role": "base", "data-value": model["base"] }, tidy(model["base"])),
+          t(both(`, over ${model["width"]} channels`, `，作用于 ${model["width"]} 个通道`))),
         ...line(t(both("frequencies from", "频率来自")), h("code", { "data-role": "values-from" }, model["values_from"])),
-        ...line(t(both("length L", "长度 L")), model["trained"] ? t(both(`${model["trained"]}, as the file says`, `${model["trained"]}，由配置文件给出`)) : t(both("not in the file", "配置文件没有给出"))),
+        ...line(t(both("length L", "长度 L")),
+          model["trained"] ? t(both(`${model["trained"]}, as the file says`, `${model["trained"]}，由配置文件给出`)) : t(both("not in the file", "配置文件没有给出"))),
         ...(model["cos_sin_scale"] === 1 ? [] : line(t(both("cos and sin times", "cos 与 sin 乘以")), shown(model["cos_sin_scale"], 4))));
     },
   };

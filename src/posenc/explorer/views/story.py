@@ -10,6 +10,7 @@ import torch
 from posenc import frequencies
 from posenc.attention import attend
 from posenc.catalogue import create
+from posenc.encodings.alibi import ALiBi
 from posenc.encodings.nope import NoPE
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.explorer import measured
@@ -57,7 +58,7 @@ def data(asked: Parameters) -> Data:
             "bits": (np.arange(32)[:, None] >> np.arange(5)) & 1,
             "scores": scores.reshape(24, 24),
             "lags": lags,
-            "bias": create("alibi", n_heads=8).at_distance(-lags),  # type: ignore[attr-defined]
+            "bias": ALiBi(8).at_distance(-lags),
         },
         PYTHON,
         {"blind": blind, "measured": _measured()},

@@ -106,7 +106,8 @@ export const wavelengths: View = {
       rungs.draw({ data, wavelength, original: original?.map((w) => (2 * Math.PI) / w), length, pair, trained: data.facts["model"]?.original_length ?? null });
       const turns = length / wavelength[pair]!;
       const share = turns < 10 ? shown(turns, 2) : shown(turns, 1);
-      drawTurn(turn, turns, share, t(turns < 1 ? both("of a turn", "圈") : both("turns", "圈")));
+      const unit = t(turns < 1 ? both("of a turn", "圈") : both("turns", "圈"));
+      drawTurn(turn, turns, share, unit);
       drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `第 ${pair} 对的 sin(p·ω)，共 ${length} 个位置`)));
       fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，第 ")), put(pair, "channel"),
         t(both(" makes ", " 对转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
@@ -117,7 +118,7 @@ export const wavelengths: View = {
         [v("λ"), sub(put(pair, "channel")), " = 2π · ", put(tidy(number(state, "base"))),
           sup("2·", put(pair, "channel"), "/", put(number(state, "d_model"))), " = ", result, " ", t(both("positions a turn", "个位置转一圈"))],
         ["L / ", v("λ"), sub(put(pair, "channel")), " = ", put(length, "position"), " / ", put(shown(wavelength[pair]!, 2)), " = ", put(shown(turns, 4)),
-          " ", t(both("of a turn", "圈"))],
+          " ", unit],
       ));
       table = () => {
         if (!numbers.matches("[open]")) return;
@@ -132,7 +133,7 @@ export const wavelengths: View = {
       const long = shown(wavelength[pair]!, 1);
       if (fresh) stage.announce(headline.textContent!);
       else if (before >= 0 && before !== pair)
-        stage.announce(t(both(`pair ${pair}: wavelength ${long} positions, ${share} of a turn`, `第 ${pair} 对：波长 ${long} 个位置，${share} 圈`)));
+        stage.announce(t(both(`pair ${pair}: wavelength ${long} positions, ${share} ${unit}`, `第 ${pair} 对：波长 ${long} 个位置，${share} 圈`)));
       before = pair;
       stage.code(`wavelength[${pair}]  # ${wavelength[pair]}`);
     };

@@ -1,0 +1,116 @@
+// The rows as a path in the plane of their first two principal components, with a cursor on it.
+
+import { ordered } from "../colours";
+import { array, row, type Data, type Numbers } from "../data";
+import { fill, h, s } from "../dom";
+import { folded, plainTable } from "../parts/numbers";
+import type { Stage } from "../view";
+import { both } from "../words";
+
+/** One snapshot of a stack of matrices; a view, not a copy. The same object for the same numbers, so that a map is painted once. */
+const layers = new WeakMap<Numbers, Map<number, Numbers>>();
+export function layer(numbers: Numbers, at: number): Numbers {
+  const known = layers.get(numbers) ?? new Map<number, Numbers>();
+  layers.set(numbers, known);
+  const shape = numbers.shape.slice(1);
+  const size = shape.reduce((product, n) => product * n, 1);
+  const found = known.get(at) ?? { shape, values: numbers.values.subarray(at * size, (at + 1) * size) };
+  known.set(at, found);
+  return found;
+}
+
+export function planeOf(stage: Stage) {
+  const { t } = stage;
+  const label = both(
+    "The rows as a path in the plane of their first two principal components. Left and right move along it.",
+    "各行在前两个主成分平面上的路径。左右键沿路径移动。",
+  );
+  const figure = h("div", { class: "plane", tabindex: 0, role: "application", "aria-roledescription": t(both("path", "路径")), "aria-label": t(label) });
+  const word = h("p", { class: "small" });
+  const table = h("div", {});
+  const details = folded(t(both("Numbers of this path", "这条路径的数值")), table);
+  const element = h("div", { class: "path" }, figure, word, details);
+  let last: [Data, number, number, number] | null = null;
+  let spots: [number, number][] = [];
+  let rows = 1;
+
+  function draw(data: Data, at: number, p: number, q: number): void {
+    last = [data, at, p, q];
+    const all = array(data, "paths");
+    const { values } = layer(all, at);
+    const count = all.shape[1]!;
+    rows = array(data, "similarity").shape[1]!;
+    const width = Math.max(figure.clientWidth, 240);
+    const height = Math.round(Math.min(width * 0.95, 560));
+    const { middle, scale } = fitted(all, width - 60, height - 50);
+    const place = (x: number, y: number): [number, number] => [width / 2 + (x - middle[0]) * scale, height / 2 - (y - middle[1]) * scale];
+    const [zeroX, zeroY] = place(0, 0);
+    spots = Array.from({ length: count }, (_, n) => place(values[2 * n]!, values[2 * n + 1]!));
+    const line = (from: number, to: number) => `M${spots.slice(from, to).map((spot) => spot.map((part) => part.toFixed(1)).join(" ")).join("L")}`;
+    const named = (n: number, name: string) => {
+      const [x, y] = spots[n]!;
+      const left = x > width - 40;
+      return s("text", { class: name, x: x + (left ? -9 : 9), y: y + (y < 20 ? 14 : -7), "text-anchor": left ? "end" : "start" }, n);
+    };
+    const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && n !== p && n !== q);
+    figure.replaceChildren(s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
+      s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
+      s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",
+      ...spots.map(([x, y], n) => s("circle", { cx: x, cy: y, r: n < rows ? 4 : 2.5, fill: n < rows ? ordered(n, rows) : "var(--muted)" })),
+      ...ends.map((n) => named(n, "end")),
+      s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
+      ...(p === q ? [] : [named(q, "other")]), named(p, "here")));
+    const share = array(data, "shown").values[at]!;
+    fill(word, t(both("This plane shows ", "这个平面占各行全部差异的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
+      t(both(" of what differs between the rows", "")),
+      t(count > rows ? both(`; dashed beyond the trained length ${rows}.`, `；虚线部分超出训练长度 ${rows}。`) : both(".", "。")),
+      data.facts["trained"] ? t(both(" It is the last step's plane at every step, at one scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
+    if (details.matches("[open]")) numbers();
+  }
+  function numbers(): void {
+    if (!last) return;
+    const [data, at] = last;
+    const { values, shape } = layer(array(data, "paths"), at);
+    const moved = row(array(data, "moved"), at);
+    fill(table, plainTable(t(both("Path", "路径")), [t(both("position", "位置")), t(both("1st component", "第一主成分")), t(both("2nd component", "第二主成分")),
+      t(both("distance to the next row", "到下一行的距离"))],
+      Array.from({ length: shape[0]! }, (_, n) => [String(n), values[2 * n]!, values[2 * n + 1]!, moved[n] ?? NaN])));
+  }
+  details.addEventListener("toggle", () => details.matches("[open]") && numbers());
+  function at(event: PointerEvent): void {
+    const box = figure.getBoundingClientRect();
+    const far = ([x, y]: [number, number]) => Math.hypot(x - (event.clientX - box.left), y - (event.clientY - box.top));
+    const known = spots.slice(0, rows);
+    stage.set({ p: known.reduce((best, spot, n) => (far(spot) < far(known[best]!) ? n : best), 0) });
+  }
+  figure.addEventListener("pointerdown", at);
+  figure.addEventListener("pointermove", (event) => event.buttons & 1 && at(event));
+  figure.addEventListener("keydown", (event) => {
+    if (!last || event.ctrlKey || event.metaKey || event.altKey) return;
+    const p = last[2];
+    const next = { ArrowLeft: p - 1, ArrowDown: p - 1, ArrowRight: p + 1, ArrowUp: p + 1, PageUp: p + 10, PageDown: p - 10, Home: 0, End: rows - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    stage.set({ p: Math.min(Math.max(next, 0), rows - 1) });
+  });
+  const watch = new ResizeObserver(() => last && draw(...last));
+  watch.observe(figure);
+  stage.leaving(() => watch.disconnect());
+  return { element, draw };
+}
+
+/** One scale for both axes and all snapshots, so that growth is seen as growth. */
+const fits = new WeakMap<Numbers, [number, number, number, number]>();
+function fitted(all: Numbers, width: number, height: number): { middle: [number, number]; scale: number } {
+  let box = fits.get(all);
+  if (!box) {
+    box = [Infinity, -Infinity, Infinity, -Infinity];
+    for (let index = 0; index < all.values.length; index += 2) {
+      const [x, y] = [all.values[index]!, all.values[index + 1]!];
+      box = [Math.min(box[0], x), Math.max(box[1], x), Math.min(box[2], y), Math.max(box[3], y)];
+    }
+    fits.set(all, box);
+  }
+  const [left, right, low, high] = box;
+  return { middle: [(left + right) / 2, (low + high) / 2], scale: Math.min(width / (right - left || 1), height / (high - low || 1)) };
+}

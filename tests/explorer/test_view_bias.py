@@ -115,6 +115,7 @@ def test_a_click_gives_bias_weight_horizon_and_the_substituted_formula(opened):
     assert shown(page, "value") == pytest.approx(-26 / 8, abs=1e-15)  # head 3 of 8
     assert shown(page, "weight") == pytest.approx(math.exp(-26 / 8), rel=1e-14)
     assert shown(page, "reach") == pytest.approx(8 * math.log(100), rel=1e-14)
+    assert float(page.get_attribute("td[data-row='30'][data-column='4']", "data-value")) == shown(page, "value")
     text = page.inner_text(".formula").replace(" ", "").replace("\xa0", "")
     assert "−1/8·|30−4|=−3.2500" in text
     code = page.inner_text(".code code")
@@ -130,6 +131,7 @@ def test_keys_choose_a_head_and_move_the_cursor_in_both_pictures(opened):
     page.keyboard.press("ArrowRight")
     page.wait_for_url(re.compile("head=9"))
     assert shown(page, "slope") == pytest.approx(2**-0.5)
+    assert "2−8·1/16 = 0.7071" in page.inner_text(".formula")  # the first of sixteen
     assert page.evaluate("document.activeElement.dataset.head") == "9"
     page.focus("canvas")
     page.keyboard.press("ArrowDown")

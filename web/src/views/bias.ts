@@ -26,30 +26,54 @@ const OWN = {
   j: own.whole(8, 0, 1023),
   quantity: own.choice("bias", "bias", "weight", "index"),
 };
+const METHODS = { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") };
+const QUANTITIES = { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("what it is looked up by", "查表用的下标") };
 /** A score lowered by this much leaves 1% of the weight. */
 const ONE_PERCENT = -Math.log(100);
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;
 
-const INDEX: Record<Method, Words> = { alibi: both("distance |i − j|", "距离 |i − j|"), t5: both("bucket", "桶号"), shaw: both("clipped offset c", "截断后的偏移 c") };
+const INDEX: Record<Method, Words> = {
+  alibi: both("distance |i − j|", "距离 |i − j|"),
+  t5: both("bucket", "桶号"),
+  shaw: both("clipped offset c", "截断后的偏移 c"),
+};
 const QUESTIONS: Record<Method, { question: Words; choices: Words[]; right: number; because: Words }> = {
   alibi: {
-    question: both("Eight heads have slopes 1/2, 1/4 … 1/256. The steepest leaves 1% of the weight at distance 9. Where does the flattest?", "8 个头的斜率是 1/2、1/4……1/256。最陡的头在距离 9 处权重只剩 1%，最平的头要到多远？"),
+    question: both(
+      "Eight heads have slopes 1/2, 1/4 … 1/256. The steepest leaves 1% of the weight at distance 9. Where does the flattest?",
+      "8 个头的斜率是 1/2、1/4……1/256。最陡的头在距离 9 处权重只剩 1%，最平的头要到多远？",
+    ),
     choices: [both("about 70", "约 70"), both("about 256", "约 256"), both("about 1180", "约 1180")],
     right: 2,
-    because: both("e^(−m·d) is 1% at d = ln 100 / m: 9.2 for 1/2, and 128 times as far, 1179, for 1/256. Each head has a horizon of its own.", "e^(−m·d) 等于 1% 时 d = ln 100 / m：斜率 1/2 是 9.2，斜率 1/256 是它的 128 倍，即 1179。每个头各有自己的视野。"),
+    because: both(
+      "e^(−m·d) is 1% at d = ln 100 / m: 9.2 for 1/2, and 128 times as far, 1179, for 1/256. Each head has a horizon of its own.",
+      "e^(−m·d) 等于 1% 时 d = ln 100 / m：斜率 1/2 是 9.2，斜率 1/256 是它的 128 倍，即 1179。每个头各有自己的视野。",
+    ),
   },
   t5: {
-    question: both("With 32 buckets up to distance 128, all for keys before the query: which distances share a bucket with distance 100?", "32 个桶、最大距离 128，全部用于查询之前的键：哪些距离与距离 100 同桶？"),
+    question: both(
+      "With 32 buckets up to distance 128, all for keys before the query: which distances share a bucket with distance 100?",
+      "32 个桶、最大距离 128，全部用于查询之前的键：哪些距离与距离 100 同桶？",
+    ),
     choices: [both("only 100", "只有 100"), both("99 to 112", "99 到 112"), both("64 to 127", "64 到 127")],
     right: 1,
-    because: both("Beyond distance 16 every bucket begins about 1.14 times as far as the one before; one begins at 99 and the next, the last, at 113.", "距离超过 16 之后，每个桶的起点约为前一个桶的 1.14 倍：有一个从 99 开始，下一个也是最后一个，从 113 开始。"),
+    because: both(
+      "Beyond distance 16 every bucket begins about 1.14 times as far as the one before; one begins at 99 and the next, the last, at 113.",
+      "距离超过 16 之后，每个桶的起点约为前一个桶的 1.14 倍：有一个从 99 开始，下一个也是最后一个，从 113 开始。",
+    ),
   },
   shaw: {
-    question: both("With k = 16, which key gets the larger bias: the one 40 places back or the one 400 places back?", "k = 16 时，往前 40 位的键与往前 400 位的键，哪个得到的偏置更大？"),
+    question: both(
+      "With k = 16, which key gets the larger bias: the one 40 places back or the one 400 places back?",
+      "k = 16 时，往前 40 位的键与往前 400 位的键，哪个得到的偏置更大？",
+    ),
     choices: [both("the one 40 back", "往前 40 位的"), both("the one 400 back", "往前 400 位的"), both("both get the same", "两者相同")],
     right: 2,
-    because: both("clip(−40, −16, 16) = clip(−400, −16, 16) = −16: both read the same vector, so no distance beyond 16 can be told from another.", "clip(−40, −16, 16) = clip(−400, −16, 16) = −16：读的是同一个向量，所以 16 以外的距离彼此无法区分。"),
+    because: both(
+      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16: both read the same vector, so no distance beyond 16 can be told from another.",
+      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16：读的是同一个向量，所以 16 以外的距离彼此无法区分。",
+    ),
   },
 };
 
@@ -61,10 +85,22 @@ export const bias: View = {
     "这几种方法不改动词向量，只按查询与键的距离，给每个注意力分数加上一个数。经过 softmax，加上的数变成乘上的因子：e 的“偏置”次方就是这个距离上的词还剩下的权重，也就决定了一个头能看多远。",
   ),
   notice: [
-    both("ALiBi: the steepest of eight heads (slope 1/2) leaves 1% of the weight at distance 9.2, the flattest (1/256) at 1179: some heads read neighbours, others the whole text.", "ALiBi：8 个头里最陡的（斜率 1/2）在距离 9.2 处只剩 1% 的权重，最平的（1/256）要到 1179：有的头只看近邻，有的头看全文。"),
-    both("ALiBi with 12 heads: the first eight have the slopes of eight heads, the other four are taken from sixteen, every other one; so head 9 is the steepest of all, 0.7071.", "12 个头的 ALiBi：前 8 个用 8 头时的斜率，后 4 个从 16 头的斜率里隔一个取一个，所以第 9 个头最陡，斜率 0.7071。"),
-    both("T5 and Shaw stop telling distances apart: from 113 on (32 buckets, 128) or from k on all distances share one entry, so nothing fades out however far it is.", "T5 与 Shaw 到一定距离就不再区分远近：从 113 起（32 个桶、128），或从 k 起，所有距离共用一项，再远也不会继续变弱。"),
-    both("T5's and Shaw's tables are learned: the values here are random, drawn by the seed, while buckets and clipping are exactly those of the papers.", "T5 和 Shaw 的表要靠训练得到：这里的数值由种子随机生成，而分桶与截断的规则与论文完全一致。"),
+    both(
+      "ALiBi: the steepest of eight heads (slope 1/2) leaves 1% of the weight at distance 9.2, the flattest (1/256) at 1179: some heads read neighbours, others the whole text.",
+      "ALiBi：8 个头里最陡的（斜率 1/2）在距离 9.2 处只剩 1% 的权重，最平的（1/256）要到 1179：有的头只看近邻，有的头看全文。",
+    ),
+    both(
+      "ALiBi with 12 heads: the first eight have the slopes of eight heads, the other four are taken from sixteen, every other one; so head 9 is the steepest of all, 0.7071.",
+      "12 个头的 ALiBi：前 8 个用 8 头时的斜率，后 4 个从 16 头的斜率里隔一个取一个，所以第 9 个头最陡，斜率 0.7071。",
+    ),
+    both(
+      "T5 and Shaw stop telling distances apart: from 113 on (32 buckets, 128) or from k on all distances share one entry, so nothing fades out however far it is.",
+      "T5 与 Shaw 到一定距离就不再区分远近：从 113 起（32 个桶、128），或从 k 起，所有距离共用一项，再远也不会继续变弱。",
+    ),
+    both(
+      "T5's and Shaw's tables are learned: the values here are random, drawn by the seed, while buckets and clipping are exactly those of the papers.",
+      "T5 和 Shaw 的表要靠训练得到：这里的数值由种子随机生成，而分桶与截断的规则与论文完全一致。",
+    ),
   ],
   papers: [
     { text: "Press et al. 2021 (ALiBi)", href: "https://arxiv.org/abs/2108.12409" },
@@ -74,8 +110,8 @@ export const bias: View = {
   own: OWN,
   styles,
   controls: [
-    { name: "method", label: both("method", "方法"), choices: { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") } },
-    { name: "quantity", label: both("shown", "显示"), choices: { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("what it is looked up by", "查表用的下标") } },
+    { name: "method", label: both("method", "方法"), choices: METHODS },
+    { name: "quantity", label: both("shown", "显示"), choices: QUANTITIES },
     { name: "causal", label: both("causal mask", "因果掩码") },
     { name: "n_heads", label: both("heads", "头数") },
     { name: "length", label: both("positions", "位置数"), scale: "log" },
@@ -88,10 +124,13 @@ export const bias: View = {
   build(stage) {
     const narrow = window.innerWidth < 640;
     const heads = headStrip(stage);
-    const map = heatMap(stage, { label: both("Bias of the chosen head, query × key", "所选头的偏置，查询 × 键"), rows: both("query i", "查询 i"), columns: both("key j", "键 j"), around: narrow ? 2 : 3, pick: (i, j) => stage.set({ i, j }) });
+    const map = heatMap(stage, {
+      label: both("Bias of the chosen head, query × key", "所选头的偏置，查询 × 键"), rows: both("query i", "查询 i"), columns: both("key j", "键 j"),
+      around: narrow ? 2 : 3, pick: (i, j) => stage.set({ i, j }),
+    });
     const key = colourKey();
-    const masked = h("p", { class: "small" }, stage.t(both("Hatched: masked, the key comes after the query.", "斜线：被掩码遮住，键在查询之后。")));
-    map.element.firstElementChild!.append(key.element, masked);
+    const masked = h("span", {}, stage.t(both(" Hatched: masked, the key comes after the query.", "斜线：被掩码遮住，键在查询之后。")));
+    map.element.firstElementChild!.append(key.element, h("p", { class: "small" }, stage.t(both("Click, drag or use the arrow keys, here, in the chart and on the heads.", "用鼠标、手指或方向键，可以操作这张图、折线图和上方的各个头。")), masked));
     const mapTitle = h("h2", {});
     const chartTitle = h("h2", {});
     let numbers: Data | null = null;
@@ -115,7 +154,7 @@ export const bias: View = {
     let square: { key: string; data: Data | null; numbers: Numbers } = { key: "", data: null, numbers: { shape: [0, 0], values: new Float64Array() } };
 
     return (data, state) => {
-      const method = (data.arrays["slopes"] ? "alibi" : state["method"] === "shaw" ? "shaw" : "t5") as Method;
+      const method = data.facts["method"] as Method;
       const quantity = state["quantity"] as Quantity;
       const [distance, index] = [array(data, "distance").values, array(data, "index").values];
       const n = array(data, "bias").shape[0]!;
@@ -135,8 +174,9 @@ export const bias: View = {
 
       const t = stage.t;
       const called = { bias: both("bias", "偏置"), weight: both("weight left", "剩余权重"), index: INDEX[method] }[quantity];
-      mapTitle.textContent = t(quantity === "index" ? both(`Every pair: ${called.en}`, `每一对位置：${called.zh}`) : both(`Head ${head}, every pair: ${called.en}`, `第 ${head} 个头，每一对位置：${called.zh}`));
-      chartTitle.textContent = t(quantity === "index" ? both(`By distance: ${called.en}`, `随距离：${called.zh}`) : both(`All heads by distance: ${called.en}`, `所有头随距离：${called.zh}`));
+      const shared = quantity === "index"; // by all heads
+      mapTitle.textContent = t(both(`${shared ? "Every" : `Head ${head}, every`} pair: ${called.en}`, `${shared ? "" : `第 ${head} 个头，`}每一对位置：${called.zh}`));
+      chartTitle.textContent = t(both(`${shared ? "By" : "All heads by"} distance: ${called.en}`, `${shared ? "" : "所有头"}随距离：${called.zh}`));
       chart.draw({ series: lines(data, quantity, head, t), marks: marks(data, head, length - 1, distance[0]!), ...(at >= 0 ? { cursor: at } : {}) });
       heads.draw(data, head, at);
       masked.hidden = state["causal"] !== true;
@@ -145,7 +185,8 @@ export const bias: View = {
 
       const found = at < 0 ? null : { index: index[at]!, bias: row(array(data, "bias"), head - 1)[at]!, weight: row(array(data, "weight"), head - 1)[at]! };
       fill(stage.formula, formula(...RULES[method](data, state, { head, n, i, j, found }, t)));
-      stage.announce(`${t(both("head", "第"))} ${head}${t(both("", " 个头"))}, i = ${i}, j = ${j}: ${found ? `${t(both("bias", "偏置"))} ${shown(found.bias)}, ${t(both("weight left", "剩余权重"))} ${percent(found.weight)}` : t(MASKED)}`);
+      const said = found ? both(`bias ${shown(found.bias)}, weight left ${percent(found.weight)}`, `偏置 ${shown(found.bias)}，剩余权重 ${percent(found.weight)}`) : MASKED;
+      stage.announce(t(both(`head ${head}, query ${i}, key ${j}: ${said.en}`, `第 ${head} 个头，查询 ${i}，键 ${j}：${said.zh}`)));
       if (found) stage.code(`bias[${head - 1}, ${at}], weight[${head - 1}, ${at}]  # ${found.bias}, ${found.weight}`);
     };
   },
@@ -191,8 +232,10 @@ function headsTable(data: Data, t: Stage["t"]): HTMLElement {
   const weight = array(data, "weight");
   const [slopes, horizon] = [data.arrays["slopes"]?.values, data.arrays["horizon"]?.values];
   const last = array(data, "distance").values.at(-1)!;
-  const head = [t(both("head", "头")), ...(slopes ? [t(both("slope m", "斜率 m")), t(both("1% left at distance", "剩 1% 处的距离"))] : []), t(both(`weight left at distance ${last}`, `距离 ${last} 处的剩余权重`))];
-  return plainTable(t(both("One row per head", "每个头一行")), head, Array.from({ length: weight.shape[0]! }, (_, index) => [String(index + 1), ...(slopes ? [slopes[index]!, horizon![index]!] : []), row(weight, index).at(-1)!]));
+  const sloped = slopes ? [both("slope m", "斜率 m"), both("1% left at distance", "剩 1% 处的距离")] : [];
+  const names = [both("head", "头"), ...sloped, both(`weight left at distance ${last}`, `距离 ${last} 处的剩余权重`)].map(t);
+  const rows = Array.from({ length: weight.shape[0]! }, (_, index) => [String(index + 1), ...(slopes ? [slopes[index]!, horizon![index]!] : []), row(weight, index).at(-1)!]);
+  return plainTable(t(both("One row per head", "每个头一行")), names, rows);
 }
 
 /** One small curve per head; a group of radio buttons, so that arrow keys choose. */
@@ -207,7 +250,8 @@ function headStrip(stage: Stage): { element: HTMLElement; draw(data: Data, head:
     cards = Array.from({ length: shape[0]! }, (_, index) => {
       const value = h("span", {});
       const slope = slopes && h("span", {}, `m = ${asFraction(slopes[index]!)}`);
-      const reach = horizon && h("span", { "data-role": "horizon", "data-value": horizon[index]! }, stage.t(both(`1% at ${shown(horizon[index]!, 1)}`, `${shown(horizon[index]!, 1)} 处剩 1%`)));
+      const far = shown(horizon?.[index] ?? NaN, 1);
+      const reach = horizon && h("span", { "data-role": "horizon", "data-value": horizon[index]! }, stage.t(both(`1% at ${far}`, `${far} 处剩 1%`)));
       const card = h("button", { type: "button", role: "radio", "data-head": index + 1, click: () => stage.set({ head: index + 1 }) },
         h("b", {}, stage.t(both(`head ${index + 1}`, `头 ${index + 1}`))), slope, curve(data, index), reach, value);
       return { card, value };
@@ -284,7 +328,8 @@ const RULES: Record<Method, Rule> = {
     const [rank, of] = head <= power ? [head, power] : [2 * (head - power) - 1, 2 * power];
     return [
       [t(both("bias", "偏置")), " = −", v("m"), sub("h"), "·|", v("i"), " − ", v("j"), "|,  ", v("m"), sub("h"), " = 2", sup("−8h/n")],
-      [v("m"), sub(put(head, "head")), " = 2", sup("−8·", put(rank, "head"), "/", put(of)), " = ", h("output", { "data-role": "slope", "data-value": m }, asFraction(m)), head > power ? t(both(`  (head ${head} of ${n}: slope ${rank} of ${of} heads)`, `（${n} 个头中的第 ${head} 个：取 ${of} 个头时的第 ${rank} 个斜率）`)) : ""],
+      [v("m"), sub(put(head, "head")), " = 2", sup("−8·", put(rank, "head"), "/", put(of)), " = ", h("output", { "data-role": "slope", "data-value": m }, asFraction(m)),
+        head > power ? t(both(`  (head ${head} of ${n}: slope ${rank} of ${of} heads)`, `（${n} 个头中的第 ${head} 个：取 ${of} 个头时的第 ${rank} 个斜率）`)) : ""],
       ["−", put(asFraction(m), "head"), " · |", put(i, "position"), " − ", put(j, "position"), "| = ", ...result(place, t)],
       [t(both("1% left at", "剩 1% 处")), "  ln 100 / ", put(asFraction(m), "head"), " = ", h("output", { "data-role": "reach", "data-value": horizon }, shown(horizon, 2))],
     ];
@@ -300,11 +345,15 @@ const RULES: Record<Method, Rule> = {
     const ln = (above: string | number, below: string | number) => fraction(`ln(${above}/${e})`, `ln(${below}/${e})`);
     const raw = ((N - e) * Math.log(d / e)) / Math.log(M / e);
     const after = two && j > i ? [" + ", put(N)] : [];
+    const most = t(both(`, at most ${N - 1}`, `，至多 ${N - 1}`));
     const made: Child[] = d < e ? [put(d, "position"), ...after]
-      : [put(e), " + ", h("span", {}, "⌊", put(N - e), " · ", ln(d, M), "⌋"), ...after, " = ", put(e), " + ⌊", shown(raw, 3), "⌋", ...after, raw >= N - e ? t(both(`, at most ${N - 1}`, `，至多 ${N - 1}`)) : ""];
+      : [put(e), " + ⌊", put(N - e), " · ", ln(d, M), "⌋", ...after, " = ", put(e), " + ⌊", shown(raw, 3), "⌋", ...after, raw >= N - e ? most : ""];
     return [
-      [t(both("bucket", "桶")), "(", v("d"), ") = ", v("d"), t(both(" below ", "（小于 ")), put(e), t(both(", else ", "时），否则 ")), put(e), " + ⌊", put(N - e), " · ", fraction(h("span", {}, "ln(", v("d"), `/${e})`), `ln(${M}/${e})`), "⌋", t(both(`, at most ${N - 1}`, `，至多 ${N - 1}`)), two ? t(both(`; + ${N} for keys after the query`, `；键在查询之后再加 ${N}`)) : ""],
-      [v("d"), " = ", two ? "|" : "max(", put(i, "position"), " − ", put(j, "position"), two ? "|" : ", 0)", " = ", put(d, "position"), ":  ", t(both("bucket", "桶")), " = ", ...made, " = ", bucket],
+      [t(both("bucket", "桶")), "(", v("d"), ") = ", v("d"), t(both(" below ", "（小于 ")), put(e), t(both(", else ", " 时），否则 ")), 
+        put(e), " + ⌊", put(N - e), " · ", fraction(h("span", {}, "ln(", v("d"), `/${e})`), `ln(${M}/${e})`), "⌋", most,
+        two ? t(both(`; + ${N} for keys after the query`, `；键在查询之后再加 ${N}`)) : ""],
+      [v("d"), " = ", two ? "|" : "max(", put(i, "position"), " − ", put(j, "position"), two ? "|" : ", 0)", " = ", put(d, "position"), ":  ",
+        t(both("bucket", "桶")), " = ", ...made, " = ", bucket],
       [t(both("bias", "偏置")), " = ", v("b"), sub(put(place.head, "head")), "[", place.found ? put(place.found.index) : "–", "] = ", ...result(place, t)],
     ];
   },
@@ -314,7 +363,8 @@ const RULES: Record<Method, Rule> = {
     const c = place.found ? shown(place.found.index, 0) : "–";
     return [
       [v("c"), " = clip(", v("j"), " − ", v("i"), ", −", v("k"), ", ", v("k"), "),  ", t(both("bias", "偏置")), " = ", v("q"), " · ", v("a"), sub("c"), " / √", v("d")],
-      [v("c"), " = clip(", put(j, "position"), " − ", put(i, "position"), ", ", put(`−${k}`), ", ", put(k), ") = ", h("output", { "data-role": "index", "data-value": place.found?.index ?? NaN }, c)],
+      [v("c"), " = clip(", put(j, "position"), " − ", put(i, "position"), ", ", put(`−${k}`), ", ", put(k), ") = ",
+        h("output", { "data-role": "index", "data-value": place.found?.index ?? NaN }, c)],
       [v("q"), sub(put(place.head, "head")), " · ", v("a"), sub(put(c)), " / √", put(64), " = ", ...result(place, t)],
     ];
   },
@@ -323,7 +373,9 @@ const RULES: Record<Method, Rule> = {
 function result({ found }: Place, t: Stage["t"]): Child[] {
   if (!found) return [h("output", { "data-role": "value" }, t(MASKED))];
   const largest = found.bias - Math.log(found.weight); // 0 for ALiBi
-  return [h("output", { "data-role": "value", "data-value": found.bias }, shown(found.bias)), ",  e", sup(put(shown(found.bias, 3)), Math.abs(largest) > 1e-9 ? ` − ${shown(largest, 3)}` : ""), " = ", h("output", { "data-role": "weight", "data-value": found.weight }, percent(found.weight))];
+  return [h("output", { "data-role": "value", "data-value": found.bias }, shown(found.bias)), ",  e",
+    sup(put(shown(found.bias, 3)), Math.abs(largest) > 1e-9 ? ` − ${largest < 0 ? `(${shown(largest, 3)})` : shown(largest, 3)}` : ""), " = ",
+    h("output", { "data-role": "weight", "data-value": found.weight }, percent(found.weight))];
 }
 
 /** 0.0039 is 1/256. */
@@ -332,5 +384,6 @@ function asFraction(value: number): string {
 }
 
 function percent(share: number, digits = 3): string {
+  if (digits < 3 && share < 0.0001) return "<0.01%";
   return `${tidy(Number((share * 100).toPrecision(digits)))}%`;
 }

@@ -25,6 +25,7 @@ interface About {
   largest_position: number | null;
   moved: number;
   used_by: string[];
+  source: string;
 }
 
 const PLACES = ["first", "second", "third", "fourth"] as const;
@@ -39,6 +40,8 @@ const OWN = {
 };
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;
+
+const NOTHING: Numbers = { shape: [0, 0], values: new Float64Array() };
 
 const CALLED: Record<string, Words> = {
   none: both("none", "无"),
@@ -73,10 +76,22 @@ export const compare: View = {
     "词相同，查询和键也相同：每种编码都以自己的方式改变注意力分数，图中画的就是每一对位置上改变了多少。只取决于距离的，呈现平行于对角线的条纹；取决于词的，没有这种条纹；取决于绝对位置的，整段文字一平移就会变。",
   ),
   notice: [
-    both("ALiBi and T5 add one number to all pairs at a distance, whatever the words: stripes, and a line without a band around it. RoPE and the sinusoid add something else to every pair.", "ALiBi 和 T5 给同一距离的所有位置对加上同一个数，与词无关：图上是条纹，折线周围没有阴影带。RoPE 和正弦编码则每一对都不同。"),
-    both("On the diagonal RoPE, XPos and ALiBi change nothing: the score of a word with itself stays what it was.", "在对角线上，RoPE、XPos 和 ALiBi 什么都不改变：词与自身的分数保持原样。"),
-    both("When all words move on by 37 positions, only what is added to the embeddings (sinusoidal, learned, FLOATER) changes its scores; all others change by rounding at most.", "所有词一起后移 37 个位置时，只有加在词向量上的编码（正弦、可学习、FLOATER）分数会变；其余的最多只有舍入误差。"),
-    both("Learned tables are random here, N(0, 0.5²), since nothing is trained: compare their patterns, not their sizes.", "可学习的表在这里是随机的，服从 N(0, 0.5²)，没有经过训练：请比较图样，不要比较大小。"),
+    both(
+      "ALiBi and T5 add one number to all pairs at a distance, whatever the words: stripes, and a line without a band around it. RoPE and the sinusoid add something else to every pair.",
+      "ALiBi 和 T5 给同一距离的所有位置对加上同一个数，与词无关：图上是条纹，折线周围没有阴影带。RoPE 和正弦编码则每一对都不同。",
+    ),
+    both(
+      "On the diagonal RoPE, XPos and ALiBi change nothing: the score of a word with itself stays what it was.",
+      "在对角线上，RoPE、XPos 和 ALiBi 什么都不改变：词与自身的分数保持原样。",
+    ),
+    both(
+      "When all words move on by 37 positions, only what is added to the embeddings (sinusoidal, learned, FLOATER) changes its scores; all others change by rounding at most.",
+      "所有词一起后移 37 个位置时，只有加在词向量上的编码（正弦、可学习、FLOATER）分数会变；其余的最多只有舍入误差。",
+    ),
+    both(
+      "Learned tables are random here, N(0, 0.5²), since nothing is trained: compare their patterns, not their sizes.",
+      "可学习的表在这里是随机的，服从 N(0, 0.5²)，没有经过训练：请比较图样，不要比较大小。",
+    ),
   ],
   own: OWN,
   styles,
@@ -99,16 +114,18 @@ export const compare: View = {
     const heads = h("div", { class: "heads", role: "radiogroup", "aria-label": t(both("Head", "注意力头")) });
     const panels = PLACES.map((_, index) => panel(stage, index, axes, pick));
     const values = h("div", { class: "values" });
-    const difference = heatMap(stage, { label: both("Difference of two encodings, query × key", "两种编码之差，查询 × 键"), ...axes, pick, around: window.innerWidth < 640 ? 2 : 3 });
+    const narrow = window.innerWidth < 640;
+    const difference = heatMap(stage, { label: both("Difference of two encodings, query × key", "两种编码之差，查询 × 键"), ...axes, pick, around: narrow ? 2 : 3 });
     const differenceKey = colourKey();
     difference.element.firstElementChild!.append(differenceKey.element);
     const [left, right] = (["left", "right"] as const).map((side) => h("select", {
-      "data-role": side, "aria-label": t(side === "left" ? both("from", "被减的编码") : both("minus", "减去的编码")), change: (event: Event) => stage.set({ [side]: (event.target as HTMLSelectElement).value }),
+      "data-role": side, "aria-label": t(side === "left" ? both("from", "被减的编码") : both("minus", "减去的编码")),
+      change: (event: Event) => stage.set({ [side]: (event.target as HTMLSelectElement).value }),
     }));
     const same = h("p", { class: "small" }, t(both("Both are the same: choose two.", "两边相同，请选两种不同的编码。")));
     let [distances, length, query]: [ArrayLike<number>, number, number] = [[], 1, 0];
     const chart = lineChart(stage, {
-      label: both("What is added, by distance", "加上的量随距离的变化"), x: both("distance i − j", "距离 i − j"), y: both("", ""), height: window.innerWidth < 640 ? 260 : 360,
+      label: both("What is added, by distance", "加上的量随距离的变化"), x: both("distance i − j", "距离 i − j"), y: both("", ""), height: narrow ? 260 : 360,
       pick(index) {
         // The query stays where it is, unless the text ends first.
         const d = distances[index]!;
@@ -118,21 +135,33 @@ export const compare: View = {
     });
     const facts = h("div", {});
     const question = predict(stage, {
-      question: both("The sinusoid and RoPE use the same waves. Move every word on by 37 positions: whose scores change?", "正弦编码与 RoPE 用的是同样的波。让每个词都后移 37 个位置：谁的分数会变？"),
+      question: both(
+        "The sinusoid and RoPE use the same waves. Move every word on by 37 positions: whose scores change?",
+        "正弦编码与 RoPE 用的是同样的波。让每个词都后移 37 个位置：谁的分数会变？",
+      ),
       choices: [both("the sinusoid's", "正弦编码的"), both("RoPE's", "RoPE 的"), both("both", "都会变"), both("neither", "都不变")], right: 0,
-      because: both("RoPE turns query and key, and their product keeps the difference of the two angles only. The sinusoid is added to the words, and products of a word and a position remain. The table below now says by how much.", "RoPE 旋转查询和键，点积里只剩两个角度之差。正弦编码加在词向量上，词与位置的乘积项保留了下来。下表现在给出改变的量。"),
+      because: both(
+        "RoPE turns query and key, and their product keeps the difference of the two angles only. The sinusoid is added to the words, and products of a word and a position remain. The table below now says by how much.",
+        "RoPE 旋转查询和键，点积里只剩两个角度之差。正弦编码加在词向量上，词与位置的乘积项保留了下来。下表现在给出改变的量。",
+      ),
     }, () => stage.set({ answered: true }));
     stage.root.append(
       h("div", { class: "row" }, h("h2", {}, t(both("Added to the score of every pair", "每一对位置的分数改变了多少"))), heads),
       h("div", { class: "panels" }, ...panels.map((one) => one.element)),
-      h("p", { class: "small" }, t(both("One cursor for all maps. Hatched: masked, or not defined for keys after the query.", "所有图共用一个光标。斜线：被掩码遮住，或对查询之后的键没有定义。"))),
+      h("p", { class: "small" }, t(both(
+        "One cursor for all maps: click, drag or use the arrow keys. Hatched: masked, or not defined for keys after the query.",
+        "所有图共用一个光标：点击、拖动或用方向键移动。斜线：被掩码遮住，或对查询之后的键没有定义。",
+      ))),
       values,
       h("div", { class: "split" },
         h("div", {}, h("h2", {}, t(both("The difference of two", "两者之差"))), h("p", { class: "minus" }, left, " − ", right), difference.element, same),
-        h("div", {}, h("h2", {}, t(both("By distance", "随距离的变化"))), h("p", { class: "small" }, t(both("Lines: the mean over all pairs at a distance. Bands: from the lowest to the highest of them.", "折线：同一距离所有位置对的平均。阴影带：其中的最低到最高。"))), chart.element, question)),
+        h("div", {}, h("h2", {}, t(both("By distance", "随距离的变化"))), h("p", { class: "small" }, t(both(
+          "Lines: the mean over all pairs at a distance. Bands: from the lowest to the highest of them.",
+          "折线：同一距离所有位置对的平均。阴影带：其中的最低到最高。",
+        ))), chart.element, question)),
       facts,
     );
-    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers } = { data: null, head: 0, maps: [], plain: { shape: [0, 0], values: new Float64Array() } };
+    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers } = { data: null, head: 0, maps: [], plain: NOTHING };
     let minus: { key: string; maps: Numbers[]; numbers: Numbers | null } = { key: "", maps: [], numbers: null };
 
     let known: { data: Data | null; answered: boolean } = { data: null, answered: false };
@@ -142,7 +171,9 @@ export const compare: View = {
       const added = array(data, "added");
       const [n, size] = [added.shape[1]!, added.shape[2]!];
       const head = Math.min(number(state, "head"), n);
-      if (cut.data !== data || cut.head !== head) cut = { data, head, maps: about.map((_, m) => matrix(added, m * n + head - 1)), plain: matrix(array(data, "plain"), head - 1) };
+      if (cut.data !== data || cut.head !== head) {
+        cut = { data, head, maps: about.map((_, m) => matrix(added, m * n + head - 1)), plain: matrix(array(data, "plain"), head - 1) };
+      }
       [distances, length, query] = [array(data, "distance").values, size, Math.min(number(state, "i"), size - 1)];
       const [i, j] = [query, Math.min(number(state, "j"), size - 1)];
       const here = (numbers: Numbers) => numbers.values[i * size + j]!;
@@ -152,11 +183,13 @@ export const compare: View = {
       const limits = cut.maps.map((one) => limitOf(one.values));
       panels.forEach((one, m) => one.draw(about[m], cut.maps[m], [i, j], state["common"] === true ? Math.max(...limits) : limits[m]!, m));
 
-      fill(values, valuesTable(about, cut.plain, cut.maps, here, i, j, head, t));
+      const without = here(cut.plain);
+      fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
       const at = { left: placeOf(state["left"] as string, about), right: placeOf(state["right"] as string, about) };
       offer(left!, about, at.left);
       offer(right!, about, at.right);
-      if (minus.maps !== cut.maps || minus.key !== `${at.left} ${at.right}`) minus = { key: `${at.left} ${at.right}`, maps: cut.maps, numbers: subtracted(cut.maps[at.left]!, cut.maps[at.right]!) };
+      const key = `${at.left} ${at.right}`;
+      if (minus.maps !== cut.maps || minus.key !== key) minus = { key, maps: cut.maps, numbers: subtracted(cut.maps[at.left]!, cut.maps[at.right]!) };
       same.hidden = at.left !== at.right;
       const limit = limitOf(minus.numbers!.values);
       difference.draw({ numbers: minus.numbers!, cursor: [i, j], limit });
@@ -174,13 +207,13 @@ export const compare: View = {
         fill(facts, factsTable(about, data.facts["moved_by"] as number, answered, t));
       }
 
-      const without = here(cut.plain);
       const negative = (value: number) => (value < 0 ? `(${shown(value)})` : shown(value));
       fill(stage.formula, formula(
         [t(both("added = score with the encoding − score without it", "加上的量 = 加编码后的分数 − 不加编码的分数"))],
         ...about.map((one, m): Child[] => {
           const value = here(cut.maps[m]!);
-          return [`${called(m)}: ${one.formula}`, h("br"), "\u2003", put(shown(without + value)), " − ", put(negative(without)), " = ", h("output", { "data-role": "value", "data-method": one.name, "data-value": value }, shown(value))];
+          const output = h("output", { "data-role": "value", "data-method": one.name, "data-value": value }, shown(value));
+          return [`${called(m)}: ${one.formula}`, h("br"), "\u2003", put(shown(without + value)), " − ", put(negative(without)), " = ", output];
         })));
       stage.announce(`${t(both("head", "头"))} ${head}, i = ${i}, j = ${j}: ${about.map((_, m) => `${called(m)} ${shown(here(cut.maps[m]!))}`).join(", ")}`);
       stage.code(about.map((one, m) => `added[${m}, ${head - 1}, ${i}, ${j}]  # ${one.name}: ${here(cut.maps[m]!)}`).join("\n"));
@@ -194,7 +227,8 @@ interface Panel {
 }
 
 function panel(stage: Stage, index: number, axes: { rows: Words; columns: Words }, pick: (i: number, j: number) => void): Panel {
-  const map = heatMap(stage, { label: both(`Encoding ${index + 1}: added to the score, query × key`, `第 ${index + 1} 种编码：加到分数上的量，查询 × 键`), ...axes, pick, around: 0 });
+  const label = both(`Encoding ${index + 1}: added to the score, query × key`, `第 ${index + 1} 种编码：加到分数上的量，查询 × 键`);
+  const map = heatMap(stage, { label, ...axes, pick, around: 0 });
   const key = colourKey();
   const [title, rule] = [h("h3", {}), h("p", { class: "rule" })];
   const element = h("div", { class: "panel" }, title, rule, map.element, key.element);
@@ -266,12 +300,13 @@ function offer(select: HTMLSelectElement, about: About[], chosen: number): void 
   select.selectedIndex = chosen;
 }
 
-function valuesTable(about: About[], plain: Numbers, maps: Numbers[], here: (numbers: Numbers) => number, i: number, j: number, head: number, t: Stage["t"]): HTMLElement {
-  const without = here(plain);
+/** What each of them says at the cursor. */
+function valuesTable(about: About[], without: number, found: number[], [head, i, j]: [number, number, number], t: Stage["t"]): HTMLElement {
   const caption = t(both(`Query ${i}, key ${j}, head ${head}: the score is ${shown(without)} without an encoding`, `查询 ${i}、键 ${j}、第 ${head} 个头：不加编码时分数为 ${shown(without)}`));
-  return plainTable(caption, [t(both("encoding", "编码")), t(both("added", "加上的量")), t(both("score with it", "加上之后的分数")), t(both("factor in the softmax", "softmax 中的倍数")), t(both("formula", "公式")), "Python"],
+  const names = [both("encoding", "编码"), both("added", "加上的量"), both("score with it", "加上之后的分数"), both("factor in the softmax", "softmax 中的倍数"), both("formula", "公式")];
+  return plainTable(caption, [...names.map(t), "Python"],
     about.map((one, m) => {
-      const value = here(maps[m]!);
+      const value = found[m]!;
       return [one.title.en, value, without + value, Math.exp(value), one.formula, `added[${m}, ${head - 1}, ${i}, ${j}]`];
     }));
 }
@@ -284,13 +319,23 @@ function factsTable(about: About[], movedBy: number, answered: boolean, t: Stage
     [both("acts on", "作用处"), (one) => list(one.seams)],
     [both("what holds", "性质"), (one) => list(one.traits)],
     [both("parameters", "参数量"), (one) => one.parameters.toLocaleString("en"), (one) => one.parameters],
-    [both("largest position", "最大位置"), (one) => (one.largest_position === null ? t(both("any", "任意")) : one.largest_position.toLocaleString("en")), (one) => one.largest_position ?? Infinity],
-    [both(`largest change of a score when all words move by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`), (one) => (answered ? shown(one.moved) : t(both("answer above", "请先回答上面的问题"))), answered ? (one) => one.moved : undefined],
+    [both("largest position", "最大位置"), (one) => one.largest_position?.toLocaleString("en") ?? t(both("any", "任意")), (one) => one.largest_position ?? Infinity],
+    [both(`largest change of a score when all words move by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`),
+      (one) => (answered ? shown(one.moved) : t(both("answer above", "请先回答上面的问题"))), answered ? (one) => one.moved : undefined],
     [both("used by", "使用者"), (one) => t(both(one.used_by.join(", "), one.used_by.map((who) => USERS[who] ?? who).join("、")))],
+    [both("paper", "论文"), (one) => h("span", {}, ...linked(one.source))],
   ];
   const caption = t(both("What is known of each", "各种编码一览"));
+  const written = ([name, cell, value]: (typeof rows)[number]) =>
+    h("tr", { "data-fact": name.en.split(" ")[0]! }, h("th", { scope: "row" }, t(name)), ...about.map((one) => h("td", { "data-method": one.name, "data-value": value?.(one) }, cell(one))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h("table", { class: "plain facts" }, h("caption", {}, caption),
       h("thead", {}, h("tr", {}, h("td", {}), ...about.map((one) => h("th", { scope: "col" }, one.title.en)))),
-      h("tbody", {}, ...rows.map(([name, cell, value]) => h("tr", { "data-fact": name.en.split(" ")[0]! }, h("th", { scope: "row" }, t(name)), ...about.map((one) => h("td", { "data-method": one.name, "data-value": value?.(one) }, cell(one))))))));
+      h("tbody", {}, ...rows.map(written))));
+}
+
+/** Every "arXiv 2104.09864" leads there. */
+function linked(source: string): Child[] {
+  const link = (part: string) => h("a", { href: `https://arxiv.org/abs/${part.slice(6)}`, rel: "noreferrer", target: "_blank" }, part);
+  return source.split(/(arXiv \d{4}\.\d{5})/).map((part) => (part.startsWith("arXiv ") ? link(part) : part));
 }

@@ -71,7 +71,7 @@ distance = torch.arange({start}, {asked.length})  # i - j, the query's position 
 {lines}
 weight = (bias - bias.amax(dim=1, keepdim=True)).exp()"""
     weight = (bias - bias.amax(dim=1, keepdim=True)).exp()
-    return Data({"distance": distance, **arrays, "weight": weight}, python, facts)
+    return Data({"distance": distance, **arrays, "weight": weight}, python, {"method": asked.method, **facts})
 
 
 def _alibi(asked: Parameters, distance: Tensor) -> Found:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures
 import http.client
+import io
 import itertools
 import json
 import logging
 import math
+import pickle
 import random
 import re
 import socket
@@ -525,6 +527,66 @@ def test_a_thousand_malformed_requests(server, complaints):
     assert grown < 100_000, f"{grown} kB more than before"
     assert complaints == []
     right(server)
+
+
+def files() -> list[bytes]:
+    """A small table as every kind of file that is read, and some that are not."""
+    table = np.sin(np.arange(12)[:, None] * 10.0 ** -np.arange(8))
+    made = []
+    for array in (
+        table,
+        table.astype(np.float32),
+        table.astype(">f2"),
+        np.asfortranarray(table),
+        (table * 9).astype(int),
+        table[0],
+    ):
+        np.save(stream := io.BytesIO(), array)
+        made.append(stream.getvalue())
+    head = json.dumps({"table": {"dtype": "F64", "shape": [12, 8], "data_offsets": [0, 768]}}).encode()
+    made += [struct.pack("<Q", len(head)) + head + table.tobytes(), json.dumps(table.tolist()).encode()]
+    made += ["\n".join(mark.join(map(str, row)) for row in table).encode() for mark in (",", ";", "\t", " ")]
+    np.savez(stream := io.BytesIO(), table)
+    return [*made, stream.getvalue(), pickle.dumps(table)]
+
+
+def test_broken_files_are_refused_or_read(server, complaints):
+    draw = random.Random(7)
+    heard: Counter[int] = Counter()
+    for index in range(210):
+        contents = bytearray(files()[index % 14])
+        for _ in range(draw.choice([0, 1, 1, 2, 5, 30])):
+            at = draw.randrange(len(contents))
+            how = draw.randrange(4)
+            if how == 0:
+                contents[at] = draw.randrange(256)
+            elif how == 1:
+                del contents[at : at + draw.choice([1, 7, 100])]
+            elif how == 2:
+                contents[at:at] = draw.choice(
+                    [b"9" * 30, b"[" * 2000, b"nan", b"inf", b"1e999", b"-", b"\x00", b'"', b"\n", b","]
+                )
+            else:
+                contents[at:at] = contents[: draw.randrange(40)]
+            if not contents:
+                break
+        answer = ask(server, "/upload/audit", bytes(contents), BYTES)
+        assert answer.status in (200, 400), (answer.body[:300], bytes(contents[:300]))
+        assert answer.status == 200 or len(answer.error) > 10
+        heard[answer.status] += 1
+    assert min(heard[200], heard[400]) > 20
+    assert complaints == []
+
+
+def test_a_file_runs_nothing(server, tmp_path):
+    class Runs:
+        def __reduce__(self) -> Any:
+            return open, (str(tmp_path / "ran"), "w")
+
+    np.save(stream := io.BytesIO(), np.array([Runs()], dtype=object), allow_pickle=True)
+    for contents in (pickle.dumps(Runs()), stream.getvalue(), b"\x93NUMPY\x01\x00\x10\x00open('x', 'w')  \n"):
+        assert ask(server, "/upload/audit", contents, BYTES).status == 400
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_who_leaves_in_the_middle_is_not_complained_about(server, complaints):

@@ -228,6 +228,10 @@ OTHERS = {
     "ramp": torch.arange(640).reshape(40, 16) / 640,
     "cumsum": torch.ones(30, 8).cumsum(0),
     "diagonal": torch.eye(32),
+    "odd": torch.randn(30, 7, generator=generator),
+    "odd zero": torch.nn.functional.pad(torch.randn(30, 6, generator=generator), (0, 1)),
+    "three": torch.randn(3, 3, generator=generator),
+    "shuffled": made("interleaved", 30, 9)[:, [3, 8, 0, 5, 1, 7, 2, 6, 4]],
 }
 
 
@@ -259,6 +263,7 @@ def test_scaled_frequencies_turn_evenly_without_a_base():
 def test_constants_and_numbers_that_are_none():
     assert "tells no position" in recognise(torch.ones(5, 4)).findings[0].words.en
     assert "Every number is 0" in recognise(np.zeros((5, 4))).findings[0].words.en
+    assert "has a size of 1e+300" in recognise([[1.0, 1e300], [0.0, 2.0]]).findings[0].words.en
     table = made("interleaved", 20, 8)
     table[3, 5] = math.nan
     table[9, 1] = math.inf

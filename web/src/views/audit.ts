@@ -47,7 +47,7 @@ export const audit: View = {
     "交出你的代码生成的表，就能从数值中读出它的排列方式、底数、起始位置、精度和常见错误。数据不会离开本机，文件中的任何内容都不会被执行。",
   ),
   notice: [
-    both("The difference map is white where only rounding is left; a mistake shows where it begins and how it grows.", "差值图中，只剩舍入误差的地方几乎是空白；若有错误，从哪里开始、怎样变大一目了然。"),
+    both("The difference map stays blank where only rounding is left; a mistake shows where it begins and how it grows.", "差值图中，只剩舍入误差的地方几乎是空白；若有错误，从哪里开始、怎样变大一目了然。"),
     both("Choose positions cast to bfloat16: up to row 256 not one number differs, beyond it about half of the rows are copies of another.", "选择“位置先转成 bfloat16”：到第 256 行为止没有一个数不同，此后约有一半的行与别的行相同。"),
     both("Random numbers and a wandering table are not forced into a formula: what can be said is said, no more.", "随机数和游走的表不会被硬套公式：能说的就说，不能说的不说。"),
   ],
@@ -93,9 +93,11 @@ export const audit: View = {
       if (recognised) {
         if (gapOf !== data) [gap, gapOf] = [minus(table, recognised), data];
         const largest = largestOf(gap!);
+        // Rounding alone stays pale.
+        const strongest = Math.max(largest, 4 * (data.facts["allowed"] as number) * (data.facts["formula"]["amplitude"] as number));
         wanted.draw({ numbers: recognised, cursor, limit });
-        difference.draw({ numbers: gap!, cursor, limit: largest || 1 });
-        scale.textContent = largest ? `${stage.t(both("Strongest colour:", "最深的颜色："))} ±${shown(largest)}` : stage.t(both("No difference at all.", "没有任何差别。"));
+        difference.draw({ numbers: gap!, cursor, limit: strongest });
+        scale.textContent = largest ? `${stage.t(both("Strongest colour:", "最深的颜色："))} ±${shown(strongest)}` : stage.t(both("No difference at all.", "没有任何差别。"));
       }
       worst = data.facts["at"] as [number, number] | null;
       worstButton.hidden = !worst || !data.facts["residual"] || worst[0] >= rows || worst[1] >= columns;
@@ -187,10 +189,11 @@ function substituted(stage: Stage, data: Data, table: Numbers, recognised: Numbe
   const at = (...letter: Child[]): Child[] => [scale === 1 ? "" : put(`${shown(scale)} · `), ...(offset ? ["(", ...letter, offset < 0 ? " − " : " + ", put(Math.abs(offset), "position"), ")"] : letter)];
   const times = amplitude === 1 ? "" : put(`${shown(amplitude)} · `);
   const power = (...above: Child[]): Child[] => [put(tidy(base)), sup("−", ...above, "/", tidy(data.facts["divisor"] as number))];
-  const made: Child[] = kind === "0" ? ["0"] : [times, `${kind}(`, ...at(put(p, "position")), " · ", ...power(put(pair, "channel")), ")"];
+  const silent = (data.facts["silent"] as number[]).includes(p);
+  const made: Child[] = silent ? [stage.t(both("a row of zeros: ", "全零的行："))] : kind === "0" ? ["0"] : [times, `${kind}(`, ...at(put(p, "position")), " · ", ...power(put(pair, "channel")), ")"];
   return formula(
     [times, kind === "0" ? "sin" : kind, "(", ...at(v("p")), " · ", ...power(v("i")), ")"],
-    [...made, " = ", h("output", { "data-role": "should", "data-value": sure }, shown(sure, 6))],
+    [...made, silent ? "" : " = ", h("output", { "data-role": "should", "data-value": sure }, shown(sure, 6))],
     [...cell, stage.t(both(",  difference ", "，相差 ")), h("output", { "data-role": "difference", "data-value": table.values[index]! - sure }, shown(table.values[index]! - sure, 6))],
   );
 }

@@ -307,3 +307,11 @@ def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Finding:
         f"{count} of {numbers.size} numbers are not finite; the first is {first} at row {row}, column {column}.",
         f"{numbers.size} 个数中有 {count} 个不是有限数；第一个是第 {row} 行第 {column} 列的 {first}。",
     )
+
+
+def out_of_range(size: float) -> Finding:
+    return _said(
+        "wrong",
+        f"The largest number has a size of {size:.2g}, which no table of positions has.",
+        f"绝对值最大的数是 {size:.2g}，位置编码表里不会有这样的数。",
+    )

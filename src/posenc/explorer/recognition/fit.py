@@ -18,6 +18,7 @@ from posenc.explorer.recognition.formula import (
     LAYOUTS,
     PAIRED,
     SIN,
+    ZERO,
     Denominator,
     Formula,
     Layout,
@@ -30,6 +31,7 @@ FIRST_ROWS = 256  # positions are exact that far even in bfloat16
 LARGEST_OFFSET = 65536
 MOST_CHANNELS = 96
 MOST_FITTED_ROWS = 192
+MOST_ROWS_TURNED = 1024
 LEAST_BASE, LARGEST_BASE = 1.001, 1e12
 
 
@@ -68,6 +70,7 @@ class Fit:
     off: float
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
     """A formula for every layout that the numbers do not rule out, the best first; `allowed` is their rounding."""
     found = []
@@ -80,12 +83,19 @@ def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
                 continue
             turning = table[:, : len(curve.index)]
             one = _rounded(layout, odd, _grown(curve, turning, rows, allowed), turning, rows, allowed)
-            if one.formula.amplitude <= 0 or (one.formula.base_seen and one.formula.base < LEAST_BASE):
+            if not _sensible(one):
                 continue
             found.append(one)
             if one.off <= 2 * allowed:
                 return [one]
     return sorted(found, key=lambda one: one.off)
+
+
+def _sensible(fit: Fit) -> bool:
+    """Least squares on what is no sinusoid may end anywhere."""
+    formula = fit.formula
+    speeds = bool(np.isfinite(formula.frequencies).all()) and (formula.base >= LEAST_BASE or not formula.base_seen)
+    return speeds and math.isfinite(fit.off) and math.isfinite(formula.offset) and formula.amplitude > 0
 
 
 def _possible(layout: Layout, table: np.ndarray, odd: Odd) -> bool:
@@ -101,45 +111,47 @@ def _possible(layout: Layout, table: np.ndarray, odd: Odd) -> bool:
     return width > 1
 
 
-def speeds(table: np.ndarray, layout: Layout, odd: Odd) -> tuple[np.ndarray, np.ndarray, float]:
-    """How far every pair turns from row to row, where it began, and its radius; longer lags give more digits."""
-    index, kind = channels(layout, table.shape[1], odd)
-    count = int((kind == COS).sum())
-    z = np.empty((len(table), count), dtype=complex)
-    z.real[:, index[kind == COS]] = table[:, kind == COS]
-    whole = index[kind == SIN] < count  # an odd width has a sine alone
-    z.imag[:, index[kind == SIN][whole]] = table[:, np.flatnonzero(kind == SIN)[whole]]
-    radius = float(np.median(np.abs(z)))
-    omega, lag = np.zeros(count), 1
+def _points(table: np.ndarray, layout: Layout) -> np.ndarray:
+    """cos + i·sin of every pair that is whole, rows first; an odd width leaves one channel over."""
+    index, kind = channels(layout, table.shape[1], "even")
+    z = np.empty((len(table), table.shape[1] // 2), dtype=complex)
+    for part, which in ((z.real, COS), (z.imag, SIN)):
+        here = (kind == which) & (index < z.shape[1])
+        part[:, index[here]] = table[:, here]
+    return z
+
+
+def _turning(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far every point turns from row to row, and where it began; lags that double give more and more digits."""
+    omega, lag = np.zeros(z.shape[1]), 1
     while lag < len(z):
         turned = np.angle((z[lag:] * z[:-lag].conj()).sum(0))
         omega = (turned + 2 * math.pi * np.round((omega * lag - turned) / (2 * math.pi))) / lag
         lag *= 2
-    began = np.angle((z * np.exp(-1j * np.arange(len(z))[:, None] * omega)).sum(0))
-    return omega, began, radius
+    return omega, np.angle((z * np.exp(-1j * np.arange(len(z))[:, None] * omega)).sum(0))
 
 
-def uneven(table: np.ndarray, layout: Layout, odd: Odd = "even") -> float:
+def uneven(table: np.ndarray, layout: Layout) -> float:
     """How far pairs are from turning evenly at whatever speeds, as a share of their radius."""
-    table = table[:1024]
-    omega, began, radius = speeds(table, layout, odd)
-    if np.median(omega) <= 0:  # sines and cosines have changed places
+    z = _points(table[:MOST_ROWS_TURNED], layout)
+    omega, began = _turning(z)
+    radius = np.median(np.abs(z))
+    if radius == 0 or np.median(omega) <= 0:  # below 0 sines and cosines have changed places
         return math.inf
-    index, kind = channels(layout, table.shape[1], odd)
-    angle = np.arange(len(table))[:, None] * omega + began
-    both = np.where(kind == SIN, np.sin(angle[:, index]), np.cos(angle[:, index])) * radius
-    return float(np.quantile(np.abs(both - table), 0.98) / radius) if radius else math.inf
+    even = radius * np.exp(1j * (np.arange(len(z))[:, None] * omega + began))
+    return float(np.quantile(np.abs(even - z), 0.98) / radius)
 
 
 def _by_pairs(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> Curve | None:
-    head = table[:FIRST_ROWS]
     index, kind = channels(layout, table.shape[1], odd)
-    omega, began, radius = speeds(head, layout, odd)
-    count = len(omega)
-    sine, cosine = kind == SIN, kind == COS
-    lengths = np.hypot(head[:, np.flatnonzero(cosine)], head[:, np.flatnonzero(sine)[:count]])
-    if radius == 0 or np.quantile(np.abs(lengths - radius), 0.9) > 0.05 * radius:
+    index, kind = index[kind != ZERO], kind[kind != ZERO]
+    head = table[:FIRST_ROWS, : len(index)]
+    z = _points(head, layout)
+    radius = float(np.median(np.abs(z)))
+    if radius == 0 or np.quantile(np.abs(np.abs(z) - radius), 0.9) > 0.05 * radius:
         return None
+    omega, began = _turning(z)
+    count = len(omega)
     good = omega > 1e-9 / len(head)
     if not good[0]:
         return None
@@ -151,7 +163,7 @@ def _by_pairs(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> 
         slope = -float(minus_slope)
     if abs(log_scale) < 0.05:
         log_scale = 0.0
-    curve = Curve(index[kind >= 0], kind[kind >= 0] == SIN, 0.0, float(log_scale), slope, radius)
+    curve = Curve(index, kind == SIN, 0.0, float(log_scale), slope, radius)
     offset = _offset(np.exp(log_scale - slope * np.arange(count)), began) - float(rows[0])
     return replace(curve, offset=offset)
 
@@ -177,7 +189,8 @@ def _offset(omega: np.ndarray, began: np.ndarray) -> float:
 
 def _by_base(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> Curve | None:
     """Cosines or sines alone: from position 0 at speed 1, the progression that fits the first rows best."""
-    index, kind = (one[: table.shape[1] - (odd == "zero")] for one in channels(layout, table.shape[1], odd))
+    index, kind = channels(layout, table.shape[1], odd)
+    index, kind = index[kind != ZERO], kind[kind != ZERO]
     few = spread(len(index), 32)
     head, at = table[:8, few], rows[:8, None]
     amplitude = float(np.abs(table[:FIRST_ROWS]).max())
@@ -224,6 +237,8 @@ def _fitted(curve: Curve, table: np.ndarray, rows: np.ndarray, free: tuple[bool,
         moves = [slope * speed, slope * angle, -slope * angle * small.index]
         columns = [small.amplitude * move for move, one in zip(moves, free, strict=True) if one] + [wave]
         matrix = np.stack([np.broadcast_to(column, table.shape)[kept] for column in columns], axis=1)
+        if not np.isfinite(matrix).all():
+            break
         size = np.linalg.norm(matrix, axis=0)
         size[size == 0] = 1
         step = np.linalg.lstsq(matrix / size, error[kept], rcond=1e-11)[0] / size

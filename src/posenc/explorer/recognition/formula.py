@@ -109,7 +109,7 @@ class Formula:
         return np.asarray((at * omega).double().numpy())
 
     def python(self, rows: int, dtype: Rounded) -> str:
-        """An expression that makes the table exactly, rounded once; names posenc and torch only."""
+        """Lines that make the table exactly, rounded once, as `recognised`; they name posenc and torch only."""
         if self.layout == "per_channel":
             return self._python_per_channel(rows, dtype)
         d = 2 * self.width if self.layout in ("rope_cos", "rope_sin") else self.width
@@ -122,20 +122,22 @@ class Formula:
         unusual = "".join(f", {name}={value!r}" for name, (value, usual) in options.items() if value != usual)
         if not unusual and self.offset == int(self.offset):
             start = f", start={int(self.offset)}" if self.offset else ""
-            return f"posenc.sinusoidal_table({rows}, {d}, base={self.base!r}{start}, dtype=torch.{dtype}){after}"
+            return f"recognised = posenc.sinusoidal_table({rows}, {d}, {self.base!r}{start}, dtype=torch.{dtype}){after}"
         offset = f", offset={self.offset!r}" if self.offset else ""
-        zeros = f"torch.zeros(1, {rows}, {d}, dtype=torch.{dtype})"
-        made = f"posenc.create('sinusoidal', d_model={d}, base={self.base!r}{offset}{unusual})"
-        return f"{made}.embed({zeros}, posenc.Positions.arange(1, {rows}))[0]{after}".replace("'", '"')
+        made = f"'sinusoidal', d_model={d}, base={self.base!r}{offset}{unusual}".replace("'", '"')
+        return f"""encoding = posenc.create({made})
+x = torch.zeros(1, {rows}, {d}, dtype=torch.{dtype})
+recognised = encoding.embed(x, posenc.Positions.arange(1, {rows}))[0]{after}"""
 
     def _python_per_channel(self, rows: int, dtype: Rounded) -> str:
-        at = f"torch.arange({rows}).double()"
+        at = f"torch.arange({rows}).double()[:, None]"
         at = f"({at} + {self.offset!r})" if self.offset else at
         at = f"{at} * {self.scale!r}" if self.scale != 1 else at
-        exponent = f"-{'2 * ' if self.denominator == 'd/2' else ''}c / {self.width}"
+        exponent = f"-{'2 * ' if self.denominator == 'd/2' else ''}channel / {self.width}"
         size = f"{self.amplitude!r} * " if self.amplitude != 1 else ""
-        column = f"{size}({at} * {self.base!r} ** ({exponent}) + c % 2 * torch.pi / 2).sin()"
-        return f"torch.stack([{column} for c in range({self.width})], dim=1).to(torch.{dtype})"
+        return f"""channel = torch.arange({self.width}).double()
+angle = {at} * {self.base!r} ** ({exponent})
+recognised = ({size}torch.where(channel % 2 == 0, angle.sin(), angle.cos())).to(torch.{dtype})"""
 
 
 # What makes the other layouts out of sines and cosines in turn.

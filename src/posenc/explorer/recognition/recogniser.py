@@ -20,6 +20,7 @@ from posenc.explorer.recognition.formula import PAIRED, Arithmetic, Formula, Lay
 MOST_ROWS = 65536
 MOST_CHANNELS = 4096
 MOST_NUMBERS = 2**22
+LARGEST = 1e30  # numbers beyond are no positions, and their squares overflow
 # Half a unit in the last place below 1; in float32 a little more, which its sines and cosines may err by.
 ROUNDING: dict[Rounded, float] = {"float64": 4e-16, "float32": 1.2e-7, "float16": 2**-12, "bfloat16": 2**-9}
 SAMPLED_ROWS = 1024
@@ -59,6 +60,7 @@ class Recognised:
     residual: float | None
     at: tuple[int, int] | None
     unexplained: float | None
+    allowed: float | None
     silent: tuple[int, ...]
     findings: tuple[Finding, ...]
     python: str
@@ -80,6 +82,8 @@ def recognise(table: Any) -> Recognised:
         return _unknown(dtype, said, "")
     if not numbers.any() or (numbers == numbers[:1]).all():
         return _unknown(dtype, [findings.constant(numbers), findings.dtype(dtype)], "")
+    if not 1 / LARGEST <= (size := float(np.abs(numbers).max())) <= LARGEST:
+        return _unknown(dtype, [findings.out_of_range(size), findings.repeated(numbers), findings.dtype(dtype)], "")
     for transposed in (False, True):
         if found := _as(numbers.T if transposed else numbers, dtype, transposed):
             return found
@@ -192,7 +196,7 @@ def _checked(
     unexplained = float(explained.max())
     return Recognised(
         formula, arithmetic, dtype, transposed, table.T if transposed else table, residual,
-        (column, row) if transposed else (row, column), unexplained, silent,
+        (column, row) if transposed else (row, column), unexplained, allowed, silent,
         (*findings.of_formula(formula, arithmetic, transposed, silent, dtype),
          findings.residual(off, unexplained, arithmetic, allowed), findings.repeated(numbers)),
         _python(formula, len(rows), dtype, transposed, silent),
@@ -214,11 +218,11 @@ def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Finding]:
 
 
 def _unknown(dtype: Rounded, said: Sequence[Finding], python: str) -> Recognised:
-    return Recognised(None, "exact", dtype, False, None, None, None, None, (), tuple(said), python)
+    return Recognised(None, "exact", dtype, False, None, None, None, None, None, (), tuple(said), python)
 
 
 def _python(formula: Formula, rows: int, dtype: Rounded, transposed: bool, silent: tuple[int, ...]) -> str:
-    line = f"recognised = {formula.python(rows, dtype)}"
+    lines = formula.python(rows, dtype)
     if silent:
-        line += f"\nrecognised[{list(silent)}] = 0"
-    return f"{line}\nrecognised = recognised.T" if transposed else line
+        lines += f"\nrecognised[{list(silent)}] = 0"
+    return f"{lines}\nrecognised = recognised.T" if transposed else lines

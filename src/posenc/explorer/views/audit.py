@@ -155,8 +155,8 @@ def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data
     formula = found.formula
     facts: dict[str, Any] = {
         "uploaded": uploaded, "shape": list(table.shape), "limit": float(finite.max()) if finite.size else 1.0,
-        "dtype": found.dtype, "residual": found.residual, "at": found.at, "arithmetic": found.arithmetic,
-        "transposed": found.transposed, "silent": list(found.silent[:64]),
+        "dtype": found.dtype, "residual": found.residual, "allowed": found.allowed, "at": found.at,
+        "arithmetic": found.arithmetic, "transposed": found.transposed, "silent": list(found.silent[:64]),
         "findings": [{"level": one.level, "en": one.words.en, "zh": one.words.zh} for one in found.findings],
         "formula": formula and {
             "layout": formula.layout, "width": formula.width, "base": formula.base, "denominator": formula.denominator,

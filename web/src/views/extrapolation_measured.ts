@@ -187,7 +187,9 @@ function reasons({ t }: Stage, arm: Arm, task: Task, percent: number): Child[] {
   const first = arm.cells.findIndex((cell) => cell.why);
   const from = first > 0 ? t(both(`, from ${task.lengths[first]} on: `, `，从 ${task.lengths[first]} 起：`)) : t(both(": ", "："));
   const there = value && t(both(` ${value} at ${task.length}`, ` 长度 ${task.length} 时 ${value}`));
-  return [h("b", {}, t(arm.title)), there, from, t(arm.cells[first]!.why!)];
+  const why = arm.cells[first]!.why!;
+  const besides = arm.why && arm.why.en !== why.en ? t(both(`, ${arm.why.en}`, `，${arm.why.zh}`)) : "";
+  return [h("b", {}, t(arm.title)), there, besides, from, t(why)];
 }
 
 function tidy(value: number): string {

@@ -31,8 +31,8 @@ export const paths: View = {
       "可学习的位置表：相邻行逐渐变得相似，2000 步内平均余弦由 0.02 升到 0.17；相隔半张表以上的行则由 −0.02 降到 −0.10。它的路径始终是皱的：两个方向还占不到全部差异的四分之一。",
     ),
     both(
-      "FLOATER's path is smooth before any training, since neighbours are 0.01 of its time apart; training stretches and bends it. It goes on past position 31 without a new parameter, dashed here.",
-      "FLOATER 的路径在训练之前就是光滑的，因为相邻位置只相隔 0.01 的时间；训练把它拉长、弄弯。越过位置 31 之后路径仍可延续（虚线部分），不需要新的参数。",
+      "FLOATER's path is smooth before any training, since neighbours are 0.01 of its time apart; training stretches and bends it. It goes on past position 31 without a new parameter, grey here.",
+      "FLOATER 的路径在训练之前就是光滑的，因为相邻位置只相隔 0.01 的时间；训练把它拉长、弄弯。越过位置 31 之后路径仍可延续（灰色部分），不需要新的参数。",
     ),
     both(
       "With the learned table one head of eight ends on the token before it (0.99) and one mostly on the token two before (0.56); none looks at the start of the row. With FLOATER no head gives half to any distance: the four of layer 1 give 0.36 to 0.40 to the token before.",

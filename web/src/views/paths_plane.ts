@@ -41,9 +41,10 @@ export function planeOf(stage: Stage) {
     const count = all.shape[1]!;
     rows = array(data, "similarity").shape[1]!;
     const width = Math.max(figure.clientWidth, 240);
-    const height = Math.round(Math.min(width * 0.95, 560));
-    const { middle, scale } = fitted(all, width - 60, height - 50);
-    const place = (x: number, y: number): [number, number] => [width / 2 + (x - middle[0]) * scale, height / 2 - (y - middle[1]) * scale];
+    const [left, right, low, high] = boxOf(all);
+    const height = Math.round(Math.min(Math.max(((width - 60) * (high - low)) / (right - left) + 50, width * 0.6), width * 0.95, 560));
+    const scale = Math.min((width - 60) / (right - left), (height - 50) / (high - low));
+    const place = (x: number, y: number): [number, number] => [width / 2 + (x - (left + right) / 2) * scale, height / 2 - (y - (low + high) / 2) * scale];
     const [zeroX, zeroY] = place(0, 0);
     spots = Array.from({ length: count }, (_, n) => place(values[2 * n]!, values[2 * n + 1]!));
     const line = (from: number, to: number) => `M${spots.slice(from, to).map((spot) => spot.map((part) => part.toFixed(1)).join(" ")).join("L")}`;
@@ -63,7 +64,7 @@ export function planeOf(stage: Stage) {
     const share = array(data, "shown").values[at]!;
     fill(word, t(both("This plane shows ", "这个平面占各行全部差异的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
       t(both(" of what differs between the rows", "")),
-      t(count > rows ? both(`; dashed beyond the trained length ${rows}.`, `；虚线部分超出训练长度 ${rows}。`) : both(".", "。")),
+      t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
       data.facts["trained"] ? t(both(" It is the last step's plane at every step, at one scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
     if (details.matches("[open]")) numbers();
   }
@@ -99,18 +100,17 @@ export function planeOf(stage: Stage) {
   return { element, draw };
 }
 
-/** One scale for both axes and all snapshots, so that growth is seen as growth. */
-const fits = new WeakMap<Numbers, [number, number, number, number]>();
-function fitted(all: Numbers, width: number, height: number): { middle: [number, number]; scale: number } {
-  let box = fits.get(all);
+/** Of all snapshots, so that one scale shows growth as growth. */
+const boxes = new WeakMap<Numbers, [number, number, number, number]>();
+function boxOf(all: Numbers): [number, number, number, number] {
+  let box = boxes.get(all);
   if (!box) {
-    box = [Infinity, -Infinity, Infinity, -Infinity];
+    box = [0, 1e-9, 0, 1e-9];
     for (let index = 0; index < all.values.length; index += 2) {
       const [x, y] = [all.values[index]!, all.values[index + 1]!];
       box = [Math.min(box[0], x), Math.max(box[1], x), Math.min(box[2], y), Math.max(box[3], y)];
     }
-    fits.set(all, box);
+    boxes.set(all, box);
   }
-  const [left, right, low, high] = box;
-  return { middle: [(left + right) / 2, (low + high) / 2], scale: Math.min(width / (right - left || 1), height / (high - low || 1)) };
+  return box;
 }

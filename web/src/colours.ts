@@ -74,6 +74,15 @@ export function ordered(index: number, of: number): string {
   return `color-mix(in oklab, var(--order-first), var(--order-last) ${Math.round(share * 100)}%)`;
 }
 
+/** Of the page that the element is in. */
 export function isDark(element: Element): boolean {
-  return getComputedStyle(element).getPropertyValue("--dark").trim() === "1";
+  const theme = element.closest<HTMLElement>(".posenc")?.dataset["theme"];
+  return theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
+/** The cursor's colours as canvases take them: the page's own --position, --channel, --sheet and --ink. */
+export function cursorColours(dark: boolean): { position: string; channel: string; sheet: string; ink: string } {
+  return dark
+    ? { position: "rgb(240 182 74 / .75)", channel: "rgb(85 199 186 / .65)", sheet: "#1b1e24", ink: "#e8eaee" }
+    : { position: "rgb(190 125 10 / .75)", channel: "rgb(23 121 111 / .6)", sheet: "#ffffff", ink: "#1d2129" };
 }

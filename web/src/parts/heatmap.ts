@@ -5,7 +5,7 @@
 //    │   │        ■────────│          └────────┘
 //    ▼   └────────┼────────┘
 
-import { isDark, step, table, type MapName } from "../colours";
+import { cursorColours, isDark, step, table, type MapName } from "../colours";
 import type { Numbers } from "../data";
 import { h } from "../dom";
 import type { Stage } from "../view";
@@ -109,19 +109,19 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
   }
 
   function cross(pen: CanvasRenderingContext2D, [row, column]: [number, number], cellW: number, cellH: number, w: number, t: number, ratio: number): void {
-    const style = getComputedStyle(element);
+    const colours = cursorColours(isDark(element));
     pen.lineWidth = ratio;
-    pen.fillStyle = style.getPropertyValue("--position-line");
+    pen.fillStyle = colours.position;
     pen.fillRect(0, Math.round((row + 0.5) * cellH - ratio / 2), w, ratio);
-    pen.fillStyle = style.getPropertyValue("--channel-line");
+    pen.fillStyle = colours.channel;
     pen.fillRect(Math.round((column + 0.5) * cellW - ratio / 2), 0, ratio, t);
     const [bw, bh] = [Math.max(cellW, 7 * ratio), Math.max(cellH, 7 * ratio)];
     const [x, y] = [(column + 0.5) * cellW - bw / 2, (row + 0.5) * cellH - bh / 2];
     pen.lineWidth = 4 * ratio;
-    pen.strokeStyle = style.getPropertyValue("--sheet");
+    pen.strokeStyle = colours.sheet;
     pen.strokeRect(x, y, bw, bh);
     pen.lineWidth = 2 * ratio;
-    pen.strokeStyle = style.getPropertyValue("--ink");
+    pen.strokeStyle = colours.ink;
     pen.strokeRect(x, y, bw, bh);
   }
 

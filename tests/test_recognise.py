@@ -205,6 +205,12 @@ def test_spoilt_cells_do_not_hide_the_formula():
     assert "1 of 1920 numbers differ" in " ".join(finding.words.en for finding in found.findings)
 
 
+def test_noise_is_blamed_on_no_mistake():
+    noise = 1e-3 * torch.randn(400, 32, generator=torch.Generator().manual_seed(1))
+    found = checked(made("interleaved", 400, 32) + noise, arithmetic="exact", base=10000.0)
+    assert found.residual == found.unexplained == pytest.approx(float(noise.abs().max()), rel=0.1)
+
+
 def test_one_pair_hides_its_base():
     found = checked(made("interleaved", 20, 2, base=77.0), base_seen=False)
     assert found.residual < 1e-14

@@ -137,7 +137,7 @@ def test_a_file_by_the_button_and_back(opened):
     page.wait_for_selector("text=Base 77.")
     assert "in order" in page.inner_text("[data-role=verdict]")
     assert "30 × 12, float64" in page.inner_text("[data-role=excerpt]")
-    assert "base=77.0" in page.inner_text(".code code")
+    assert "sinusoidal_table(30, 12, 77.0" in page.inner_text(".code code")
     page.click("text=Back to the planted table")
     page.wait_for_selector("text=cast to bfloat16 before")
 

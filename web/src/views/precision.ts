@@ -161,5 +161,7 @@ function stripTable(place: HTMLElement, data: Data, state: State, position: numb
       : t(both(`${integers.length} positions, ${groups.length} rows of the table: none coincide here.`, `${integers.length} 个位置对应 ${groups.length} 种行：这里没有重合。`))),
     h("thead", {}, h("tr", {}, h("th", { scope: "row" }, t(both("position", "位置"))), ...above)),
     h("tbody", {}, h("tr", {}, h("th", { scope: "row" }, state["strip"] as string), ...below))));
+  const current = place.querySelector<HTMLElement>("[aria-current]");
+  if (current) place.scrollLeft = current.offsetLeft - place.clientWidth / 2;
   return plain(cast[integers.indexOf(position)]!);
 }

@@ -44,13 +44,15 @@ def visit(browser, server) -> Iterator[Visit]:
             page.on("console", lambda message: page.said.append(f"{message.type}: {message.text}"))
             page.on("pageerror", lambda error: page.said.append(f"error: {error}"))
             page.on("request", lambda request: page.asked.append(request.url))
-            page.goto(f"{server}/#/")
+            page.goto(f"{server}/#/table")
         page = pages[lang, dark]
         page.said.clear()
         page.asked.clear()
         name = address.split("?")[0]
-        page.goto(f"{server}/#/{START if name else 'table'}")  # so that the view is opened anew
-        page.wait_for_selector(drawn(START if name else "table"))
+        if page.url.split("#/")[1].split("?")[0] == name:  # so that the view is opened anew
+            other = "bias" if name == "table" else "table"
+            page.goto(f"{server}/#/{other}")
+            page.wait_for_selector(drawn(other))
         page.goto(f"{server}/#/{address}")
         page.wait_for_selector(drawn(name))
         return page

@@ -1,9 +1,10 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       lint, types and all tests, under 15 minutes on two cores
 # make acceptance what takes longer
+# make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour and more
-# make docs       the generated pages and their pictures
+# make docs       the generated pages and their pictures; those of the explorer need chromium
 # make web        the explorer's page from its sources; needs npm
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,10 +12,13 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(wildcard src/posenc/kernels/*.cpp src/posenc/kernels/*.h)
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run lab test acceptance bench docs web web-check clean
+.PHONY: run explore lab test acceptance bench docs web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
+
+explore: $(VENV)/.run
+	$(BIN)/posenc explore
 
 lab: $(VENV)/.run
 	$(BIN)/posenc lab run quick
@@ -33,6 +37,7 @@ bench: $(VENV)/.bench
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py
+	$(BIN)/python docs/screens.py
 
 web: web/node_modules/.package-lock.json
 	npm --prefix web run --silent build

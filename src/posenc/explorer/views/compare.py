@@ -148,7 +148,8 @@ import posenc
 {source}
 
 random = torch.Generator().manual_seed({asked.seed})
-x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in ({x}, {projection}, {projection}))
+shapes = {x}, {projection}, {projection}
+x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in shapes)
 w_q, w_k = w_q / {asked.d_model}**0.5, w_k / {asked.d_model}**0.5
 at = posenc.Positions.arange(1, {asked.length})
 encodings = [

@@ -6,6 +6,7 @@ import base64
 import html
 import math
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -185,6 +186,13 @@ def test_every_question_has_one_answer():
 def test_a_view_that_there_is_none_of(how):
     with pytest.raises(ValueError, match="'tabel' is none; there are table"):
         how("tabel?length=3")
+
+
+def test_without_its_packages_it_says_what_to_install():
+    code = "import sys; sys.modules['pydantic'] = None; from posenc.explorer.notebook import show; show()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    said = done.stderr.splitlines()[-1]
+    assert said == "ModuleNotFoundError: the explorer needs pydantic: pip install 'posenc[explore]'"
 
 
 # In a frame

@@ -8,7 +8,10 @@ from __future__ import annotations
 import reprlib
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+try:
+    from pydantic import BaseModel, ConfigDict, ValidationError
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"the explorer needs {error.name}: pip install 'posenc[explore]'", name=error.name) from None
 
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong = 2, 60, 60

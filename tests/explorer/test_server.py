@@ -154,16 +154,25 @@ def test_every_answer_has_every_header(server, method, path, headers):
 
 def test_a_mistake_of_ours_is_a_500_in_words_with_every_header(server, monkeypatch, complaints):
     def broken(asked: Any) -> Data:
-        raise RuntimeError("a mistake \ud800")
+        raise RuntimeError("a mistake")
 
     monkeypatch.setattr(views.view("table"), "data", broken)
     answer = ask(server, "/data/table", {})
-    assert (answer.status, answer.error) == (500, "RuntimeError: a mistake \ud800")
+    assert (answer.status, answer.error) == (500, "RuntimeError: a mistake")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     until = time.monotonic() + 5
     while not complaints and time.monotonic() < until:
         time.sleep(0.01)
     assert len(complaints) == 1  # with its traceback, in the terminal
+
+
+def test_a_refusal_in_words_that_no_encoding_has_is_still_one(server, monkeypatch):
+    def refusing(asked: Any) -> Data:
+        raise ValueError("not \ud800")
+
+    monkeypatch.setattr(views.view("table"), "data", refusing)
+    answer = ask(server, "/data/table", {})
+    assert (answer.status, answer.error) == (400, "not \ud800")
 
 
 def test_what_is_not_http_is_told_so_with_every_header(server):

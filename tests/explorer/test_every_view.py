@@ -187,21 +187,21 @@ def test_a_reload_keeps_what_was_moved(visit, server, name):
             page.keyboard.press("ArrowRight")
             page.keyboard.press("ArrowDown")
     settle(page)
-    moved, address = shown(page), page.url
+    moved, address = shown(page), page.evaluate("location.href")
     assert moved != at_first
     assert "?" in address
     page.reload()
     page.wait_for_selector(drawn(name))
     settle(page)
     assert shown(page) == moved, address
-    assert page.url == address
+    assert page.evaluate("location.href") == address
     silent(page, server)
 
 
 def settle(page: Any) -> None:
     """Until the numbers have come and the address is written."""
     page.wait_for_selector(".stage:not([aria-busy])", state="attached")
-    page.wait_for_timeout(200)
+    page.evaluate("new Promise((done) => setTimeout(done, 150))")  # the address follows 120 ms later, by the same clock
     page.wait_for_selector(".stage:not([aria-busy])", state="attached")
 
 

@@ -81,7 +81,7 @@ def test_the_file_is_the_same_in_every_process_and_not_too_large(file):
 
 def test_the_file_names_nothing_that_would_be_loaded(file):
     text = file.read_text("utf-8")
-    outside = text.replace(inline(script("page")), "")
+    outside = text.replace(inline(script()), "")
     assert re.findall(r"(?:src|href)=(?!\"data:)[^\s>]+", outside) == []
     assert text.count("<script") == 2
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)

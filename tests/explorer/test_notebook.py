@@ -70,7 +70,7 @@ def notebook(browser) -> Iterator[Any]:
 
         page.expose_function("kernel", kernel)
         states = [{name: getattr(one, name) for name in ("about", "address", "language")} for one in explorers]
-        page.evaluate(PAGE, [script("widget"), states, MODEL])
+        page.evaluate(PAGE, [script(), states, MODEL])
         for index in range(len(explorers)):
             page.wait_for_selector(f"#cell-{index} main[data-ready]")
         return page

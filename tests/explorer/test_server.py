@@ -120,7 +120,7 @@ def complaints() -> Iterator[list[str]]:
 def test_the_page_its_script_and_numbers(server):
     page = get(server, "/")
     assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert b'<script src="page.js">' in page.body
+    assert b'<script type="module" src="page.js">' in page.body
     script = get(server, "/page.js")
     assert (script.status, script.headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
     assert len(script.body) > 1000

@@ -4,7 +4,7 @@
     server.py     the page and its numbers on this machine's loopback
     export.py     the page and chosen numbers as one file
     widget.py     the page in a notebook
-    page/         the built page; its sources are in web/
+    page.js       the built page; its sources are in web/
 
 A view's numbers are computed here and only drawn there. Arrows run downward: views know nothing of servers.
 """

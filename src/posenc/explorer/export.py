@@ -35,6 +35,6 @@ def exported(
         "address": address,
         "language": language,
     }
-    code = inline(script("page"))
+    code = inline(script())
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
-    return document(about, f"<script>{code}</script>", policy)
+    return document(about, f'<script type="module">{code}</script>', policy)

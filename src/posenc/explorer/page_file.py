@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent / "page"
+PAGE = Path(__file__).with_name("page.js")
 POLICY = (
     "default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data: blob:; "
     "connect-src {connect}; base-uri 'none'; form-action 'none'{more}"
@@ -19,12 +19,11 @@ POLICY = (
 
 
 @cache
-def script(name: str) -> str:
-    """`page` or `widget`, as built. Raises FileNotFoundError, with the command that builds it, where it is missing."""
-    file = PAGE / f"{name}.js"
-    if not file.is_file():
-        raise FileNotFoundError(f"{file.name} is not built: npm --prefix web ci && npm --prefix web run build")
-    return file.read_text("utf-8")
+def script() -> str:
+    """The page, a module; imported into a notebook it is the widget. Raises FileNotFoundError where it is not built."""
+    if not PAGE.is_file():
+        raise FileNotFoundError(f"{PAGE.name} is not built: npm --prefix web ci && npm --prefix web run build")
+    return PAGE.read_text("utf-8")
 
 
 def inline(code: str) -> str:
@@ -51,7 +50,7 @@ def document(about: dict[str, Any], running: str, policy: str = "") -> str:
 </head>
 <body>
 <noscript>posenc explore needs JavaScript. posenc explore 需要 JavaScript。</noscript>
-<script type="application/json" id="about">{given}</script>
+<script type="application/json" id="posenc-about">{given}</script>
 {running}
 </body>
 </html>

@@ -58,7 +58,7 @@ def application(port: int) -> ASGIApp:
     """Answers to 127.0.0.1 and localhost at this port only, so that no other site reaches it through a name of its own."""
     turn = asyncio.Semaphore(AT_ONCE)
     about = {"version": posenc.__version__, "schemas": views.schemas(), "live": True}
-    page, code = document(about, '<script src="page.js"></script>'), script("page")
+    page, code = document(about, '<script type="module" src="page.js"></script>'), script()
 
     async def index(request: Request) -> Response:
         return HTMLResponse(page)

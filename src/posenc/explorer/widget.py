@@ -19,7 +19,7 @@ class Explorer(anywidget.AnyWidget):
     Raises Refused, a ValueError, for a view that there is none of.
     """
 
-    _esm = script("widget")
+    _esm = script()
     about = traitlets.Dict().tag(sync=True)
     address = traitlets.Unicode().tag(sync=True)
     language = traitlets.Enum(("en", "zh"), "en").tag(sync=True)

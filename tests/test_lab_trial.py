@@ -125,7 +125,7 @@ def test_a_trial_is_the_same_every_time() -> None:
 
 
 def test_a_loss_that_is_no_number_ends_the_trial() -> None:
-    diverging = SMALL.model_copy(update={"training": Training(steps=1, rows=2, learning_rate=math.inf)})
+    diverging = SMALL.model_copy(update={"training": Training(steps=1, rows=2, learning_rate=1e300)})
     made = trained("nope", steps=20, recipe=diverging)
     assert made["failed"] == "the loss was no number at step 2"
     assert "bits" not in made

@@ -82,9 +82,16 @@ def test_gradients(name):
     laws.check(build(name), laws.Setting(), ["gradients"])
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_one_graph(name):
+    """In the backend that attention takes by itself; in every other, `make acceptance`."""
+    laws.check(build(name), laws.Setting(impl="auto"), ["one_graph_over_lengths"])
+
+
+@pytest.mark.acceptance
 @pytest.mark.parametrize("impl", AT_ONCE)
 @pytest.mark.parametrize("name", MADE)
-def test_one_graph(name, impl):
+def test_one_graph_in_every_backend(name, impl):
     encoding = build(name)
     if impl in laws.expressible(encoding):
         laws.check(encoding, laws.Setting(impl=impl), ["one_graph_over_lengths"])

@@ -224,6 +224,7 @@ def started(out: Path, text: Path, trials: int) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.acceptance
 def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole: tuple[Path, Any], text: Path, tmp_path: Path) -> None:
     process = started(tmp_path / "out", text, trials=1)
     process.kill()
@@ -236,7 +237,7 @@ def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole: tuple[Path, Any
     assert lasting(results(tmp_path / "out")) == lasting(results(whole[0]))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance)])
 def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signal.Signals) -> None:
     process = started(tmp_path / "out", text, trials=1)
     if how == signal.SIGINT:
@@ -311,7 +312,7 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("when", BROKEN)
+@pytest.mark.parametrize("when", ["at once", pytest.param("in training", marks=pytest.mark.acceptance)])
 def test_a_broken_encoding_is_reported_and_the_others_go_on(when: str, text: Path, tmp_path: Path) -> None:
     shutil.copytree(Path(posenc.__file__).parent, tmp_path / "src" / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
     source = tmp_path / "src" / "posenc" / "encodings" / "alibi.py"

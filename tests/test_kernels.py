@@ -70,6 +70,7 @@ def test_build_hook_and_loader_name_the_sources_alike(hatch_build, copy, monkeyp
     assert reason(copy) is None
 
 
+@pytest.mark.acceptance
 def test_kernels_of_other_sources_are_refused(hatch_build, copy, monkeypatch):
     if not HAS_COMPILER:
         pytest.skip("no C++ compiler on this machine")

@@ -75,7 +75,11 @@ def test_laws_of_rows_and_backends(name, dtype):
             laws.check(encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree"])
 
 
-@pytest.mark.parametrize("name", ALL)
+# FLOATER's differences go through a solver: oracles/test_floater.py has a few, acceptance all.
+SLOW = {"floater": pytest.mark.acceptance}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])
 def test_gradients(name):
     laws.check(build(name), laws.Setting(), ["gradients"])
 

@@ -14,6 +14,7 @@ import pytest
 from posenc.explorer import views
 from posenc.explorer.data import pack
 
+DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
 PAGES = [name for name in views.NAMES if name != "story"]
@@ -83,6 +84,9 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
         idea = page.inner_text(".lead")
         ends = re.findall(r"[。！？]" if lang == "zh" else r"[.!?](?=\s|$)", idea)
         assert len(ends) == 2, f"not two sentences: {idea!r}"
+        shown = (DOCS / f"explorer{'.zh-CN' if lang == 'zh' else ''}.md").read_text("utf-8")
+        assert f"{1 + PAGES.index(name)}. {page.inner_text('h1')}\n\n{idea}\n" in shown, "python docs/screens.py"
+        assert (DOCS / "pictures" / "explorer" / f"{name}-{lang}.png").is_file()
         assert 2 <= page.locator(".notice li").count() <= 4
         assert all(len(text) > 10 for text in page.locator(".notice li").all_inner_texts())
         assert page.inner_text(".formula-card").strip()

@@ -16,6 +16,7 @@ import json
 from typing import Any
 
 import h11
+import torch
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -47,7 +48,11 @@ HEADERS = [
 
 
 def configured(port: int) -> uvicorn.Config:
-    """How the application is served: plain HTTP, no WebSockets, nothing said about the server."""
+    """How the application is served: plain HTTP, no WebSockets, nothing said about the server.
+
+    One thread to an answer: answers are small, and several threads wait for one another beside a browser that draws.
+    """
+    torch.set_num_threads(1)
     return uvicorn.Config(
         application(port), host="127.0.0.1", port=port, http=Protocol, ws="none", lifespan="off", log_level="error",
         server_header=False, proxy_headers=False, timeout_graceful_shutdown=2,

@@ -23,12 +23,11 @@ explore: $(VENV)/.run
 lab: $(VENV)/.run
 	$(BIN)/posenc lab run quick
 
-# Three workers on two cores: many tests wait for processes of their own.
 test: $(VENV)/.dev web-check
 	$(BIN)/ruff check src tests docs bench examples
 	$(BIN)/ruff format --check src tests docs bench examples
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal -m "not acceptance"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
 acceptance: $(VENV)/.dev
 	$(BIN)/pytest -m acceptance

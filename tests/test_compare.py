@@ -195,6 +195,7 @@ def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, cha
     assert {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.acceptance
 def test_a_budget_becomes_steps_that_anyone_can_repeat(text: Path, tmp_path: Path) -> None:
     assert run("--text", text, "--encodings", "rope", "--budget", "14s", "--out", tmp_path / "one").returncode == 0
     one = results(tmp_path / "one")

@@ -94,6 +94,7 @@ def test_without_a_compiler_posenc_is_installed_without_kernels(hatch_build, cop
     assert "not built: there was no C++ compiler" in reason(copy)
 
 
+@pytest.mark.acceptance
 def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkeypatch):
     if not HAS_COMPILER:
         pytest.skip("no C++ compiler on this machine")

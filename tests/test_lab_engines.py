@@ -107,6 +107,7 @@ def found_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs("submitit")
+@pytest.mark.acceptance
 @pytest.mark.usefixtures("found_elsewhere")
 def test_a_job_array_gives_the_same_and_keeps_its_records_itself(tmp_path: Path, unbroken: Path) -> None:
     """Through submitit's processes of this machine, since there is no SLURM here."""

@@ -22,7 +22,7 @@ from posenc.explorer.serving import serving
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "explorer"
 WIDTH, TALLEST = 1100, 1500
-COLOURS = 160  # a palette makes a picture a third as large, and letters stay sharp
+COLOURS = 256  # a palette makes a picture a third as large, and letters stay sharp
 HEAD = {
     "en": """# The explorer
 
@@ -50,7 +50,11 @@ START = {"en": "The start page", "zh": "首页"}
 def keep(page: Page, name: str, language: str) -> None:
     tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
     taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall})
-    picture = Image.open(io.BytesIO(taken)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    picture = (
+        Image.open(io.BytesIO(taken))
+        .convert("RGB")
+        .quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
     picture.save(PICTURES / f"{name}-{language}.png", optimize=True)
 
 

@@ -7,13 +7,11 @@ Needs Chromium, Playwright and a font for Chinese. Titles and sentences are read
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from posenc.explorer import views
@@ -22,7 +20,6 @@ from posenc.explorer.serving import serving
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "explorer"
 WIDTH, TALLEST = 1100, 1500
-COLOURS = 256  # a palette makes a picture a third as large, and letters stay sharp
 HEAD = {
     "en": """# The explorer
 
@@ -49,13 +46,9 @@ START = {"en": "The start page", "zh": "首页"}
 
 def keep(page: Page, name: str, language: str) -> None:
     tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
-    taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall})
-    picture = (
-        Image.open(io.BytesIO(taken))
-        .convert("RGB")
-        .quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    page.screenshot(
+        path=PICTURES / f"{name}-{language}.png", full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall}
     )
-    picture.save(PICTURES / f"{name}-{language}.png", optimize=True)
 
 
 def section(page: Page, name: str, language: str, number: int) -> str:

@@ -37,8 +37,15 @@ class KernelBuildHook(BuildHookInterface):
             return
         sources = sorted(KERNELS.glob("*.cpp"))
         static = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []
-        command = [*compiler.split(), *FLAGS, *static, f'-DPOSENC_SOURCES="{fingerprint()}"', *map(str, sources), "-o",
-                   str(library)]  # fmt: skip
+        command = [
+            *compiler.split(),
+            *FLAGS,
+            *static,
+            f'-DPOSENC_SOURCES="{fingerprint()}"',
+            *map(str, sources),
+            "-o",
+            str(library),
+        ]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
             library.unlink(missing_ok=True)

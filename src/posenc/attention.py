@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
 
 def attend(
-    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
-    encoding: PositionalEncoding, at_q: Positions, at_k: Positions | None = None, *,
-    causal: bool = True, impl: str = "auto",
-) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = None,
+    *,
+    causal: bool = True,
+    impl: str = "auto",
+) -> Float[Tensor, "b h i dv"]:
     """Attention of q over k and v with the encoding's rotation, bias, context and value seams.
 
         q̂, k̂ = rotate(q), rotate(k)
@@ -45,9 +51,16 @@ def attend(
 
 
 def attend_rotated(
-    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
-    encoding: PositionalEncoding, at_q: Positions, at_k: Positions, *, causal: bool = True, impl: str = "auto",
-) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    *,
+    causal: bool = True,
+    impl: str = "auto",
+) -> Float[Tensor, "b h i dv"]:
     """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
     _check(q, k, v, encoding, at_q, at_k, causal)
     same = at_q is at_k
@@ -79,8 +92,9 @@ def _check(
         raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
     for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
         if not isinstance(at, Positions):
-            raise TypeError(f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) "
-                            "makes plain ones")  # fmt: skip
+            raise TypeError(
+                f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) makes plain ones"
+            )
         if at.length != tensor.shape[2] or at.batch not in (1, q.shape[0]):
             raise ValueError(
                 f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"

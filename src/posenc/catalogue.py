@@ -40,7 +40,10 @@ class Entry:
 
 ENTRIES = (
     Entry(
-        "nope", "NoPE", "无位置编码", "q·k/√d",
+        "nope",
+        "NoPE",
+        "无位置编码",
+        "q·k/√d",
         ("none", "no_position", "no positional encoding", "无位置编码"),
         ("SmolLM3 and Llama 4 (every fourth layer)", "Jamba", "Kimi-Linear"),
         "Haviv et al. 2022, arXiv 2203.16634; Kazemnejad et al. 2023, arXiv 2305.19466, section 3",
@@ -52,9 +55,23 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "sinusoidal", "Sinusoidal", "正弦位置编码", "x + [sin pω, cos pω]",
-        ("positional_encoding", "sinusoidal_position_encoding", "positionalEncoding", "PositionalEncoding1D", "sin_cos",
-         "sine", "absolute", "fixed", "正弦位置编码", "三角函数位置编码", "绝对位置编码"),
+        "sinusoidal",
+        "Sinusoidal",
+        "正弦位置编码",
+        "x + [sin pω, cos pω]",
+        (
+            "positional_encoding",
+            "sinusoidal_position_encoding",
+            "positionalEncoding",
+            "PositionalEncoding1D",
+            "sin_cos",
+            "sine",
+            "absolute",
+            "fixed",
+            "正弦位置编码",
+            "三角函数位置编码",
+            "绝对位置编码",
+        ),
         ("the original Transformer", "Marian", "Whisper (encoder)", "M2M100"),
         "Vaswani et al. 2017, arXiv 1706.03762, section 3.5",
         Words(
@@ -65,9 +82,21 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "learned", "Learned", "可学习位置编码", "x + table[p]",
-        ("LearnablePositionalEncoding", "learnable", "trainable", "embedding", "position_embeddings", "wpe",
-         "absolute_learned", "可学习位置编码", "可训练位置编码"),
+        "learned",
+        "Learned",
+        "可学习位置编码",
+        "x + table[p]",
+        (
+            "LearnablePositionalEncoding",
+            "learnable",
+            "trainable",
+            "embedding",
+            "position_embeddings",
+            "wpe",
+            "absolute_learned",
+            "可学习位置编码",
+            "可训练位置编码",
+        ),
         ("BERT", "GPT-2", "OPT", "ViT"),
         "Gehring et al. 2017, arXiv 1705.03122, section 3.2; Devlin et al. 2018, arXiv 1810.04805",
         Words(
@@ -78,7 +107,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "floater", "FLOATER", "连续动力系统位置编码", "x + p(0) + ∫h(τ, p)dτ",
+        "floater",
+        "FLOATER",
+        "连续动力系统位置编码",
+        "x + p(0) + ∫h(τ, p)dτ",
         ("flow", "ode", "neural_ode", "continuous", "递归位置编码", "动态系统位置编码"),
         ("research: WMT translation and RoBERTa fine-tuning by its authors",),
         "Liu et al. 2020, arXiv 2003.09229, section 3",
@@ -90,7 +122,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "shaw", "Shaw", "相对位置编码", "q·(k + a[j-i]), v + a'[j-i]",
+        "shaw",
+        "Shaw",
+        "相对位置编码",
+        "q·(k + a[j-i]), v + a'[j-i]",
         ("relative", "relative_key", "relative_position", "RelativePositionalEncoding", "相对位置编码"),
         ("Music Transformer", "Wav2Vec2-BERT and SeamlessM4T v2 (keys only)", "VITS"),
         "Shaw et al. 2018, arXiv 1803.02155, section 3",
@@ -102,7 +137,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "transformer_xl", "TransformerXL", "Transformer-XL 相对位置编码", "(q+u)·k + (q+v)·W_R R[i-j]",
+        "transformer_xl",
+        "TransformerXL",
+        "Transformer-XL 相对位置编码",
+        "(q+u)·k + (q+v)·W_R R[i-j]",
         ("xl", "transfo_xl", "txl", "relative_xl", "rel_pos", "XLNet"),
         ("Transformer-XL", "XLNet", "Conformer"),
         "Dai et al. 2019, arXiv 1901.02860, section 3.3",
@@ -114,19 +152,24 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "t5", "T5", "T5 相对位置偏置", "q·k + b[bucket(i-j)]",
+        "t5",
+        "T5",
+        "T5 相对位置偏置",
+        "q·k + b[bucket(i-j)]",
         ("relative_attention_bias", "t5_bias", "bucket", "RelativePositionBias", "relative_bias", "相对位置偏置"),
         ("T5", "mT5", "UMT5", "LongT5", "Switch"),
         "Raffel et al. 2020, arXiv 1910.10683, section 2.1",
         Words(
             "Each head learns one number per bucket of distance and adds it to the score. "
             "Near distances have buckets of their own; far ones share wider and wider buckets.",
-            "每个头为每个距离桶学一个数，直接加到注意力分数上。"
-            "近处每个距离独占一桶，远处的距离共用越来越宽的桶。",
+            "每个头为每个距离桶学一个数，直接加到注意力分数上。近处每个距离独占一桶，远处的距离共用越来越宽的桶。",
         ),
     ),
     Entry(
-        "alibi", "ALiBi", "线性偏置注意力", "q·k - m|i-j|",
+        "alibi",
+        "ALiBi",
+        "线性偏置注意力",
+        "q·k - m|i-j|",
         ("linear_bias", "attention_with_linear_biases", "linear_biases", "AlibiPositionalBias", "线性偏置"),
         ("BLOOM", "MPT", "Falcon-RW"),
         "Press et al. 2021, arXiv 2108.12409, section 3",
@@ -138,20 +181,35 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "rope", "RoPE", "旋转位置编码", "R(p)q · R(p')k",
-        ("rotary", "RotaryPositionalEmbedding", "RotaryEmbedding", "rotary_embedding", "rotary_position_embedding",
-         "roformer", "apply_rotary_pos_emb", "rotate_half", "旋转位置编码", "旋转式位置编码"),
+        "rope",
+        "RoPE",
+        "旋转位置编码",
+        "R(p)q · R(p')k",
+        (
+            "rotary",
+            "RotaryPositionalEmbedding",
+            "RotaryEmbedding",
+            "rotary_embedding",
+            "rotary_position_embedding",
+            "roformer",
+            "apply_rotary_pos_emb",
+            "rotate_half",
+            "旋转位置编码",
+            "旋转式位置编码",
+        ),
         ("LLaMA", "Qwen", "Mistral", "GPT-NeoX", "GPT-J"),
         "Su et al. 2021, arXiv 2104.09864, section 3.2",
         Words(
             "Queries and keys turn by an angle that grows with their position, each pair of channels at its own speed. "
             "Their product then depends on the difference of the two positions only.",
-            "查询和键按位置旋转，每一对通道有自己的转速。"
-            "于是二者的点积只取决于位置之差。",
+            "查询和键按位置旋转，每一对通道有自己的转速。于是二者的点积只取决于位置之差。",
         ),
     ),
     Entry(
-        "xpos", "XPos", "可外推旋转位置编码", "R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
+        "xpos",
+        "XPos",
+        "可外推旋转位置编码",
+        "R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
         ("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
         ("LeX Transformer", "RetNet"),
         "Sun et al. 2022, arXiv 2212.10554, section 2.2",
@@ -163,7 +221,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "cope", "CoPE", "上下文位置编码", "q·k + q·e[Σ σ(q·k)]",
+        "cope",
+        "CoPE",
+        "上下文位置编码",
+        "q·k + q·e[Σ σ(q·k)]",
         ("contextual", "contextual_position_encoding", "ContextualPositionEncoding", "上下文位置编码"),
         ("research: language modelling and counting by its authors",),
         "Golovneva et al. 2024, arXiv 2405.18719, section 4",
@@ -174,7 +235,7 @@ ENTRIES = (
             "因此一个头可以找第三个句子或上一个动词，而不只是往前第十二个词。",
         ),
     ),
-)  # fmt: skip
+)
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 SIZES = ("d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "max_positions")
 
@@ -198,9 +259,16 @@ def names() -> list[str]:
 
 
 def create(
-    name: str, *, d_model: int | None = None, n_heads: int | None = None, d_head: int | None = None,
-    n_kv_heads: int | None = None, n_layers: int = 1, max_positions: int = 2048, **options: Any,
-) -> PositionalEncoding:  # fmt: skip
+    name: str,
+    *,
+    d_model: int | None = None,
+    n_heads: int | None = None,
+    d_head: int | None = None,
+    n_kv_heads: int | None = None,
+    n_layers: int = 1,
+    max_positions: int = 2048,
+    **options: Any,
+) -> PositionalEncoding:
     """An encoding by name, with the defaults of its paper.
 
         create("rope", d_model=512, n_heads=8)      create("rope", d_head=64, layout="half")      create("alibi", n_heads=8)
@@ -214,9 +282,13 @@ def create(
     if name not in BY_NAME:
         raise ValueError(f"unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
     sizes: dict[str, int | None] = {
-        "d_model": d_model, "n_heads": n_heads, "d_head": d_head, "n_kv_heads": n_kv_heads, "n_layers": n_layers,
+        "d_model": d_model,
+        "n_heads": n_heads,
+        "d_head": d_head,
+        "n_kv_heads": n_kv_heads,
+        "n_layers": n_layers,
         "max_positions": max_positions,
-    }  # fmt: skip
+    }
     for size, value in sizes.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise ValueError(f"{size}: expected a whole number from 1, got {value!r}")
@@ -228,8 +300,11 @@ def create(
     parameters = inspect.signature(BY_NAME[name].load()).parameters
     _check_options(name, parameters, options)
     arguments = {size: value for size, value in sizes.items() if size in parameters and value is not None}
-    missing = [p for p, about in parameters.items()
-               if about.default is inspect.Parameter.empty and p not in arguments and p not in options]  # fmt: skip
+    missing = [
+        p
+        for p, about in parameters.items()
+        if about.default is inspect.Parameter.empty and p not in arguments and p not in options
+    ]
     if missing:
         enough = " or d_model and n_heads" if missing == ["d_head"] else ""
         raise ValueError(f"{name}: needs {' and '.join(missing)}{enough}")
@@ -242,10 +317,10 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         if option in own:
             continue
         close = difflib.get_close_matches(option, own, n=1)
-        others = [entry.name for entry in ENTRIES
-                  if option in inspect.signature(entry.load()).parameters and entry.name != name]  # fmt: skip
-        meant = (f"; did you mean {close[0]!r}?" if close
-                 else f"; it is an option of {', '.join(others)}" if others else "")  # fmt: skip
+        others = [
+            entry.name for entry in ENTRIES if option in inspect.signature(entry.load()).parameters and entry.name != name
+        ]
+        meant = f"; did you mean {close[0]!r}?" if close else f"; it is an option of {', '.join(others)}" if others else ""
         takes = f"takes {', '.join(own)}" if own else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
 
@@ -267,8 +342,11 @@ def look_up(word: str) -> str | None:
 
 def entry_of(word: str) -> Entry | None:
     """The encoding that goes by a word, exactly or nearly, here or elsewhere."""
-    known = {_fold(alias): entry for entry in ENTRIES
-             for alias in (entry.name, entry.class_name, entry.chinese, *entry.also_called)}  # fmt: skip
+    known = {
+        _fold(alias): entry
+        for entry in ENTRIES
+        for alias in (entry.name, entry.class_name, entry.chinese, *entry.also_called)
+    }
     folded = _fold(word)
     close = [folded] if folded in known else difflib.get_close_matches(folded, known, n=1, cutoff=0.75)
     return known[close[0]] if close else None

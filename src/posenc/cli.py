@@ -33,10 +33,15 @@ LAB = {
 }
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {
-    "matplotlib": "plots", "torchdiffeq": "floater", "safetensors": "convert", "ray": "ray", "submitit": "slurm",
-    **dict.fromkeys(("starlette", "uvicorn"), "explore"), "anywidget": "notebook",
+    "matplotlib": "plots",
+    "torchdiffeq": "floater",
+    "safetensors": "convert",
+    "ray": "ray",
+    "submitit": "slurm",
+    **dict.fromkeys(("starlette", "uvicorn"), "explore"),
+    "anywidget": "notebook",
     **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy"), "lab"),
-}  # fmt: skip
+}
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
 
 LAB_EPILOG = "Examples:  posenc lab run quick   ·   posenc lab list   ·   posenc lab add mine.py:Mine --to lab-quick"
@@ -78,9 +83,14 @@ def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
 
 
 app = typer.Typer(
-    cls=LazyGroup, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    epilog=EPILOG, context_settings=HELP,
-)  # fmt: skip
+    cls=LazyGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=EPILOG,
+    context_settings=HELP,
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -94,9 +104,14 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 lab = typer.Typer(
-    name="lab", cls=LabGroup, add_completion=False, no_args_is_help=True, rich_markup_mode="rich", epilog=LAB_EPILOG,
+    name="lab",
+    cls=LabGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    epilog=LAB_EPILOG,
     context_settings=HELP,
-)  # fmt: skip
+)
 
 
 @lab.callback()

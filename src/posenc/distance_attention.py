@@ -43,10 +43,15 @@ Tokens = slice | Tensor
 
 
 def attend_by_distance(
-    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
-    vector: Float[Tensor, "h #b n"], ahead: Int[Tensor, "#b"], document: Int[Tensor, "b t"] | None,
-    scale: float, causal: bool,
-) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    vector: Float[Tensor, "h #b n"],
+    ahead: Int[Tensor, "#b"],
+    document: Int[Tensor, "b t"] | None,
+    scale: float,
+    causal: bool,
+) -> Float[Tensor, "b h i dv"]:
     """The output of `distance_attention`, differentiable: the operator, or in eager code what it comes to."""
     arguments = (q, k, v, vector, ahead, document, scale, causal)
     if not plain_on_cpu(q, k, v, vector, ahead):
@@ -66,9 +71,12 @@ def is_small(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[
 
 
 def attend_small(
-    q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"],
-    vector: Float[Tensor, "h n"], scale: float,
-) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    q: Float[Tensor, "b h t d"],
+    k: Float[Tensor, "b g t d"],
+    v: Float[Tensor, "b g t d"],
+    vector: Float[Tensor, "h n"],
+    scale: float,
+) -> Float[Tensor, "b h t d"]:
     """Self-attention of a few tokens, each row one document; eager code on the CPU only. Differentiable.
 
     vector    the bias at distances t - 1 … 1 - t, or t - 1 … 0: then keys after the query are not seen
@@ -79,10 +87,15 @@ def attend_small(
 
 
 def distance_attention(
-    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"],
-    vector: Float[Tensor, "h #b n"], ahead: Int[Tensor, "#b"], document: Int[Tensor, "b t"] | None,
-    scale: float, causal: bool,
-) -> tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:  # fmt: skip
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    vector: Float[Tensor, "h #b n"],
+    ahead: Int[Tensor, "#b"],
+    document: Int[Tensor, "b t"] | None,
+    scale: float,
+    causal: bool,
+) -> tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:
     """The output and the logarithm of each query's sum of exponentials, -inf and zeros for a query that sees no key.
 
     vector    the bias where the query is i - 1 … 1 - j tokens after the key: fp32 beside 16-bit q, otherwise of q's dtype
@@ -106,9 +119,20 @@ def distance_attention(
 
 
 def distance_attention_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: Tensor, document: Tensor | None,
-    out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None, scale: float, causal: bool, learned: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    vector: Tensor,
+    ahead: Tensor,
+    document: Tensor | None,
+    out: Tensor,
+    logsumexp: Tensor,
+    grad_sums: Tensor | None,
+    scale: float,
+    causal: bool,
+    learned: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of q, k, v and, where it is `learned`, of the vector; an empty tensor otherwise."""
     written_out = learned or grad_sums is not None
     widths, dtype = (q.shape[3], k.shape[3], v.shape[3]), q.dtype
@@ -122,16 +146,25 @@ def distance_attention_backward(
         for piece in pieces:
             part_q, part_k, part_v, part_out = piece.of(q), piece.of(k), piece.of(v), piece.of(out)
             parts = _backward(
-                piece.of(grad), part_q, part_k, part_v, piece.distances(vector), part_out, piece.of(logsumexp),
-                None if grad_sums is None else piece.of(grad_sums), piece.ahead, scale, causal,
+                piece.of(grad),
+                part_q,
+                part_k,
+                part_v,
+                piece.distances(vector),
+                part_out,
+                piece.of(logsumexp),
+                None if grad_sums is None else piece.of(grad_sums),
+                piece.ahead,
+                scale,
+                causal,
                 None if d_vector is None else piece.distances(d_vector),
-            )  # fmt: skip
+            )
             for whole, part in zip(grads, parts, strict=True):
                 piece.write(whole, part)
     d_q, d_k, d_v = (
         (x[..., :width].contiguous() if written_out else _narrow(x, width)).to(dtype)
         for x, width in zip(grads, widths, strict=True)
-    )  # fmt: skip
+    )
     return d_q, d_k, d_v, d_vector if learned and d_vector is not None else vector.new_empty(0)
 
 
@@ -179,8 +212,9 @@ def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Ite
         if len(real := [name for name in names if name >= 0]) == len(set(real)):
             spans: list[tuple[Tokens, int]] = [
                 (slice(begin, begin + size), size)
-                for name, size, begin in zip(names, sizes, begins, strict=False) if name >= 0
-            ]  # fmt: skip
+                for name, size, begin in zip(names, sizes, begins, strict=False)
+                if name >= 0
+            ]
         else:  # a document in several parts
             found = [(of_row == name).nonzero()[:, 0] for name in sorted(set(real))]
             spans = [(tokens, len(tokens)) for tokens in found]
@@ -276,9 +310,19 @@ def _forward(
 
 
 def _backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, out: Tensor, logsumexp: Tensor,
-    grad_sums: Tensor | None, ahead: int, scale: float, causal: bool, d_vector: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    vector: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    grad_sums: Tensor | None,
+    ahead: int,
+    scale: float,
+    causal: bool,
+    d_vector: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v; that of the vector is added to d_vector, where there is one."""
     blocks = Blocks(q, k, vector, ahead, causal)
     if d_vector is not None:
@@ -298,9 +342,17 @@ def _backward(
 
 
 def _tiles(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None,
-    scale: float, blocks: Blocks, d_vector: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    grad_sums: Tensor | None,
+    scale: float,
+    blocks: Blocks,
+    d_vector: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
     """The same written out, tile by tile, all queries in reverse order.
 
     P  = exp(q·kᵀ·scale + bias - logsumexp)     dS = P∘(dO·vᵀ - rowsum(dO∘O))
@@ -373,12 +425,21 @@ def _small_backward(
         d_k, d_v = (q.new_empty(batch, length, key_heads, width) for _ in "kv")
         d_vector = vector.new_empty(vector.shape)
         tensors = (q, k, v, grad, out, logsumexp, vector)
-        native(_pack(
-            *[x.data_ptr() for x in (*tensors, d_q, d_k, d_v, d_vector)],
-            batch, heads, key_heads, length, width, vector.shape[1],
-            *[stride for x in tensors[:6] for stride in x.stride()[:3]],
-            *vector.stride(), torch.get_num_threads(), scale,
-        ))  # fmt: skip
+        native(
+            _pack(
+                *[x.data_ptr() for x in (*tensors, d_q, d_k, d_v, d_vector)],
+                batch,
+                heads,
+                key_heads,
+                length,
+                width,
+                vector.shape[1],
+                *[stride for x in tensors[:6] for stride in x.stride()[:3]],
+                *vector.stride(),
+                torch.get_num_threads(),
+                scale,
+            )
+        )
         return d_q.transpose(1, 2), d_k.transpose(1, 2), d_v.transpose(1, 2), d_vector
     return _small_backward_in_torch(grad, q, k, v, vector, out, logsumexp, scale)
 
@@ -427,9 +488,20 @@ def _like(x: Tensor, width: int) -> Tensor:
 
 
 def _fake_backward(
-    grad: Tensor, q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: Tensor, document: Tensor | None,
-    out: Tensor, logsumexp: Tensor, grad_sums: Tensor | None, scale: float, causal: bool, learned: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    vector: Tensor,
+    ahead: Tensor,
+    document: Tensor | None,
+    out: Tensor,
+    logsumexp: Tensor,
+    grad_sums: Tensor | None,
+    scale: float,
+    causal: bool,
+    learned: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     d_vector = vector.new_empty(vector.shape if learned else 0)
     if learned or grad_sums is not None:
         return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), d_vector
@@ -493,11 +565,15 @@ class _Last(torch.autograd.Function):
 
 _OPERATORS = torch.ops.posenc
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
-_LIBRARY.define("distance_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
-                "float scale, bool causal) -> (Tensor out, Tensor logsumexp)")  # fmt: skip
-_LIBRARY.define("distance_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
-                "Tensor? document, Tensor out, Tensor logsumexp, Tensor? grad_sums, float scale, bool causal, "
-                "bool learned) -> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)")  # fmt: skip
+_LIBRARY.define(
+    "distance_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
+    "float scale, bool causal) -> (Tensor out, Tensor logsumexp)"
+)
+_LIBRARY.define(
+    "distance_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
+    "Tensor? document, Tensor out, Tensor logsumexp, Tensor? grad_sums, float scale, bool causal, "
+    "bool learned) -> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)"
+)
 _LIBRARY.impl("distance_attention", distance_attention, "CPU")
 _LIBRARY.impl("distance_attention_backward", distance_attention_backward, "CPU")
 _LIBRARY._register_fake("distance_attention", _fake)

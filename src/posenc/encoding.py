@@ -105,12 +105,15 @@ class PositionalEncoding(nn.Module):
         if not at.tables:
             return self.tables(at, wanted)
         if self.owner not in at.tables:
-            raise ValueError(f"positions: prepared by {', '.join(at.tables)}, used with {self.owner}; "
-                             "call prepare() of the encoding that reads them")  # fmt: skip
+            raise ValueError(
+                f"positions: prepared by {', '.join(at.tables)}, used with {self.owner}; "
+                "call prepare() of the encoding that reads them"
+            )
         tables = at.tables[self.owner]
         if tables[0].dtype != wanted:
-            raise ValueError(f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; "
-                             f"call prepare(at, dtype={wanted})")  # fmt: skip
+            raise ValueError(
+                f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; call prepare(at, dtype={wanted})"
+            )
         return tables
 
     # The five seams.
@@ -121,7 +124,7 @@ class PositionalEncoding(nn.Module):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         """Turns queries and keys; identity on values and outputs unless the method says so.
 
         The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns.
@@ -141,9 +144,13 @@ class PositionalEncoding(nn.Module):
         return None
 
     def context(
-        self, logits: Float[Tensor, "b h i j"], q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions,
+        self,
+        logits: Float[Tensor, "b h i j"],
+        q: Float[Tensor, "b h i d"],
+        at_q: Positions,
+        at_k: Positions,
         may_attend: Bool[Tensor, "b 1 i j"],
-    ) -> Float[Tensor, "b h i j"]:  # fmt: skip
+    ) -> Float[Tensor, "b h i j"]:
         """Changes the logits after reading all of them."""
         return logits
 
@@ -172,8 +179,10 @@ class PositionalEncoding(nn.Module):
         """Raises ValueError for the wrong number of axes, TypeError for reals where whole positions are needed."""
         axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
         if axes != self.coordinate_axes or (self.coordinate_axes == 1 and at.coords.ndim == 3):
-            raise ValueError(f"{type(self).__name__}: reads {self.coordinate_axes} coordinate(s) per token, "
-                             f"got coords {list(at.coords.shape)}")  # fmt: skip
+            raise ValueError(
+                f"{type(self).__name__}: reads {self.coordinate_axes} coordinate(s) per token, "
+                f"got coords {list(at.coords.shape)}"
+            )
         if integers and at.coords.dtype not in INTEGERS:
             raise TypeError(f"{type(self).__name__}: needs integer positions, got {at.coords.dtype}")
 
@@ -226,8 +235,9 @@ def _is_number(value: Any) -> bool:
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
     """Raises ValueError where `at` does not sit the tokens of x, which are along `axis`."""
     if at.length != x.shape[axis] or at.batch not in (1, x.shape[0]):
-        raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens "
-                         f"[{x.shape[0]}, {x.shape[axis]}]")  # fmt: skip
+        raise ValueError(
+            f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens [{x.shape[0]}, {x.shape[axis]}]"
+        )
 
 
 def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:

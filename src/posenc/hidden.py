@@ -61,6 +61,8 @@ class FromHidden(PositionalEncoding):
         if self.reads == "query":
             return self.of_query(q)
         if self.owner not in at_q.tables:
-            raise ValueError(f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
-                             "with its hidden states")  # fmt: skip
+            raise ValueError(
+                f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
+                "with its hidden states"
+            )
         return self.tables_at(at_q, q.dtype)[0].transpose(1, 2)

@@ -150,8 +150,17 @@ def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Non
         keys.append(encoding.rotate(k, at, "key"))
         values.append(encoding.rotate(v, at, "value"))
         seen.append(at)
-        outputs.append(attend_rotated(encoding.rotate(q, at, "query"), torch.cat(keys, 2), torch.cat(values, 2), encoding,
-                                      at, Positions.cat(seen), impl=setting.impl))  # fmt: skip
+        outputs.append(
+            attend_rotated(
+                encoding.rotate(q, at, "query"),
+                torch.cat(keys, 2),
+                torch.cat(values, 2),
+                encoding,
+                at,
+                Positions.cat(seen),
+                impl=setting.impl,
+            )
+        )
         begin += size
     close(decode_equals_prefill, encoding, torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
 
@@ -172,8 +181,9 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
 def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> None:
     """Padding on either side changes nothing for real tokens, and padded rows stay finite."""
     world, pad = World(setting), 3
-    alone = world.output(encoding, world.x[:, pad:-pad], Positions.arange(setting.batch, setting.length - 2 * pad,
-                                                                        device=setting.device))  # fmt: skip
+    alone = world.output(
+        encoding, world.x[:, pad:-pad], Positions.arange(setting.batch, setting.length - 2 * pad, device=setting.device)
+    )
     mask = torch.zeros(setting.batch, setting.length, dtype=torch.long, device=setting.device)
     mask[:, pad:-pad] = 1
     padded = world.output(encoding, world.x, Positions.from_mask(mask))
@@ -206,8 +216,16 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None
         gathered = torch.cat(shards)
         for index in shards:
             at_q, at_k = at.take(index), at.take(gathered)
-            part = attend(q[:, :, index], k[:, :, gathered], v[:, :, gathered], encoding, at_q, at_k,
-                          causal=setting.causal, impl=setting.impl)  # fmt: skip
+            part = attend(
+                q[:, :, index],
+                k[:, :, gathered],
+                v[:, :, gathered],
+                encoding,
+                at_q,
+                at_k,
+                causal=setting.causal,
+                impl=setting.impl,
+            )
             how = "zigzag" if zigzag else "contiguous"
             close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, how)
 
@@ -312,8 +330,14 @@ def forward_writes_nothing(encoding: PositionalEncoding, setting: Setting) -> No
     """No attribute, parameter, table or input is changed by a call."""
     world = World(setting)
     at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
-    tensors = [world.x, at.coords, at.order, at.document, *encoding.parameters(),
-               *(table for tables in at.tables.values() for table in tables)]  # fmt: skip
+    tensors = [
+        world.x,
+        at.coords,
+        at.order,
+        at.document,
+        *encoding.parameters(),
+        *(table for tables in at.tables.values() for table in tables),
+    ]
     before = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
     world.output(encoding, world.x, at)
     after = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
@@ -328,8 +352,13 @@ def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> N
     world = World(setting)
     plain = world.plain()
     prepared = encoding.prepare(plain, working_dtype(setting.dtype))
-    same(tables_know_their_owner, encoding, world.output(encoding, world.x, prepared),
-         world.output(encoding, world.x, plain), "prepared")  # fmt: skip
+    same(
+        tables_know_their_owner,
+        encoding,
+        world.output(encoding, world.x, prepared),
+        world.output(encoding, world.x, plain),
+        "prepared",
+    )
     if not prepared.tables:
         return
     foreign = replace(prepared, tables={f"not {owner}": tables for owner, tables in prepared.tables.items()})
@@ -406,8 +435,10 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         if impl in able or impl == "auto":
             out = attend(q, k, v, encoding, at, causal=setting.causal, impl=impl)
             if (error := difference(out.double(), exact)) > allowed:
-                raise LawBroken(f"backends_agree: {encoding.owner} on {impl} in {setting.dtype}: "
-                                f"error {error:.3g}, allowed {allowed:.3g}")  # fmt: skip
+                raise LawBroken(
+                    f"backends_agree: {encoding.owner} on {impl} in {setting.dtype}: "
+                    f"error {error:.3g}, allowed {allowed:.3g}"
+                )
             continue
         try:
             attend(q, k, v, encoding, at, causal=setting.causal, impl=impl)
@@ -471,12 +502,27 @@ class World:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions | None = None, *,
-    causal: bool, impl: str,
-) -> Tensor:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = None,
+    *,
+    causal: bool,
+    impl: str,
+) -> Tensor:
     """Attention by `impl`; where it serves the encoding but not positions such as these, by whatever serves them."""
-    return attention.attend(q, k, v, encoding, at_q, at_k, causal=causal,
-                            impl=_able(impl, q, encoding, at_q, at_q if at_k is None else at_k, causal))  # fmt: skip
+    return attention.attend(
+        q,
+        k,
+        v,
+        encoding,
+        at_q,
+        at_k,
+        causal=causal,
+        impl=_able(impl, q, encoding, at_q, at_q if at_k is None else at_k, causal),
+    )
 
 
 def attend_rotated(

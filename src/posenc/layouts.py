@@ -64,9 +64,12 @@ def head_permutation(
 
 
 def turn(
-    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "b 1 t n"], sin: Float[Tensor, "b 1 t n"], layout: Layout,
+    x: Float[Tensor, "b h t d"],
+    cos: Float[Tensor, "b 1 t n"],
+    sin: Float[Tensor, "b 1 t n"],
+    layout: Layout,
     returns: Layout | None = None,
-) -> Float[Tensor, "b h t d"]:  # fmt: skip
+) -> Float[Tensor, "b h t d"]:
     """[[cos, -sin], [sin, cos]] on every pair of the first 2n channels, then in layout `returns`; the rest passes through.
 
     Rounds once.

@@ -47,9 +47,15 @@ class Attention(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, n_heads: int, encoding: PositionalEncoding, *,
-        n_kv_heads: int | None = None, d_head: int | None = None, bias: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int,
+        n_heads: int,
+        encoding: PositionalEncoding,
+        *,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
         check_configuration("Attention", d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads, d_head=d_head)
         if not isinstance(encoding, PositionalEncoding):
@@ -67,10 +73,15 @@ class Attention(nn.Module):
         self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
 
     def forward(
-        self, x: Float[Tensor, "b t d"], at: Positions,
-        memory: Float[Tensor, "b s d"] | None = None, at_memory: Positions | None = None, *,
-        causal: bool = True, impl: str = "auto",
-    ) -> Float[Tensor, "b t d"]:  # fmt: skip
+        self,
+        x: Float[Tensor, "b t d"],
+        at: Positions,
+        memory: Float[Tensor, "b s d"] | None = None,
+        at_memory: Positions | None = None,
+        *,
+        causal: bool = True,
+        impl: str = "auto",
+    ) -> Float[Tensor, "b t d"]:
         """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False)."""
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")

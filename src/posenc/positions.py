@@ -88,8 +88,9 @@ class Positions:
         count = torch.arange(length, device=device)[None]
         if isinstance(start, Tensor):
             if start.dtype not in INTEGERS or start.shape != (batch,):
-                raise ValueError(f"start: expected an integer or integers [b={batch}], got {start.dtype} "
-                                 f"{list(start.shape)}")  # fmt: skip
+                raise ValueError(
+                    f"start: expected an integer or integers [b={batch}], got {start.dtype} {list(start.shape)}"
+                )
             coords = count.to(start.device) + start[:, None].long()
         else:
             if isinstance(start, float):
@@ -151,9 +152,15 @@ class Positions:
 
     @classmethod
     def grid(
-        cls, height: int, width: int, *, batch: int = 1, prefix: int = 0, sized: bool = False,
+        cls,
+        height: int,
+        width: int,
+        *,
+        batch: int = 1,
+        prefix: int = 0,
+        sized: bool = False,
         device: torch.device | str | None = None,
-    ) -> Positions:  # fmt: skip
+    ) -> Positions:
         """Patches of an image row by row; coords [b, height·width, 2] are (y, x), `sized` (y, x, height, width).
 
         `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
@@ -200,9 +207,14 @@ class Positions:
 
     @classmethod
     def randomized(
-        cls, batch: int, length: int, max_positions: int, *, generator: torch.Generator | None = None,
+        cls,
+        batch: int,
+        length: int,
+        max_positions: int,
+        *,
+        generator: torch.Generator | None = None,
         device: torch.device | str | None = None,
-    ) -> Positions:  # fmt: skip
+    ) -> Positions:
         """A sorted random subset of 0 … max_positions-1 for every row, drawn anew at each call.
 
         Trained so, any encoding has seen every position it will meet up to max_positions.
@@ -233,9 +245,11 @@ class Positions:
     def take(self, index: Int[Tensor, "n"]) -> Positions:
         """The tokens at `index` along t, tables gathered with them."""
         return Positions(
-            self.coords[:, index], self.order[:, index], self.document[:, index],
+            self.coords[:, index],
+            self.order[:, index],
+            self.document[:, index],
             tables={owner: tuple(table[:, index] for table in tables) for owner, tables in self.tables.items()},
-        )  # fmt: skip
+        )
 
     def shard(self, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None) -> Positions:
         """The tokens that context-parallel rank `rank` of `size` holds; `shard_index` says which they are."""
@@ -251,9 +265,10 @@ class Positions:
         if not parts:
             raise ValueError("parts: expected at least one Positions, got none")
         owners = [
-            owner for owner, first in parts[0].tables.items()
+            owner
+            for owner, first in parts[0].tables.items()
             if all(owner in part.tables and part.tables[owner][0].dtype == first[0].dtype for part in parts)
-        ]  # fmt: skip
+        ]
         return Positions(
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
@@ -361,8 +376,14 @@ def _unflatten(leaves: Any, context: Any) -> Positions:
     for owner, count in shape:
         tables[owner], rest = tuple(rest[:count]), rest[count:]
     at = object.__new__(Positions)
-    for name, value in {"coords": coords, "order": order, "document": document,
-                        "consecutive": consecutive, "counted": counted, "tables": tables}.items():  # fmt: skip
+    for name, value in {
+        "coords": coords,
+        "order": order,
+        "document": document,
+        "consecutive": consecutive,
+        "counted": counted,
+        "tables": tables,
+    }.items():
         object.__setattr__(at, name, value)
     return at
 
@@ -373,8 +394,11 @@ def _flatten_with_keys(at: Positions) -> Any:
 
 
 _pytree.register_pytree_node(
-    Positions, _flatten, _unflatten,
-    serialized_type_name="posenc.Positions", flatten_with_keys_fn=_flatten_with_keys,
+    Positions,
+    _flatten,
+    _unflatten,
+    serialized_type_name="posenc.Positions",
+    flatten_with_keys_fn=_flatten_with_keys,
     to_dumpable_context=lambda context: [*context[:2], [list(pair) for pair in context[2]]],
     from_dumpable_context=lambda dumped: (*dumped[:2], tuple((owner, count) for owner, count in dumped[2])),
-)  # fmt: skip
+)

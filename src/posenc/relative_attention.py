@@ -37,10 +37,16 @@ ROOM = 2**18  # pairs at a time, as far as one head and BLOCK queries allow: 1 M
 
 
 def relative_attention(
-    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], v: Float[Tensor, "b g j dv"], p: Float[Tensor, "b h i c"],
-    keys: Float[Tensor, "#b #h R c"], values: Float[Tensor, "#b #h R dv"] | None,
-    row: Int[Tensor, "#b"], seen: Int[Tensor, "#b"] | None, scale: float,
-) -> Float[Tensor, "b h i dv"]:  # fmt: skip
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    p: Float[Tensor, "b h i c"],
+    keys: Float[Tensor, "#b #h R c"],
+    values: Float[Tensor, "#b #h R dv"] | None,
+    row: Int[Tensor, "#b"],
+    seen: Int[Tensor, "#b"] | None,
+    scale: float,
+) -> Float[Tensor, "b h i dv"]:
     """The formula above with r = keys and a = values; pair (i, j) has row clip(row - i + j, 0, R-1).
 
     row    the row of the first query with the first key, which may lie outside of the table
@@ -50,8 +56,10 @@ def relative_attention(
     Raises ValueError where keys and values are not tables for the same rows of the batch, heads and distances.
     """
     if values is not None and values.shape[:3] != keys.shape[:3]:
-        raise ValueError(f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
-                         f"{list(values.shape)}")  # fmt: skip
+        raise ValueError(
+            f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
+            f"{list(values.shape)}"
+        )
     parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
         order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
@@ -65,9 +73,17 @@ def relative_attention(
 
 
 def relative_attention_backward(
-    gradient: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None,
-    row: Tensor, seen: Tensor | None, scale: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    gradient: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    p: Tensor,
+    keys: Tensor,
+    values: Tensor | None,
+    row: Tensor,
+    seen: Tensor | None,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The gradients of q, k, v, p, keys and values (empty without values); softmax is computed again, block by block."""
     parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
@@ -107,12 +123,22 @@ def arranged(
     """Those rows of the batch as lanes in the working dtype; q and p come with the scale."""
     keys = keys if len(keys) == 1 else keys[rows]
     values = values if values is None or len(values) == 1 else values[rows]
-    order = Order(rows.stop - rows.start, q.shape[1], q.shape[1] // k.shape[1], len(keys), len(keys) == 1 < keys.shape[1],
-                  working_dtype(v.dtype))  # fmt: skip
+    order = Order(
+        rows.stop - rows.start,
+        q.shape[1],
+        q.shape[1] // k.shape[1],
+        len(keys),
+        len(keys) == 1 < keys.shape[1],
+        working_dtype(v.dtype),
+    )
     return order, Lanes(
-        order.together(q[rows]) * scale, order.shared(k[rows]), order.shared(v[rows]), order.together(p[rows]) * scale,
-        keys.to(order.dtype).flatten(0, 1), None if values is None else values.to(order.dtype).flatten(0, 1),
-    )  # fmt: skip
+        order.together(q[rows]) * scale,
+        order.shared(k[rows]),
+        order.shared(v[rows]),
+        order.together(p[rows]) * scale,
+        keys.to(order.dtype).flatten(0, 1),
+        None if values is None else values.to(order.dtype).flatten(0, 1),
+    )
 
 
 class Order(NamedTuple):
@@ -139,8 +165,10 @@ class Order(NamedTuple):
 
     def gradients(self, of: Lanes, scale: float) -> list[Tensor | None]:
         """Those of the inputs from those of the lanes."""
-        k, v = (self.apart(x).unflatten(1, (-1, self.share)).sum(dim=2) if self.share > 1 else self.apart(x)
-                for x in (of.k, of.v))  # fmt: skip
+        k, v = (
+            self.apart(x).unflatten(1, (-1, self.share)).sum(dim=2) if self.share > 1 else self.apart(x)
+            for x in (of.k, of.v)
+        )
         tables = (None if x is None else x.unflatten(0, (self.tables, -1)) for x in (of.keys, of.values))
         return [self.apart(of.q) * scale, k, v, self.apart(of.p) * scale, *tables]
 
@@ -172,8 +200,9 @@ class Tile(NamedTuple):
         """The view in which diagonals stand askew: (i, j) of the block."""
         lanes, queries, _ = diagonals.shape
         outer, inner, _ = diagonals.stride()
-        return diagonals.as_strided((lanes, queries, self.keys), (outer, inner - 1, 1),
-                                    diagonals.storage_offset() + queries - 1)  # fmt: skip
+        return diagonals.as_strided(
+            (lanes, queries, self.keys), (outer, inner - 1, 1), diagonals.storage_offset() + queries - 1
+        )
 
     def widen(self, diagonals: Tensor, hidden: float) -> None:
         """Rows of the table, written to `own`, repeated on the diagonals that share them."""
@@ -298,8 +327,9 @@ def _shape(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> Tensor:
     return v.new_empty(*q.shape[:3], v.shape[3])
 
 
-def _shapes(gradient: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None,
-            *others: Any) -> tuple[Tensor, ...]:  # fmt: skip
+def _shapes(
+    gradient: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None, *others: Any
+) -> tuple[Tensor, ...]:
     given = tuple(x.new_empty(x.shape) for x in (q, k, v, p, keys))
     return (*given, v.new_empty(0) if values is None else values.new_empty(values.shape))
 
@@ -318,8 +348,9 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 _INPUTS = "Tensor q, Tensor k, Tensor v, Tensor p, Tensor keys, Tensor? values, Tensor row, Tensor? seen, float scale"
 _LIBRARY.define(f"relative_attention({_INPUTS}) -> Tensor")
-_LIBRARY.define(f"relative_attention_backward(Tensor gradient, {_INPUTS}) -> "
-                "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)")  # fmt: skip
+_LIBRARY.define(
+    f"relative_attention_backward(Tensor gradient, {_INPUTS}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
+)
 _LIBRARY.impl("relative_attention", relative_attention, "CPU")
 _LIBRARY.impl("relative_attention_backward", relative_attention_backward, "CPU")
 _LIBRARY._register_fake("relative_attention", _shape)

@@ -25,15 +25,26 @@ from posenc.layouts import Layout
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-ARITHMETIC = {torch.float32: torch.float32, torch.float64: torch.float64,
-              torch.bfloat16: torch.float32, torch.float16: torch.float32}  # fmt: skip
+ARITHMETIC = {
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+    torch.bfloat16: torch.float32,
+    torch.float16: torch.float32,
+}
 TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}  # as rotate.cpp numbers them
 
 
 def rotate(
-    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "b *h t n"], sin: Float[Tensor, "b *h t n"], layout: Layout,
-    returns: Layout | None = None, *, start: int = 0, back: bool = False, out: Float[Tensor, "b h t d"] | None = None,
-) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    x: Float[Tensor, "b h t d"],
+    cos: Float[Tensor, "b *h t n"],
+    sin: Float[Tensor, "b *h t n"],
+    layout: Layout,
+    returns: Layout | None = None,
+    *,
+    start: int = 0,
+    back: bool = False,
+    out: Float[Tensor, "b h t d"] | None = None,
+) -> Float[Tensor, "b h t d"]:
     """x with the 2n channels from `start` on turned, and all others as they are.
 
     cos, sin   one for each pair: [b, t, n], or [b, h, t, n] where heads differ; b and h may be 1. float64 for float64 x,
@@ -60,9 +71,15 @@ def rotate(
 
 
 def rotate_both(
-    q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], cos: Float[Tensor, "b t n"], sin: Float[Tensor, "b t n"],
-    layout: Layout, returns: Layout | None = None, *, start: int = 0,
-) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:  # fmt: skip
+    q: Float[Tensor, "b h t d"],
+    k: Float[Tensor, "b g t d"],
+    cos: Float[Tensor, "b t n"],
+    sin: Float[Tensor, "b t n"],
+    layout: Layout,
+    returns: Layout | None = None,
+    *,
+    start: int = 0,
+) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:
     """`rotate` for queries and keys at the same positions: one step there and one back, which short inputs feel."""
     half_in, half_out = layout == "half", (returns or layout) == "half"
     _check(q, cos, sin, layout, returns, start)
@@ -180,10 +197,23 @@ def _packed(
         of_cos = (of_cos[0], 0, of_cos[1], of_cos[2])
         of_sin = (of_sin[0], 0, of_sin[1], of_sin[2])
     return _pack(
-        x.data_ptr(), out.data_ptr(), cos.data_ptr(), sin.data_ptr(), *x.shape, *size, start,
-        *x.stride(), *out.stride(), *of_cos, *of_sin,
-        TYPES[x.dtype], half_in, half_out, back, torch.get_num_threads(),
-    )  # fmt: skip
+        x.data_ptr(),
+        out.data_ptr(),
+        cos.data_ptr(),
+        sin.data_ptr(),
+        *x.shape,
+        *size,
+        start,
+        *x.stride(),
+        *out.stride(),
+        *of_cos,
+        *of_sin,
+        TYPES[x.dtype],
+        half_in,
+        half_out,
+        back,
+        torch.get_num_threads(),
+    )
 
 
 @functools.cache
@@ -271,19 +301,24 @@ def _check(x: Tensor, cos: Tensor, sin: Tensor, layout: str, returns: str | None
         or (len(table) == 4 and table[2] == t and (table[0] == b or table[0] == 1) and (table[1] == h or table[1] == 1))
     )
     if not fits:
-        raise ValueError(f"cos, sin: expected [{b} or 1, {t}, n] or [{b} or 1, {h} or 1, {t}, n] for x {list(x.shape)}, "
-                         f"got {list(table)} and {list(sin.shape)}")  # fmt: skip
+        raise ValueError(
+            f"cos, sin: expected [{b} or 1, {t}, n] or [{b} or 1, {h} or 1, {t}, n] for x {list(x.shape)}, "
+            f"got {list(table)} and {list(sin.shape)}"
+        )
     if start < 0 or start + 2 * table[-1] > d:
         raise ValueError(f"start: {table[-1]} pairs from channel {start} on do not fit in {d} channels")
 
 
 def _check_out(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
     if out.shape != x.shape or out.dtype != x.dtype or out.device != x.device:
-        raise ValueError(f"out: expected {x.dtype} {list(x.shape)} on {x.device} as x is, "
-                         f"got {out.dtype} {list(out.shape)} on {out.device}")  # fmt: skip
+        raise ValueError(
+            f"out: expected {x.dtype} {list(x.shape)} on {x.device} as x is, "
+            f"got {out.dtype} {list(out.shape)} on {out.device}"
+        )
     if torch.is_grad_enabled() and (x.requires_grad or cos.requires_grad or sin.requires_grad or out.requires_grad):
-        raise RuntimeError("out: has no gradient, and one is wanted of x, cos, sin or out; leave out= away, or call under "
-                           "torch.no_grad()")  # fmt: skip
+        raise RuntimeError(
+            "out: has no gradient, and one is wanted of x, cos, sin or out; leave out= away, or call under torch.no_grad()"
+        )
     if torch.compiler.is_compiling():  # a graph's tensors have no addresses
         return
     if _internal_overlap(out):

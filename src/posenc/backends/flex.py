@@ -71,9 +71,14 @@ def attend(
     if groups & (groups - 1):  # the kernel for few queries shares keys between 2, 4, 8 … heads only
         k, v, groups = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1), 1
     out: Tensor = _kernel(q.device.type)(
-        q, k, v, score_mod=score_mod, block_mask=_blocks(at_q, at_k, causal), scale=encoding.softmax_scale(q.shape[-1]),
+        q,
+        k,
+        v,
+        score_mod=score_mod,
+        block_mask=_blocks(at_q, at_k, causal),
+        scale=encoding.softmax_scale(q.shape[-1]),
         enable_gqa=groups > 1,
-    )  # fmt: skip
+    )
     return out
 
 
@@ -120,16 +125,20 @@ def _compiled(device: str) -> Callable[..., Any]:
         try:
             cpp_builder.get_cpp_compiler()
         except exc.InvalidCxxCompiler as error:
-            raise RuntimeError("impl='flex': on the CPU it needs a C++ compiler such as g++, and none was found; "
-                               "install one, or use impl='auto'") from error  # fmt: skip
+            raise RuntimeError(
+                "impl='flex': on the CPU it needs a C++ compiler such as g++, and none was found; "
+                "install one, or use impl='auto'"
+            ) from error
     compiled: Callable[..., Any] = torch.compile(flex_attention, fullgraph=True, dynamic=False if device == "cpu" else None)
 
     def run(*inputs: Tensor, **options: Any) -> Any:
         try:
             return compiled(*inputs, **options)
         except FailOnRecompileLimitHit as error:
-            raise RuntimeError("impl='flex': compiled for as many shapes as torch._dynamo.config.recompile_limit allows; "
-                               "raise it, or use impl='auto'") from error  # fmt: skip
+            raise RuntimeError(
+                "impl='flex': compiled for as many shapes as torch._dynamo.config.recompile_limit allows; "
+                "raise it, or use impl='auto'"
+            ) from error
 
     return run
 

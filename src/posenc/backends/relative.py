@@ -49,9 +49,16 @@ def attend(
     given = encoding.relative(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
     seen = -key_minus_query(at_q, at_k, "order") if causal else None
     out: Tensor = torch.ops.posenc.relative_attention(
-        given.content, k, v, given.position, given.keys, given.values, start - given.first, seen,
+        given.content,
+        k,
+        v,
+        given.position,
+        given.keys,
+        given.values,
+        start - given.first,
+        seen,
         encoding.softmax_scale(q.shape[-1]),
-    )  # fmt: skip
+    )
     return out
 
 

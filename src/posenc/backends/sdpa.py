@@ -40,8 +40,12 @@ def attend(
     mask = allowed
     if bias is not None:
         b, h, i, j = q.shape[0], q.shape[1], q.shape[2], k.shape[2]
-        term = bias(*(torch.arange(size, device=q.device).view(*[-1 if axis == own else 1 for axis in range(4)])
-                      for own, size in enumerate((b, h, i, j))))  # fmt: skip
+        term = bias(
+            *(
+                torch.arange(size, device=q.device).view(*[-1 if axis == own else 1 for axis in range(4)])
+                for own, size in enumerate((b, h, i, j))
+            )
+        )
         mask = term.to(dtype).masked_fill(~allowed, float("-inf"))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped)
     return out.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros

@@ -38,8 +38,10 @@ class Bar:
 def _both(
     benchmark: str, case: str, contender: str, measure: Any, float32: float, bfloat16: float, **more: Any
 ) -> list[Bar]:
-    return [Bar(benchmark, case, contender, measure, float32, "float32", **more),
-            Bar(benchmark, case, contender, measure, bfloat16, "bfloat16", **more)]  # fmt: skip
+    return [
+        Bar(benchmark, case, contender, measure, float32, "float32", **more),
+        Bar(benchmark, case, contender, measure, bfloat16, "bfloat16", **more),
+    ]
 
 
 BARS: list[Bar] = [
@@ -51,8 +53,12 @@ BARS: list[Bar] = [
     *_both("rope", "decode", "posenc", "speedup", 5, 5, against="transformers"),
     Bar("table", "sinusoidal table", "posenc", "speedup", 5, against="fastest peer"),
     *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.15, 1.15)),
-    *(bar for method in ("ALiBi", "T5") for how in ("packed", "padded")
-      for bar in _both("bias", f"{method}, {how}", "posenc", "ratio", 1.8, 1.8)),
+    *(
+        bar
+        for method in ("ALiBi", "T5")
+        for how in ("packed", "padded")
+        for bar in _both("bias", f"{method}, {how}", "posenc", "ratio", 1.8, 1.8)
+    ),
     *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.3),
     *_both("bias", "T5, forward + backward", "posenc", "speedup", 3, 3, against="unfused: a mask that wants gradients"),
     # The bias and what makes it: a few numbers for each head and key, where a mask has one for each head, query and key.
@@ -62,10 +68,13 @@ BARS: list[Bar] = [
     Bar("step", "training step", "t5", "ratio", 1.08),
     Bar("step", "import", "import posenc", "ratio", 1.1),
     *_both("rope", "forward", "posenc, out=", "ratio", 1 / 0.9, 1 / 0.9, device="cuda"),
-    *(bar for peer in ("flash-attn", "Liger", "Transformer Engine")
-      for bar in _both("rope", "forward", "posenc", "speedup", 1, 1, device="cuda", against=peer)),
+    *(
+        bar
+        for peer in ("flash-attn", "Liger", "Transformer Engine")
+        for bar in _both("rope", "forward", "posenc", "speedup", 1, 1, device="cuda", against=peer)
+    ),
     *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.1, 1.1, device="cuda")),
-]  # fmt: skip
+]
 
 
 def verdicts(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -86,9 +95,19 @@ def _verdict(bar: Bar, result: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     limit = bar.limit + bar.per_key * case["heads"] * case["length"]
     met = got >= limit if bar.measure == "speedup" else got <= limit
-    return [{"bar": bar.text(), "benchmark": bar.benchmark, "measure": bar.measure, "threads": result["threads"],
-             "allocator": result["allocator"], "length": case["length"], "measured": got, "limit": limit,
-             "met": met}]  # fmt: skip
+    return [
+        {
+            "bar": bar.text(),
+            "benchmark": bar.benchmark,
+            "measure": bar.measure,
+            "threads": result["threads"],
+            "allocator": result["allocator"],
+            "length": case["length"],
+            "measured": got,
+            "limit": limit,
+            "met": met,
+        }
+    ]
 
 
 def _measured(bar: Bar, result: dict[str, Any]) -> float | None:

@@ -97,10 +97,11 @@ class Inputs:
 
         heads, width = self.case.heads, self.case.width
         encoding: Any = {
-            "ALiBi": lambda: ALiBi(heads), "T5": lambda: T5(heads),
+            "ALiBi": lambda: ALiBi(heads),
+            "T5": lambda: T5(heads),
             "Shaw": lambda: Shaw(width, max_distance=CLIPPED),
             "Transformer-XL": lambda: TransformerXL(heads * width, heads),
-        }[self.method]()  # fmt: skip
+        }[self.method]()
         given = {"T5": [self.table], "Shaw": list(self.shaw()), "Transformer-XL": list(self.transformer_xl())}
         with torch.no_grad():
             for parameter, value in zip(encoding.parameters(), given.get(self.method, []), strict=True):
@@ -119,8 +120,11 @@ class Inputs:
     def transformer_xl(self) -> tuple[Tensor, Tensor, Tensor]:
         """u [h, d], v [h, d], W_R [h, d, m]."""
         heads, width = self.case.heads, self.case.width
-        return (self.drawn(4, heads, width), self.drawn(5, heads, width),
-                self.drawn(6, heads, width, heads * width, size=1 / math.sqrt(heads * width)))  # fmt: skip
+        return (
+            self.drawn(4, heads, width),
+            self.drawn(5, heads, width),
+            self.drawn(6, heads, width, heads * width, size=1 / math.sqrt(heads * width)),
+        )
 
 
 # What the encodings add, from their papers' formulas. ---------------------------------------------------------------
@@ -191,18 +195,25 @@ def build(case: Case, device: str = "cpu") -> Contest:
         else:
             usual = explicit(inputs, rows(), torch.float32)
             usual = [usual[0].to(inputs.dtype), *usual[1:]]
-        return [2 * largest_error(one, true) + rounding(inputs.dtype) * true.abs().max().item()
-                for one, true in zip(usual, exact, strict=True)]  # fmt: skip
+        return [
+            2 * largest_error(one, true) + rounding(inputs.dtype) * true.abs().max().item()
+            for one, true in zip(usual, exact, strict=True)
+        ]
 
     def floor() -> Made:
         return _timed(inputs, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), rows)
 
     return Contest(
-        Entry("attention without bias", "torch", floor), _entries(inputs, rows),
-        {"": lambda: explicit(inputs, rows(), torch.float64)}, allowed,
-        ("out", "dq", "dk", "dv", "dtable") if inputs.method == "T5" and inputs.backward
-        else ("out", "dq", "dk", "dv") if inputs.backward else ("out",),
-    )  # fmt: skip
+        Entry("attention without bias", "torch", floor),
+        _entries(inputs, rows),
+        {"": lambda: explicit(inputs, rows(), torch.float64)},
+        allowed,
+        ("out", "dq", "dk", "dv", "dtable")
+        if inputs.method == "T5" and inputs.backward
+        else ("out", "dq", "dk", "dv")
+        if inputs.backward
+        else ("out",),
+    )
 
 
 def _timed(inputs: Inputs, attend: Attend, rows: Callable[[], Tensor], table: nn.Parameter | None = None) -> Made:

@@ -16,12 +16,19 @@ def facts() -> dict[str, Any]:
     why_not = kernels()
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "cpu": cpu(), "cores": os.cpu_count(), "memory_gib": memory_gib(),
-        "system": f"{platform.system()} {platform.machine()}", "libc": " ".join(platform.libc_ver()).strip(),
-        "python": platform.python_version(), "posenc": __version__,
-        "torch": version("torch"), "numpy": version("numpy"), "triton": version("triton"),
-        "kernels": "C++" if why_not is None else "plain torch", "why_no_kernels": why_not,
-    }  # fmt: skip
+        "cpu": cpu(),
+        "cores": os.cpu_count(),
+        "memory_gib": memory_gib(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "libc": " ".join(platform.libc_ver()).strip(),
+        "python": platform.python_version(),
+        "posenc": __version__,
+        "torch": version("torch"),
+        "numpy": version("numpy"),
+        "triton": version("triton"),
+        "kernels": "C++" if why_not is None else "plain torch",
+        "why_no_kernels": why_not,
+    }
 
 
 def kernels() -> str | None:

@@ -39,8 +39,16 @@ def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) 
         report((number + 1) / (1 + len(contest.entries)))
     same = {name: request[name] for name in ("threads", "allocator")}
     title = f"{case.title}, {case.length} tokens: peak memory"
-    return {"kind": "memory", "case": case.as_json(), "title": title, "device": "cpu", **same, "gate": "green",
-            "floor": found, "rows": rows}  # fmt: skip
+    return {
+        "kind": "memory",
+        "case": case.as_json(),
+        "title": title,
+        "device": "cpu",
+        **same,
+        "gate": "green",
+        "floor": found,
+        "rows": rows,
+    }
 
 
 def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,12 @@ def bias(tiny: bool = False, sweep: bool = False) -> list[Case]:
         else {"heads": 16, "kv_heads": 16, "length": 2048, "width": 64}
     )
     one = Case("bias", "ALiBi", **shape)  # type: ignore[arg-type]
-    cases = [replace(one, name=f"{method}{placed}", dtype=dtype)
-             for placed in PLACED for method in ("ALiBi", "T5") for dtype in DTYPES]  # fmt: skip
+    cases = [
+        replace(one, name=f"{method}{placed}", dtype=dtype)
+        for placed in PLACED
+        for method in ("ALiBi", "T5")
+        for dtype in DTYPES
+    ]
     cases += [
         replace(one, name=f"{method}, forward + backward", dtype=dtype) for method in ("ALiBi", "T5") for dtype in DTYPES
     ]
@@ -101,8 +105,10 @@ def table(tiny: bool = False, sweep: bool = False) -> list[Case]:
 
 def step(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """The model of `posenc compare`, and what importing costs."""
-    return [Case("step", "training step", batch=2 if tiny else 8, heads=4, kv_heads=4, length=16 if tiny else 64, width=16),
-            Case("step", "import")]  # fmt: skip
+    return [
+        Case("step", "training step", batch=2 if tiny else 8, heads=4, kv_heads=4, length=16 if tiny else 64, width=16),
+        Case("step", "import"),
+    ]
 
 
 def cases_of(benchmark: str, *, tiny: bool = False, sweep: bool = False) -> list[Case]:

@@ -71,8 +71,12 @@ def growth_table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
     rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(one['floor'])} ms" for one in members)]]
     for place, first in enumerate(members[0]["rows"]):
         own = [one["rows"][place] for one in members]
-        rows.append([first["name"], *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"]
-                                      for row in own)])  # fmt: skip
+        rows.append(
+            [
+                first["name"],
+                *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"] for row in own),
+            ]
+        )
     return [GROWS[swept], *(str(one["case"][swept]) for one in members)], rows
 
 
@@ -127,8 +131,11 @@ def error(own: list[dict[str, Any]]) -> str:
 
 def absent(done: dict[str, Any]) -> str:
     """Which peers took no part, and why: none is left out silently."""
-    missing = [f"{name} ({standing})" for name, standing in done["peers"].items()
-               if not standing[:1].isdigit() and standing != NOT_ASKED]  # fmt: skip
+    missing = [
+        f"{name} ({standing})"
+        for name, standing in done["peers"].items()
+        if not standing[:1].isdigit() and standing != NOT_ASKED
+    ]
     return f"Not compared: {', '.join(missing)}." if missing else ""
 
 
@@ -200,8 +207,10 @@ def markdown(done: dict[str, Any]) -> str:
     lines = ["# Measured", "", *(f"{line}  " for line in about(done)), ""]
     if done["bars"]:
         lines += ["## Bars", "", "| bar | setting | measured | |", "|---|---|---|---|"]
-        lines += [f"| {cell(bar['bar'])} | {setting(bar)} | {amount(bar)} | {'met' if bar['met'] else '**not met**'} |"
-                  for bar in done["bars"]]  # fmt: skip
+        lines += [
+            f"| {cell(bar['bar'])} | {setting(bar)} | {amount(bar)} | {'met' if bar['met'] else '**not met**'} |"
+            for bar in done["bars"]
+        ]
         lines.append("")
     for title, headings, rows, ours in tables(done["results"]):
         lines += [f"## {title[0].upper()}{title[1:]}", "", f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]

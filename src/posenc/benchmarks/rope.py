@@ -97,12 +97,14 @@ def build(case: Case, device: str = "cpu") -> Contest:
         entries = [one for one in entries if one.package == "posenc" or one.name == "transformers"]
     size = torch.finfo(inputs.dtype).bits // 8
     return Contest(
-        Entry("copy" if times == 1 else "copy twice", "torch", floor), entries,
+        Entry("copy" if times == 1 else "copy twice", "torch", floor),
+        entries,
         {layout: lambda layout=layout: exact(layout) for layout in ("half", "interleaved")},  # type: ignore[misc]
-        allowed, ("q", "k", "dq", "dk") if inputs.backward else ("q", "k"),
+        allowed,
+        ("q", "k", "dq", "dk") if inputs.backward else ("q", "k"),
         moved=2 * times * size * case.batch * (case.heads + case.kv_heads) * case.length * case.width,
         repeat=50 if inputs.decoding else 1,
-    )  # fmt: skip
+    )
 
 
 def _entry(inputs: Inputs, name: str, package: str, layout: str, make: Callable[[], Rotate]) -> Entry:
@@ -166,8 +168,10 @@ def _ours(inputs: Inputs) -> list[Entry]:
             return Made(lambda: rotate(*target, target), own_copy)
         return made(lambda: rotate(q, k, target))
 
-    entries = [_entry(inputs, "posenc", "posenc", "half", lambda: new("half")),
-               _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: new("interleaved"))]  # fmt: skip
+    entries = [
+        _entry(inputs, "posenc", "posenc", "half", lambda: new("half")),
+        _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: new("interleaved")),
+    ]
     if not inputs.backward:
         entries += [
             Entry("posenc, out=", "posenc", lambda: into("half", False), "half"),
@@ -207,8 +211,10 @@ def _plain(inputs: Inputs) -> list[Entry]:
 
     if inputs.decoding:
         return []
-    ways = [_entry(inputs, "textbook module", "torch", "half", textbook),
-            _entry(inputs, "complex numbers", "torch", "interleaved", complex_numbers)]  # fmt: skip
+    ways = [
+        _entry(inputs, "textbook module", "torch", "half", textbook),
+        _entry(inputs, "complex numbers", "torch", "interleaved", complex_numbers),
+    ]
     return ways if inputs.backward else [Entry("clone", "torch", clone), *ways]
 
 
@@ -220,8 +226,12 @@ def _transformers(inputs: Inputs) -> list[Entry]:
         from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
         case, positions = inputs.case, inputs.positions
-        config = LlamaConfig(hidden_size=case.heads * case.width, num_attention_heads=case.heads, head_dim=case.width,
-                             max_position_embeddings=max(case.length, 2048))  # fmt: skip
+        config = LlamaConfig(
+            hidden_size=case.heads * case.width,
+            num_attention_heads=case.heads,
+            head_dim=case.width,
+            max_position_embeddings=max(case.length, 2048),
+        )
         module, (q, _) = LlamaRotaryEmbedding(config).to(inputs.device), inputs.pair
         turn = torch.compile(apply_rotary_pos_emb) if compiled else apply_rotary_pos_emb
         given = module(q, positions)
@@ -233,8 +243,10 @@ def _transformers(inputs: Inputs) -> list[Entry]:
 
         return call
 
-    return [_entry(inputs, "transformers", "transformers", "half", lambda: rotate(False)),
-            _entry(inputs, "transformers, compiled", "transformers", "half", lambda: rotate(True))]  # fmt: skip
+    return [
+        _entry(inputs, "transformers", "transformers", "half", lambda: rotate(False)),
+        _entry(inputs, "transformers, compiled", "transformers", "half", lambda: rotate(True)),
+    ]
 
 
 def _smaller(inputs: Inputs) -> list[Entry]:
@@ -331,6 +343,8 @@ def _fused(inputs: Inputs) -> list[Entry]:
 
         return lambda q, k: (one(q), one(k))
 
-    return [_entry(inputs, "flash-attn", "flash-attn", "half", flash_attn),
-            _entry(inputs, "Liger", "liger-kernel", "half", liger),
-            _entry(inputs, "Transformer Engine", "transformer-engine", "half", transformer_engine)]  # fmt: skip
+    return [
+        _entry(inputs, "flash-attn", "flash-attn", "half", flash_attn),
+        _entry(inputs, "Liger", "liger-kernel", "half", liger),
+        _entry(inputs, "Transformer Engine", "transformer-engine", "half", transformer_engine),
+    ]

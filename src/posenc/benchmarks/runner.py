@@ -63,8 +63,17 @@ def jobs(request: Request) -> list[Job]:
 
 def run(request: Request, progress: Progress, into: dict[str, Any]) -> dict[str, Any]:
     """Fills `into` as cases finish, so that an interruption keeps them. `failures` names workers that broke."""
-    into |= {"posenc": "bench", "machine": machine.facts(), "peers": request.peers, "seconds": request.seconds,
-             "device": request.device, "complete": False, "results": [], "failures": [], "bars": []}  # fmt: skip
+    into |= {
+        "posenc": "bench",
+        "machine": machine.facts(),
+        "peers": request.peers,
+        "seconds": request.seconds,
+        "device": request.device,
+        "complete": False,
+        "results": [],
+        "failures": [],
+        "bars": [],
+    }
     planned = jobs(request)
     whole, done, begun = sum(len(job.cases) for job in planned), 0, time.monotonic()
     for job in planned:
@@ -91,14 +100,25 @@ def run(request: Request, progress: Progress, into: dict[str, Any]) -> dict[str,
 def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
     """What one worker says; ends it when the caller stops listening."""
     asked = {
-        "kind": job.kind, "cases": job.cases, "device": request.device, "threads": job.threads, "allocator": job.allocator,
-        "peers": request.peers, "seconds": request.seconds, "most": request.most,
-    }  # fmt: skip
+        "kind": job.kind,
+        "cases": job.cases,
+        "device": request.device,
+        "threads": job.threads,
+        "allocator": job.allocator,
+        "peers": request.peers,
+        "seconds": request.seconds,
+        "most": request.most,
+    }
     with tempfile.TemporaryFile("w+") as errors:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "posenc.benchmarks.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=errors, text=True, env=environment(job), start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "posenc.benchmarks.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment(job),
+            start_new_session=True,
+        )
         assert worker.stdin is not None
         assert worker.stdout is not None
         try:

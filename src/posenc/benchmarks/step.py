@@ -75,13 +75,16 @@ def steps(case: Case, device: str) -> Contest:
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
         """Twice what the reference way makes of it in float32, and a few roundings for sums in another order."""
         usual = gradients(name, torch.float32, "reference")
-        return [2 * largest_error(one, true) + 4 * rounding(torch.float32) * true.abs().max().item()
-                for one, true in zip(usual, exact, strict=True)]  # fmt: skip
+        return [
+            2 * largest_error(one, true) + 4 * rounding(torch.float32) * true.abs().max().item()
+            for one, true in zip(usual, exact, strict=True)
+        ]
 
     names = [name for name in catalogue.names() if name != "nope"]
     return Contest(
         Entry("nope", "torch", lambda: step("nope")),
         [Entry(name, "posenc", lambda name=name: step(name), truth=name) for name in names],  # type: ignore[misc]
         {name: lambda name=name: gradients(name, torch.float64, "reference") for name in names},  # type: ignore[misc]
-        allowed, ("logits", "d embedding"),
-    )  # fmt: skip
+        allowed,
+        ("logits", "d embedding"),
+    )

@@ -27,8 +27,13 @@ def build(case: Case, device: str = "cpu") -> Contest:
     length, width = case.length, case.width
     starts = [0 if last is None else max(last - length, 0) for last in LAST]
 
-    def entry(name: str, package: str, make: Callable[[], Build], anywhere: bool = True,
-              order: Callable[[Tensor], Tensor] = lambda table: table) -> Entry:  # fmt: skip
+    def entry(
+        name: str,
+        package: str,
+        make: Callable[[], Build],
+        anywhere: bool = True,
+        order: Callable[[Tensor], Tensor] = lambda table: table,
+    ) -> Entry:
         def ready() -> Made:
             table = make()
             return Made(lambda: table(0), lambda: [order(table(start)) for start in (starts if anywhere else starts[:1])])
@@ -77,9 +82,13 @@ def build(case: Case, device: str = "cpu") -> Contest:
         return [ALLOWED] * len(exact)
 
     return Contest(
-        Entry("fill", "torch", fill), entries, {"": lambda: [truth.sinusoids(start, length, width) for start in starts]},
-        allowed, tuple(f"to {start + length - 1}" for start in starts), moved=4 * length * width,
-    )  # fmt: skip
+        Entry("fill", "torch", fill),
+        entries,
+        {"": lambda: [truth.sinusoids(start, length, width) for start in starts]},
+        allowed,
+        tuple(f"to {start + length - 1}" for start in starts),
+        moved=4 * length * width,
+    )
 
 
 def _positional_encodings(length: int, width: int) -> Build:

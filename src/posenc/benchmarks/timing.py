@@ -62,11 +62,19 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 
 def take_turns(
-    calls: dict[str, Callable[[], object]], floor: str, seconds: float, *, always: frozenset[str] = frozenset(),
-    repeat: int = 1, fewest: int = FEWEST, most: int = MOST, clock: Callable[[], float] = time.perf_counter,
-    settle: Callable[[], object] = lambda: None, weather: Weather | None = None,
+    calls: dict[str, Callable[[], object]],
+    floor: str,
+    seconds: float,
+    *,
+    always: frozenset[str] = frozenset(),
+    repeat: int = 1,
+    fewest: int = FEWEST,
+    most: int = MOST,
+    clock: Callable[[], float] = time.perf_counter,
+    settle: Callable[[], object] = lambda: None,
+    weather: Weather | None = None,
     report: Callable[[float], None] = lambda share: None,
-) -> Measured:  # fmt: skip
+) -> Measured:
     """Rounds for about `seconds` of each contender; the floor and those named `always` play every round. All are warm.
 
     `settle` waits until the device has finished. Time per call: a turn's time over its `repeat` calls.

@@ -55,9 +55,15 @@ def bucket(distance: Tensor, buckets: int = 32, furthest: int = 128) -> Tensor:
 
 
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, term: Term, may: Tensor, rows: Tensor, scale: float,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    term: Term,
+    may: Tensor,
+    rows: Tensor,
+    scale: float,
     after: Callable[[Tensor, Tensor], Tensor] | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """softmax(term(q·k·scale))·v of the queries `rows` of one head, q, k, v [b, t, d], in their dtype; may [b or 1, i, j].
 
     `after(probs, rows)` is added to the output. A query that may see no key gets zeros.

@@ -93,8 +93,10 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
             row |= {"peak_bytes": peak()} if device == "cuda" else {}
             if entry.truth in truths and (got or entry.ours):
                 judged = gate.judge(got, truths[entry.truth], limits[entry.truth])
-                row |= {"errors": dict(zip(contest.results, judged.errors, strict=False)),
-                        "allowed": dict(zip(contest.results, judged.allowed, strict=True))}  # fmt: skip
+                row |= {
+                    "errors": dict(zip(contest.results, judged.errors, strict=False)),
+                    "allowed": dict(zip(contest.results, judged.allowed, strict=True)),
+                }
                 if entry.ours and not judged.passed:
                     row["status"] = "wrong"
                     continue
@@ -118,17 +120,25 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
     settle = torch.cuda.synchronize if device == "cuda" else lambda: None
     measured = take_turns(
         {contest.floor.name: floor.call, **{name: one.call for name, one in ready.items()}},
-        contest.floor.name, request["seconds"], always=frozenset(name for name in ours if name in ready),
-        repeat=contest.repeat, fewest=min(FEWEST, request["most"] or FEWEST), most=request["most"] or MOST, settle=settle,
+        contest.floor.name,
+        request["seconds"],
+        always=frozenset(name for name in ours if name in ready),
+        repeat=contest.repeat,
+        fewest=min(FEWEST, request["most"] or FEWEST),
+        most=request["most"] or MOST,
+        settle=settle,
         report=lambda share: report(0.3 + 0.7 * share),
-    )  # fmt: skip
+    )
 
     def timed(name: str) -> dict[str, Any]:
         seconds, ratio = measured.times(name), measured.ratio(name, contest.floor.name)
         assert seconds is not None
         assert ratio is not None
-        return {"seconds": asdict(seconds), "ratio": asdict(ratio),
-                "gb_per_s": contest.moved / seconds.median / 1e9 if contest.moved else None}  # fmt: skip
+        return {
+            "seconds": asdict(seconds),
+            "ratio": asdict(ratio),
+            "gb_per_s": contest.moved / seconds.median / 1e9 if contest.moved else None,
+        }
 
     for row in rows:
         if row["name"] in ready:
@@ -140,11 +150,19 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
                 pairs = {other: measured.ratio(other, row["name"]) for other in others}
                 row["speedup"] = {other: asdict(pair) for other, pair in pairs.items() if pair}
     return {
-        "kind": "time", "case": case.as_json(), "title": case.title, "device": device, "threads": request["threads"],
-        "allocator": request["allocator"], "rounds": len(measured.rounds), "disturbed": measured.disturbed,
-        "disturbed_kept": measured.kept, "gate": "red" if red else "green",
-        "floor": {"name": contest.floor.name, **timed(contest.floor.name)}, "rows": rows,
-    }  # fmt: skip
+        "kind": "time",
+        "case": case.as_json(),
+        "title": case.title,
+        "device": device,
+        "threads": request["threads"],
+        "allocator": request["allocator"],
+        "rounds": len(measured.rounds),
+        "disturbed": measured.disturbed,
+        "disturbed_kept": measured.kept,
+        "gate": "red" if red else "green",
+        "floor": {"name": contest.floor.name, **timed(contest.floor.name)},
+        "rows": rows,
+    }
 
 
 def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:

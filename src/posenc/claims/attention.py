@@ -61,9 +61,12 @@ def apart(a: Tensor, b: Tensor) -> float:
     return float((a - b).abs().max())
 
 
-@claim("permutation-invariant", "000 001 002 004",
-       "Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it.",
-       "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。")  # fmt: skip
+@claim(
+    "permutation-invariant",
+    "000 001 002 004",
+    "Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it.",
+    "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。",
+)
 def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
     """A(PX) against A(X), against P·A(X), pooled, under a causal mask, and the last token of that."""
     x = some_words() if x is None else x
@@ -81,17 +84,22 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
     exact, broken = numbers["equivariance_error"], numbers["causal_equivariance_error"]
     return Finding(
         verdict(numbers["invariance_error"] < EXACT),
-        Words(f"equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask breaks even "
-              f"that ({broken:.2f}), but in one layer its last token is still blind to order",
-              f"是等变：A(PX) = P·A(X)，误差 {exact:.0e}，而非 A(X)；池化之后才不变；"
-              f"因果掩码连等变也打破（{broken:.2f}），但只有一层时末词仍看不见次序"),
+        Words(
+            f"equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask breaks even "
+            f"that ({broken:.2f}), but in one layer its last token is still blind to order",
+            f"是等变：A(PX) = P·A(X)，误差 {exact:.0e}，而非 A(X)；池化之后才不变；"
+            f"因果掩码连等变也打破（{broken:.2f}），但只有一层时末词仍看不见次序",
+        ),
         numbers,
-    )  # fmt: skip
+    )
 
 
-@claim("query-by-hand", "004",
-       "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]].",
-       "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] 得到 Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]。")  # fmt: skip
+@claim(
+    "query-by-hand",
+    "004",
+    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]].",
+    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] 得到 Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]。",
+)
 def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Finding:
     q = _fp64(x) @ _fp64(w)
     wrong = _wrong(PRINTED_Q, q)
@@ -102,8 +110,12 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Finding:
     )
 
 
-@claim("scores-by-hand", "004", "Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67].",
-       "它的 QKᵀ 是 [[.34 .68 1.02]…]，softmax 每一行都是 [.09 .24 .67]。")  # fmt: skip
+@claim(
+    "scores-by-hand",
+    "004",
+    "Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67].",
+    "它的 QKᵀ 是 [[.34 .68 1.02]…]，softmax 每一行都是 [.09 .24 .67]。",
+)
 def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS) -> Finding:
     """Whether each printed matrix follows from the printed one before it, and what follows from X and W."""
     own_q, own_scores = _fp64(_numbers(q)), _fp64(_numbers(scores))
@@ -120,27 +132,34 @@ def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, wei
     softmax = _shown(_fp64(numbers["weights"]), 3)
     return Finding(
         verdict(not any(slips)),
-        Words(f"neither follows from the step before ({slips[0]} and {slips[1]} of 9 wrong); [.09 .24 .67] is "
-              f"softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
-              f"两步都接不上前一步（9 个数各错 {slips[0]}、{slips[1]} 个）；[.09 .24 .67] 其实是 softmax(0, 1, 2)；"
-              f"正确：{softmax}；逐步计算：posenc walk attention"),
+        Words(
+            f"neither follows from the step before ({slips[0]} and {slips[1]} of 9 wrong); [.09 .24 .67] is "
+            f"softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
+            f"两步都接不上前一步（9 个数各错 {slips[0]}、{slips[1]} 个）；[.09 .24 .67] 其实是 softmax(0, 1, 2)；"
+            f"正确：{softmax}；逐步计算：posenc walk attention",
+        ),
         numbers,
-    )  # fmt: skip
+    )
 
 
-@claim("position-codes", "004",
-       "Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130].",
-       "按公式得到的三个位置编码：[.841 .995 .010]、[.409 1.580 -.680]、[1.041 -.045 1.130]。")  # fmt: skip
+@claim(
+    "position-codes",
+    "004",
+    "Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130].",
+    "按公式得到的三个位置编码：[.841 .995 .010]、[.409 1.580 -.680]、[1.041 -.045 1.130]。",
+)
 def position_codes(printed: Printed = PRINTED_CODES) -> Finding:
     """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
     table = sinusoidal_table(3, 3, start=1, dtype=torch.float64)
     wrong, beyond = _wrong(printed, table), int((_fp64(_numbers(printed)).abs() > 1).sum())
     return Finding(
         verdict(wrong == 0),
-        Words(f"d = 3 gives {_shown(table, 4)}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
-              f"d = 3 应为 {_shown(table, 4)}；9 个数错了 {wrong} 个，其中 {beyond} 个绝对值超过 1"),
+        Words(
+            f"d = 3 gives {_shown(table, 4)}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
+            f"d = 3 应为 {_shown(table, 4)}；9 个数错了 {wrong} 个，其中 {beyond} 个绝对值超过 1",
+        ),
         {"table": table.tolist(), "wrong": wrong, "above_one": beyond},
-    )  # fmt: skip
+    )
 
 
 @claim(
@@ -155,10 +174,12 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Finding:
     change, moved = apart(backward, forward), apart(backward, forward.flip(0, 1))
     return Finding(
         verdict(change < EXACT),
-        Words(f"they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
-              f"最多变了 {change:.4f}：行和列一起换位，即 PAPᵀ，误差 {moved:.1g}"),
+        Words(
+            f"they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
+            f"最多变了 {change:.4f}：行和列一起换位，即 PAPᵀ，误差 {moved:.1g}",
+        ),
         {"change": change, "error_of_PAPt": moved},
-    )  # fmt: skip
+    )
 
 
 @claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
@@ -166,21 +187,28 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Finding:
     """For columns, R turning by +pω, and for rows, whose R is the transpose."""
     q, k = some_words(2, d_head)
     rope = RoPE(d_head)
-    q_hat, k_hat = (rope.rotate(x[None, None, None], Positions.arange(1, 1, start=p), "query")[0, 0, 0]
-                    for x, p in ((q, i), (k, j)))  # fmt: skip
+    q_hat, k_hat = (
+        rope.rotate(x[None, None, None], Positions.arange(1, 1, start=p), "query")[0, 0, 0] for x, p in ((q, i), (k, j))
+    )
     score, turn = float(q_hat @ k_hat), rotation_matrix(i - j, d_head)
     columns, rows = (abs(float(q @ matrix @ k) - score) for matrix in (turn, turn.T))
     both, either = columns < EXACT and rows < EXACT, columns < EXACT or rows < EXACT
     return Finding(
         Verdict.TRUE if both else Verdict.CONVENTION if either else Verdict.FALSE,
-        Words(f"for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
-              f"行向量写法成立，误差 {rows:.0e}；列向量要写 qᵀ·R(j-i)·k，写 R(i-j) 会差 {columns:.2f}"),
+        Words(
+            f"for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
+            f"行向量写法成立，误差 {rows:.0e}；列向量要写 qᵀ·R(j-i)·k，写 R(i-j) 会差 {columns:.2f}",
+        ),
         {"error_rows": rows, "error_columns": columns},
-    )  # fmt: skip
+    )
 
 
-@claim("positions-move-too", "002", "After PX the position codes move along, so the output is no mere re-ordering.",
-       "置换之后位置编码也跟着重排，所以输出不再只是行的重排。")  # fmt: skip
+@claim(
+    "positions-move-too",
+    "002",
+    "After PX the position codes move along, so the output is no mere re-ordering.",
+    "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
+)
 def positions_move_too(causal: bool = False) -> Finding:
     """The note's operation A(P(X + p)), and the one that shows order, A(PX + p), each against P·A(X + p)."""
     x, blind = some_words(), NoPE()
@@ -190,11 +218,13 @@ def positions_move_too(causal: bool = False) -> Finding:
     alone = apart(attention(x.flip(0) + p, blind, causal=causal), out)
     return Finding(
         verdict(together > EXACT),
-        Words(f"A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: A(PX+p) "
-              f"differs by {alone:.2f}",
-              f"A(P(X+p)) = P·A(X+p)，误差 {together:.0e}；看得见次序，是因为词动而位置不动：A(PX+p) 相差 {alone:.2f}"),
+        Words(
+            f"A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: A(PX+p) "
+            f"differs by {alone:.2f}",
+            f"A(P(X+p)) = P·A(X+p)，误差 {together:.0e}；看得见次序，是因为词动而位置不动：A(PX+p) 相差 {alone:.2f}",
+        ),
         {"together": together, "words_alone": alone},
-    )  # fmt: skip
+    )
 
 
 @claim("same-attention", "004", "Every word's attention is nearly the same.", "每个词的注意力分布几乎相同。")
@@ -204,8 +234,11 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Finding:
     spread = float((weights.amax(dim=0) - weights.amin(dim=0)).max())
     on_last = weights[:, -1].tolist()
     shown = ", ".join(f"{weight:.3f}" for weight in on_last)
-    return Finding(verdict(spread < 0.05), Words(f"the weight on 猫 is {shown}", f"三个词对“猫”的权重是 {shown}"),
-                   {"weights_on_cat": on_last, "spread": spread})  # fmt: skip
+    return Finding(
+        verdict(spread < 0.05),
+        Words(f"the weight on 猫 is {shown}", f"三个词对“猫”的权重是 {shown}"),
+        {"weights_on_cat": on_last, "spread": spread},
+    )
 
 
 @claim(
@@ -220,10 +253,12 @@ def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Finding:
     d = q.shape[1]
     return Finding(
         verdict(difference < EXACT),
-        Words(f"the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
-              f"论文要除以 √d；d = {d} 时权重因此最多变 {difference:.3f}"),
+        Words(
+            f"the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
+            f"论文要除以 √d；d = {d} 时权重因此最多变 {difference:.3f}",
+        ),
         {"largest_difference": difference, "d": d},
-    )  # fmt: skip
+    )
 
 
 @claim("set-of-words", "000", "Attention treats the words as a set.", "注意力把词当作集合。")
@@ -235,14 +270,20 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Findi
     change = apart(full, reduced)
     return Finding(
         verdict(change < EXACT),
-        Words(f"a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
-              f"应是多重集：重复的词要再算一次，“{watcher}”处的输出变了 {change:.2f}"),
+        Words(
+            f"a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
+            f"应是多重集：重复的词要再算一次，“{watcher}”处的输出变了 {change:.2f}",
+        ),
         {"change": change},
-    )  # fmt: skip
+    )
 
 
-@claim("taylor-without-half", "002", "The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½.",
-       "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。")  # fmt: skip
+@claim(
+    "taylor-without-half",
+    "002",
+    "The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½.",
+    "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。",
+)
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Finding:
     """The order of the remainder: by how many powers of ten it falls when ε does by one."""
     one, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -251,11 +292,17 @@ def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.ta
     large, small = abs(one.remainder_without_half), abs(one.remainder)
     return Finding(
         verdict(printed > 2.5),
-        Words(f"remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
-              f"余项是 {printed:.1f} 阶（ε = 1e-3 时 {large:.0e}）；加上 ½ 才是 {right:.1f} 阶（{small:.0e}）"),
-        {"order_as_printed": printed, "order_with_half": right, "remainder_as_printed": one.remainder_without_half,
-         "remainder_with_half": one.remainder},
-    )  # fmt: skip
+        Words(
+            f"remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
+            f"余项是 {printed:.1f} 阶（ε = 1e-3 时 {large:.0e}）；加上 ½ 才是 {right:.1f} 阶（{small:.0e}）",
+        ),
+        {
+            "order_as_printed": printed,
+            "order_with_half": right,
+            "remainder_as_printed": one.remainder_without_half,
+            "remainder_with_half": one.remainder,
+        },
+    )
 
 
 def _order(at_eps: float, at_tenth: float) -> float:
@@ -283,15 +330,21 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
     difference = apart(torch.einsum("id,ijd->ij", q, r), term)
     return Finding(
         verdict(difference < EXACT),
-        Words(f"the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
-              f"{difference:.1f} for a random W_R",
-              f"论文是 q·W_R R(i-j)，W_R 由各头学习；W_R 取随机值时，漏掉它这一项最多变 {difference:.1f}"),
+        Words(
+            f"the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
+            f"{difference:.1f} for a random W_R",
+            f"论文是 q·W_R R(i-j)，W_R 由各头学习；W_R 取随机值时，漏掉它这一项最多变 {difference:.1f}",
+        ),
         {"largest_difference": difference},
-    )  # fmt: skip
+    )
 
 
-@claim("gpt2-sinusoid", "003", "GPT-2, trained at 1024, is an example of a sinusoid failing at 4096.",
-       "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。")  # fmt: skip
+@claim(
+    "gpt2-sinusoid",
+    "003",
+    "GPT-2, trained at 1024, is an example of a sinusoid failing at 4096.",
+    "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。",
+)
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Finding:
     """Which encoding the catalogue says the model has, and whether that encoding reaches the position at all."""
     name = next(entry.name for entry in catalogue.ENTRIES if model in entry.used_by)
@@ -301,8 +354,11 @@ def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) 
         error = ""
     except ValueError as raised:
         error = str(raised)
-    there = (Words("raises an error, for there is no row", "直接报错，表里没有这一行") if error
-             else Words("is defined", "有定义"))  # fmt: skip
+    there = (
+        Words("raises an error, for there is no row", "直接报错，表里没有这一行")
+        if error
+        else Words("is defined", "有定义")
+    )
     return Finding(
         verdict(name == "sinusoidal" and not error),
         Words(f"its encoding is {name}: position {asked - 1} {there.en}", f"它用的是 {name}：位置 {asked - 1} {there.zh}"),
@@ -319,8 +375,11 @@ def _numbers(printed: Printed) -> list[list[float]]:
 
 
 def _wrong(printed: Printed, right: Tensor) -> int:
-    return sum(compare(shown, float(value)) != "same" for row, values in zip(printed, right, strict=True)
-               for shown, value in zip(row, values, strict=True))  # fmt: skip
+    return sum(
+        compare(shown, float(value)) != "same"
+        for row, values in zip(printed, right, strict=True)
+        for shown, value in zip(row, values, strict=True)
+    )
 
 
 def _shown(matrix: Tensor, digits: int) -> str:

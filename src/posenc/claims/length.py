@@ -22,9 +22,12 @@ LAG = 400
 MEASURED = Words("quality is measured by training: posenc compare", "效果要靠训练测出：posenc compare")
 
 
-@claim("sinusoid-unlimited", "000 001 004",
-       "Sinusoids extrapolate without limit (000, 004), slightly beyond training (001).",
-       "正弦编码可无限外推（000、004），可略超训练长度（001）。")  # fmt: skip
+@claim(
+    "sinusoid-unlimited",
+    "000 001 004",
+    "Sinusoids extrapolate without limit (000, 004), slightly beyond training (001).",
+    "正弦编码可无限外推（000、004），可略超训练长度（001）。",
+)
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Finding:
     made = catalogue.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
     value = _far_value(lambda at: made.embed(torch.zeros(1, 1, d_model), at))
@@ -56,12 +59,14 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> F
         return Finding(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
     return Finding(
         Verdict.PARTLY,
-        Words(f"defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet new phases "
-              f"beyond; {MEASURED.en}",
-              f"在位置一百万处确有定义；但训练长度为 {trained} 时，{pairs} 对里有 {unseen} 对在其后进入新的相位；"
-              f"{MEASURED.zh}"),
+        Words(
+            f"defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet new phases "
+            f"beyond; {MEASURED.en}",
+            f"在位置一百万处确有定义；但训练长度为 {trained} 时，{pairs} 对里有 {unseen} 对在其后进入新的相位；"
+            f"{MEASURED.zh}",
+        ),
         numbers,
-    )  # fmt: skip
+    )
 
 
 @claim("alibi-best", "000", "ALiBi extrapolates best.", "ALiBi 的外推能力最佳。")
@@ -73,11 +78,13 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     shown = f"{windows[0]} … {windows[-1]}"
     return Finding(
         Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
-        Words(f"it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity flat; "
-              f"{MEASURED.en}",
-              f"它相当于一个窗口：各头 99.9 % 的权重落在 {shown} 个词之内，困惑度因此平稳；{MEASURED.zh}"),
+        Words(
+            f"it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity flat; "
+            f"{MEASURED.en}",
+            f"它相当于一个窗口：各头 99.9 % 的权重落在 {shown} 个词之内，困惑度因此平稳；{MEASURED.zh}",
+        ),
         {"windows": windows, "slopes": slopes},
-    )  # fmt: skip
+    )
 
 
 @claim("rope-decay", "003", "RoPE inherits long-range decay.", "RoPE 继承了远程衰减。")
@@ -105,21 +112,29 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> F
     random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
     return Finding(
         decided,
-        Words(f"the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {LAG} random q "
-              f"and k keep {random_falls:.0%} of their spread (no decay), q = k keeps {equal_falls:.0%} of its mean",
-              f"上界平均在降，但 {first} 处回升；全 1 向量的分数 {second} 处回升；距离 {LAG} 处，随机 q、k 的离散度"
-              f"还剩 {random_falls:.0%}（无衰减），q = k 的均值还剩 {equal_falls:.0%}"),
+        Words(
+            f"the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {LAG} random q "
+            f"and k keep {random_falls:.0%} of their spread (no decay), q = k keeps {equal_falls:.0%} of its mean",
+            f"上界平均在降，但 {first} 处回升；全 1 向量的分数 {second} 处回升；距离 {LAG} 处，随机 q、k 的离散度"
+            f"还剩 {random_falls:.0%}（无衰减），q = k 的均值还剩 {equal_falls:.0%}",
+        ),
         numbers,
-    )  # fmt: skip
+    )
 
 
-@claim("better-for-language", "002", "RoPE helps linear attention; relative positions suit language better.",
-       "RoPE 能提升线性注意力；相对位置编码更适合自然语言。")  # fmt: skip
+@claim(
+    "better-for-language",
+    "002",
+    "RoPE helps linear attention; relative positions suit language better.",
+    "RoPE 能提升线性注意力；相对位置编码更适合自然语言。",
+)
 def better_for_language() -> Finding:
     return Finding(
         Verdict.OPINION,
-        Words("nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
-              "one task at a time: posenc compare",
-              "没有可算的式子：前者见 RoPE 论文的实验（arXiv 2104.09864），后者要逐个任务去测：posenc compare"),
+        Words(
+            "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
+            "one task at a time: posenc compare",
+            "没有可算的式子：前者见 RoPE 论文的实验（arXiv 2104.09864），后者要逐个任务去测：posenc compare",
+        ),
         {},
-    )  # fmt: skip
+    )

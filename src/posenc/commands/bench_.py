@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 
 
 def command(
-    benchmarks: Annotated[list[str] | None, typer.Argument(
-        help="rope, bias, table, step; all four if left out.", show_default=False)] = None,
+    benchmarks: Annotated[
+        list[str] | None, typer.Argument(help="rope, bias, table, step; all four if left out.", show_default=False)
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     peers: Annotated[str, typer.Option(help="auto: every installed one; none; or names with commas between.")] = "auto",
-    threads: Annotated[str, typer.Option(
-        help="Thread counts with commas between; 1,2 if left out.", show_default=False)] = "",
+    threads: Annotated[
+        str, typer.Option(help="Thread counts with commas between; 1,2 if left out.", show_default=False)
+    ] = "",
     seconds: Annotated[float, typer.Option(help="Time for each contender in each comparison.")] = 1.0,
     rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.", show_default=False)] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Also how cost grows with tokens, heads, batch.")] = False,
-    memory: Annotated[bool, typer.Option(
-        "--memory/--no-memory", help="Peak memory, a process for each contender.")] = True,
+    memory: Annotated[bool, typer.Option("--memory/--no-memory", help="Peak memory, a process for each contender.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(
-        help="A new or empty folder for results.json, results.md and pictures.", show_default=False)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new or empty folder for results.json, results.md and pictures.", show_default=False),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 also where a bar is not met.")] = False,
     scale: Annotated[str, typer.Option(hidden=True, help="full, or tiny for a trial of the machinery.")] = "full",
-) -> None:  # fmt: skip
+) -> None:
     """Is it right, and what does it cost? Our paths beside the floor and every installed peer, on the same inputs.
 
     First each contender is compared with fp64: where ours is wrong, no speed of ours is shown and the exit code is 1. Then
@@ -70,9 +73,16 @@ def command(
 
 
 def asked(
-    benchmarks: list[str], device: str, peers: str, threads: str, seconds: float, rounds: int | None, sweep: bool,
-    scale: str, memory: bool,
-) -> Any:  # fmt: skip
+    benchmarks: list[str],
+    device: str,
+    peers: str,
+    threads: str,
+    seconds: float,
+    rounds: int | None,
+    sweep: bool,
+    scale: str,
+    memory: bool,
+) -> Any:
     """The request. Raises BadParameter for what there is not."""
     from posenc.benchmarks.peers import chosen
     from posenc.benchmarks.plan import BENCHMARKS
@@ -98,9 +108,16 @@ def asked(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--peers") from error
     return Request(
-        tuple(dict.fromkeys(benchmarks)) or BENCHMARKS, device, standing, tuple(dict.fromkeys(int(word) for word in words)),
-        seconds, rounds, sweep, scale == "tiny", memory,
-    )  # fmt: skip
+        tuple(dict.fromkeys(benchmarks)) or BENCHMARKS,
+        device,
+        standing,
+        tuple(dict.fromkeys(int(word) for word in words)),
+        seconds,
+        rounds,
+        sweep,
+        scale == "tiny",
+        memory,
+    )
 
 
 def fresh(out: Path) -> Path:
@@ -131,8 +148,10 @@ def verdict(done: dict[str, Any], strict: bool, quiet: Console) -> int:
     """1 where a gate is red or a worker broke, and with --strict where a bar is missed."""
     red = [result["title"] for result in done["results"] if result["gate"] == "red"]
     missed = [bar for bar in done["bars"] if not bar["met"]]
-    for line in (*(f"wrong: {title}; no speed of ours is shown" for title in dict.fromkeys(red)),
-                 *(f"broken off: {failure}" for failure in done["failures"])):  # fmt: skip
+    for line in (
+        *(f"wrong: {title}; no speed of ours is shown" for title in dict.fromkeys(red)),
+        *(f"broken off: {failure}" for failure in done["failures"]),
+    ):
         quiet.print(f"posenc: {line}", soft_wrap=True, markup=False)
     return 1 if red or done["failures"] or (strict and missed) else 0
 

@@ -25,7 +25,7 @@ def command(
     note: Annotated[str, typer.Option(help="Only the claims of one note: 000 … 004.", show_default=False)] = "",
     verdict: Annotated[str, typer.Option(help="Only the claims with this verdict.", show_default=False)] = "",
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
-) -> None:  # fmt: skip
+) -> None:
     """What the founding notes claim, what computing it gives, and the verdict.
 
     true           holds as printed

@@ -26,15 +26,20 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 def command(
     text: Annotated[Path | None, typer.Option(help="A file or folder of text instead.", show_default=False)] = None,
-    encodings: Annotated[str | None, typer.Option(
-        help="Some of them, with commas between; NAME+randomized trains at random positions.", show_default=False)] = None,
+    encodings: Annotated[
+        str | None,
+        typer.Option(
+            help="Some of them, with commas between; NAME+randomized trains at random positions.", show_default=False
+        ),
+    ] = None,
     budget: Annotated[str, typer.Option(help="Time for the whole: 90s, 5m, 1h. More time, more training.")] = "5m",
     out: Annotated[Path, typer.Option(help="Folder for the page and the results.")] = Path("posenc-compare"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
-    steps: Annotated[int | None, typer.Option(
-        min=1, help="This many training steps, however long they take.", show_default=False)] = None,
-) -> None:  # fmt: skip
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="This many training steps, however long they take.", show_default=False)
+    ] = None,
+) -> None:
     """Which encoding, and why: every encoding trained on real text at one length and scored at up to eight times that.
 
     Measures what each makes of word order, its exact properties, its cost on this machine, and how far beyond the trained

@@ -25,24 +25,38 @@ def command(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A .safetensors file, or a folder with a model.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write it. Must not exist.")],
     to: Annotated[str, typer.Option(help="interleaved or half.", show_default=False)],
-    layout_now: Annotated[str, typer.Option(
-        "--from", help="The layout of IN, if its files and model family do not say it rightly.", show_default=False)] = "",
+    layout_now: Annotated[
+        str,
+        typer.Option(
+            "--from", help="The layout of IN, if its files and model family do not say it rightly.", show_default=False
+        ),
+    ] = "",
     n_heads: Annotated[int | None, typer.Option(min=1, help="Query heads.", show_default="config.json")] = None,
     n_kv_heads: Annotated[int | None, typer.Option(min=1, help="Key heads.", show_default="config.json")] = None,
     d_head: Annotated[int | None, typer.Option(min=1, help="Channels of a head.", show_default="config.json")] = None,
-    rotary_dim: Annotated[int | None, typer.Option(
-        min=2, help="Channels of a head that turn.", show_default="config.json")] = None,
-    trailing: Annotated[bool | None, typer.Option(
-        "--trailing/--leading", help="The last, or the first channels turn.", show_default="config.json")] = None,
-    fused: Annotated[str, typer.Option(
-        help="Rows of a fused projection: concatenated, grouped or blocks.", show_default="model family")] = "",
-    under: Annotated[list[str] | None, typer.Option(
-        help="Only the projections of this stack, such as 'model.layers.*.self_attn'; may be repeated.",
-        show_default=False)] = None,
-    leave: Annotated[list[str] | None, typer.Option(
-        metavar="REGEX", help="Copy tensors of this name as they are; may be repeated.", show_default=False)] = None,
+    rotary_dim: Annotated[
+        int | None, typer.Option(min=2, help="Channels of a head that turn.", show_default="config.json")
+    ] = None,
+    trailing: Annotated[
+        bool | None,
+        typer.Option("--trailing/--leading", help="The last, or the first channels turn.", show_default="config.json"),
+    ] = None,
+    fused: Annotated[
+        str, typer.Option(help="Rows of a fused projection: concatenated, grouped or blocks.", show_default="model family")
+    ] = "",
+    under: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only the projections of this stack, such as 'model.layers.*.self_attn'; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    leave: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REGEX", help="Copy tensors of this name as they are; may be repeated.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """A checkpoint whose query and key heads are in the other rotary layout: half or interleaved.
 
     Rows of query and key projections are permuted, with their biases, norms and low-rank updates; no bit of any number
@@ -66,10 +80,18 @@ def command(
         quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
         with shown(quiet) as progress:
             done = convert(
-                source, out, to, layout_now=layout_now or None, progress=progress,  # type: ignore[arg-type]
+                source,
+                out,
+                to,
+                layout_now=layout_now or None,
+                progress=progress,  # type: ignore[arg-type]
                 options=Options(fused or None, tuple(under or ()), patterns),  # type: ignore[arg-type]
-                n_heads=n_heads, n_kv_heads=n_kv_heads, d_head=d_head, rotary_dim=rotary_dim, trailing=trailing,
-            )  # fmt: skip
+                n_heads=n_heads,
+                n_kv_heads=n_kv_heads,
+                d_head=d_head,
+                rotary_dim=rotary_dim,
+                trailing=trailing,
+            )
     if as_json:
         typer.echo(json.dumps(done, ensure_ascii=False, indent=1))
     else:
@@ -111,11 +133,17 @@ def report(done: dict[str, Any], console: Console) -> None:
     console.print(
         f"· {sizes}{', trailing' if heads['trailing'] else ''}{', gated' if heads['gated'] else ''}", soft_wrap=True
     )
-    console.print(f"· {len(done['permuted'])} of {done['tensors']} tensors permuted in {done['files']} file(s), "
-                  f"{len(done['copied'])} other file(s) copied", soft_wrap=True)  # fmt: skip
+    console.print(
+        f"· {len(done['permuted'])} of {done['tensors']} tensors permuted in {done['files']} file(s), "
+        f"{len(done['copied'])} other file(s) copied",
+        soft_wrap=True,
+    )
     console.print("· read back: copied tensors are equal to the bit, permuted ones invert to the originals", soft_wrap=True)
     if scores := done["scores"]:
-        console.print(f"· scores of {scores['layers']} layer(s) in {done['from']} with old weights and in {done['to']} "
-                      f"with new ones: equal to {scores['difference']:.0e} of the largest", soft_wrap=True)  # fmt: skip
+        console.print(
+            f"· scores of {scores['layers']} layer(s) in {done['from']} with old weights and in {done['to']} "
+            f"with new ones: equal to {scores['difference']:.0e} of the largest",
+            soft_wrap=True,
+        )
     for note in done["notes"]:
         console.print(f"· [yellow]{note}[/]", soft_wrap=True)

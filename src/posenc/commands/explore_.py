@@ -17,13 +17,21 @@ PORT = 8421
 
 
 def command(
-    port: Annotated[int | None, typer.Option(min=1024, max=65535, show_default=False,
-        help=f"Port on this machine; {PORT}, or the next that is free, if left out.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=1024,
+            max=65535,
+            show_default=False,
+            help=f"Port on this machine; {PORT}, or the next that is free, if left out.",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    export: Annotated[Path | None, typer.Option(show_default=False,
-        help="Write the page as one file that opens from disk, and stop.")] = None,
+    export: Annotated[
+        Path | None, typer.Option(show_default=False, help="Write the page as one file that opens from disk, and stop.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --export where it is already there.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """See, touch and compare every encoding, in a browser; nothing leaves this machine.
 
     Sixteen views, from "why does order get lost" to "check your own table", in English and Chinese. The numbers are

@@ -32,9 +32,13 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
-    families: Annotated[bool, typer.Option("--families", is_eager=True, callback=list_families,
-                                           help="Every model type that is known, one a line.")] = False,
-) -> None:  # fmt: skip
+    families: Annotated[
+        bool,
+        typer.Option(
+            "--families", is_eager=True, callback=list_families, help="Every model type that is known, one a line."
+        ),
+    ] = False,
+) -> None:
     """What a model does with position: encoding, base, scaling, layers, magnitudes; what that means, and what to know.
 
     Every model family of transformers 5.23 is known, text, vision, speech and their combinations, from the configuration
@@ -64,9 +68,17 @@ def command(
     data = report(spec, length)
     extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
     if extensions:
-        data["extensions"] = [{"method": e.method, "factor": e.factor, "fragment": e.fragment, "note": e.note,
-                               "frequencies": list(e.after), "cos_sin_scale": e.after.cos_sin_scale}
-                              for e in extensions]  # fmt: skip
+        data["extensions"] = [
+            {
+                "method": e.method,
+                "factor": e.factor,
+                "fragment": e.fragment,
+                "note": e.note,
+                "frequencies": list(e.after),
+                "cos_sin_scale": e.after.cos_sin_scale,
+            }
+            for e in extensions
+        ]
     if weights is not None:
         from posenc.inspection.tables import measured
 

@@ -18,19 +18,31 @@ if TYPE_CHECKING:
 
 
 def command(
-    encoding: Annotated[str, typer.Argument(
-        metavar="FILE.py:CLASS", help="Your class; +randomized after it trains at random positions.", show_default=False)],
-    to: Annotated[Path | None, typer.Option(
-        metavar="DIR", help="A folder of posenc lab run; if left out, the laws are checked and nothing else.",
-        show_default=False)] = None,
-    run: Annotated[bool, typer.Option(
-        "--run/--no-run", help="Train what is missing now, or leave it to posenc lab run.")] = True,
-    text: Annotated[Path | None, typer.Option(
-        help="The sweep's text, where it read one of yours.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(
-        min=1, help="Models at a time; every core or device if left out.", show_default=False)] = None,
+    encoding: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:CLASS", help="Your class; +randomized after it trains at random positions.", show_default=False
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of posenc lab run; if left out, the laws are checked and nothing else.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Train what is missing now, or leave it to posenc lab run.")
+    ] = True,
+    text: Annotated[
+        Path | None, typer.Option(help="The sweep's text, where it read one of yours.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings of all, or of the check, as JSON.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Your own encoding in the same comparison, once it obeys the laws it declares.
 
     The file is executed. The class is a subclass of posenc.PositionalEncoding; its constructor may ask by name for d_model,
@@ -51,9 +63,13 @@ def command(
         check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
         added = f" && posenc lab add {word} --to lab-{Path(before.command.split()[3]).stem}"  # where run puts it by itself
         wanted = replace(
-            before, experiment=experiment, text=text, workers=workers, as_json=as_json,
+            before,
+            experiment=experiment,
+            text=text,
+            workers=workers,
+            as_json=as_json,
             command=before.command.replace(added, "") + added,
-        )  # fmt: skip
+        )
         if run:
             carry_out(wanted)
         else:
@@ -107,8 +123,11 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
         for finding in broken if quiet else ():
             typer.echo(line(finding), err=True)
         names = ", ".join(finding.law for finding in broken)
-        typer.echo(f"posenc: {word} breaks {len(broken)} of {len(found)}: {names}. It is not added: mend it, or do not "
-                   "declare what does not hold; posenc.laws.check(encoding) raises where it breaks", err=True)  # fmt: skip
+        typer.echo(
+            f"posenc: {word} breaks {len(broken)} of {len(found)}: {names}. It is not added: mend it, or do not "
+            "declare what does not hold; posenc.laws.check(encoding) raises where it breaks",
+            err=True,
+        )
         raise typer.Exit(1)
 
 

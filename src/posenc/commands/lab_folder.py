@@ -51,8 +51,10 @@ def experiment_of(manifest: dict[str, Any]) -> Experiment:
     try:
         return Experiment(**manifest["experiment"])
     except (ValueError, TypeError) as error:
-        raise ValueError(f"experiment.json: this posenc cannot read the experiment in it: {' '.join(str(error).split())}; "
-                         "go on with the posenc that wrote it, or choose another --out") from None  # fmt: skip
+        raise ValueError(
+            f"experiment.json: this posenc cannot read the experiment in it: {' '.join(str(error).split())}; "
+            "go on with the posenc that wrote it, or choose another --out"
+        ) from None
 
 
 SCORES = """

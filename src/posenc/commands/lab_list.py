@@ -36,11 +36,12 @@ MEASURES = {
 
 
 def command(
-    folder: Annotated[Path | None, typer.Argument(
-        metavar="[DIR]", help="A folder that posenc lab run has written.", show_default=False)] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A folder that posenc lab run has written.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
-) -> None:  # fmt: skip
+) -> None:
     """The presets and tasks; with a folder, its trials and their scores.
 
     Tokens are those that all models of the preset are trained on together, at most. Scores are those on the same targets at
@@ -75,11 +76,15 @@ def presets() -> list[dict[str, Any]]:
         )
         described.append(
             {
-                "name": name, "about": dict(experiment.about), "encodings": list(experiment.encodings),
-                "tasks": [plan.task.name for plan in experiment.tasks], "seeds": experiment.seeds,
-                "trials": len(everything), "tokens": tokens,
+                "name": name,
+                "about": dict(experiment.about),
+                "encodings": list(experiment.encodings),
+                "tasks": [plan.task.name for plan in experiment.tasks],
+                "seeds": experiment.seeds,
+                "trials": len(everything),
+                "tokens": tokens,
             }
-        )  # fmt: skip
+        )
     return described
 
 
@@ -88,11 +93,16 @@ def task_list() -> list[dict[str, Any]]:
 
     return [
         {
-            "name": name, "title": task.title._asdict(), "unit": task.unit._asdict(), "measure": task.measure,
-            "causal": task.causal, "reads_text": task.reads_text,
+            "name": name,
+            "title": task.title._asdict(),
+            "unit": task.unit._asdict(),
+            "measure": task.measure,
+            "causal": task.causal,
+            "reads_text": task.reads_text,
         }
-        for name in tasks.names() for task in [tasks.load(name)]
-    ]  # fmt: skip
+        for name in tasks.names()
+        for task in [tasks.load(name)]
+    ]
 
 
 def trials(path: Path) -> list[dict[str, Any]]:
@@ -103,10 +113,15 @@ def trials(path: Path) -> list[dict[str, Any]]:
 
 def as_data(line: Line) -> dict[str, Any]:
     return {
-        "key": line.key, "task": line.task, "encoding": line.encoding, "seed": line.seed, "oracle": line.oracle,
-        "state": line.state, "seconds": line.seconds,
+        "key": line.key,
+        "task": line.task,
+        "encoding": line.encoding,
+        "seed": line.seed,
+        "oracle": line.oracle,
+        "state": line.state,
+        "seconds": line.seconds,
         "scores": {str(length): value for length, value in line.scores.items()},
-    }  # fmt: skip
+    }
 
 
 def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
@@ -114,13 +129,24 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
 
     table = _table(HEADINGS[language]["presets"], range(1, 6))
     for one in described["presets"]:
-        table.add_row(f"[bold]{one['name']}[/bold]", str(len(one["encodings"])), str(len(one["tasks"])), str(one["seeds"]),
-                      str(one["trials"]), amount(one["tokens"]), Wrapped(one["about"][language]))  # fmt: skip
+        table.add_row(
+            f"[bold]{one['name']}[/bold]",
+            str(len(one["encodings"])),
+            str(len(one["tasks"])),
+            str(one["seeds"]),
+            str(one["trials"]),
+            amount(one["tokens"]),
+            Wrapped(one["about"][language]),
+        )
     console.print(table)
     table = _table(HEADINGS[language]["tasks"])
     for one in described["tasks"]:
-        table.add_row(f"[bold]{one['name']}[/bold]", Wrapped(one["title"][language]),
-                      Wrapped(MEASURES[language][one["measure"]]), Wrapped(one["unit"][language]))  # fmt: skip
+        table.add_row(
+            f"[bold]{one['name']}[/bold]",
+            Wrapped(one["title"][language]),
+            Wrapped(MEASURES[language][one["measure"]]),
+            Wrapped(one["unit"][language]),
+        )
     console.print(table)
 
 

@@ -107,15 +107,18 @@ class State:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=self.caption(), caption_justify="left")
         for heading in ("task", "done", "running", "last"):
             table.add_column(
-                heading, justify="right" if heading == "done" else "left", no_wrap=heading != "running",
+                heading,
+                justify="right" if heading == "done" else "left",
+                no_wrap=heading != "running",
                 min_width={"running": 26, "last": 20}.get(heading),
-            )  # fmt: skip
+            )
         for task in self.tasks:
             now = [(trial, share) for trial, share in self.running.items() if trial.task.name == task]
             running = "  ".join(f"{trial.encoding} s{trial.seed} {share:.0%}" for trial, share in now[:AT_MOST])
             more = f"  +{len(now) - AT_MOST}" if len(now) > AT_MOST else ""
-            table.add_row(Text(task), f"{self.ended[task]}/{self.wanted[task]}", Text(running + more),
-                          Text(self.last.get(task, "")))  # fmt: skip
+            table.add_row(
+                Text(task), f"{self.ended[task]}/{self.wanted[task]}", Text(running + more), Text(self.last.get(task, ""))
+            )
         return table
 
     def caption(self) -> str:

@@ -64,27 +64,45 @@ class Wanted:
 
 
 def command(
-    preset: Annotated[str | None, typer.Argument(
-        metavar="PRESET|FILE.yaml", help="posenc lab list shows the presets; a file says the same things.",
-        show_default=False)] = None,
-    text: Annotated[Path | None, typer.Option(
-        help="A file or folder of text instead of the Python standard library.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(
-        help="Folder of the results; lab-PRESET if left out.", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(
-        min=1, help="Models at a time; every core or device if left out.", show_default=False)] = None,
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PRESET|FILE.yaml",
+            help="posenc lab list shows the presets; a file says the same things.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="A file or folder of text instead of the Python standard library.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; lab-PRESET if left out.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+    ] = None,
     engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
-    address: Annotated[str | None, typer.Option(
-        help="HOST:PORT of the Ray cluster; if left out the one running here, or a new one.", show_default=False)] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="HOST:PORT of the Ray cluster; if left out the one running here, or a new one.", show_default=False
+        ),
+    ] = None,
     device: Annotated[Device | None, typer.Option(help="What they run on; cpu if left out.", show_default=False)] = None,
-    resume: Annotated[bool, typer.Option(
-        "--resume", help="Go on with what --out holds: experiment and device are taken from there.")] = False,
-    shard: Annotated[Shard | None, typer.Option(
-        help="Under torchrun: what processes share, the rows of a batch if left out, or the tokens of every row.",
-        show_default=False)] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what --out holds: experiment and device are taken from there.")
+    ] = False,
+    shard: Annotated[
+        Shard | None,
+        typer.Option(
+            help="Under torchrun: what processes share, the rows of a batch if left out, or the tokens of every row.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
-) -> None:  # fmt: skip
+) -> None:
     """Train and score what is missing of an experiment; then the report.
 
     Every trial is kept as it ends, under a hash of everything that decides it. The same command trains only what is
@@ -100,10 +118,19 @@ def command(
     if resume and preset is not None:
         raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
     wanted = resumed(out) if resume else asked(preset, out)
-    carry_out(replace(
-        wanted, text=text, workers=workers, engine=engine.value, address=address, as_json=as_json, language=language,
-        device=device.value if device else wanted.device, shard=shard.value if shard else wanted.shard,
-    ))  # fmt: skip
+    carry_out(
+        replace(
+            wanted,
+            text=text,
+            workers=workers,
+            engine=engine.value,
+            address=address,
+            as_json=as_json,
+            language=language,
+            device=device.value if device else wanted.device,
+            shard=shard.value if shard else wanted.shard,
+        )
+    )
 
 
 def asked(preset: str | None, out: Path | None) -> Wanted:
@@ -131,8 +158,13 @@ def resumed(out: Path | None) -> Wanted:
     def said(option: str, default: str) -> str:
         return words[words.index(option) + 1] if option in words else default
 
-    return Wanted(experiment_of(manifest), out, device=said("--device", "cpu"), shard=said("--shard", "rows"),
-                  command=manifest["command"])  # fmt: skip
+    return Wanted(
+        experiment_of(manifest),
+        out,
+        device=said("--device", "cpu"),
+        shard=said("--shard", "rows"),
+        command=manifest["command"],
+    )
 
 
 def carry_out(wanted: Wanted) -> None:
@@ -153,8 +185,10 @@ def carry_out(wanted: Wanted) -> None:
         say_end(outcome, quiet)
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
     if outcome.failed or outcome.missing:
-        typer.echo(f"posenc: {len(outcome.failed) + len(outcome.missing)} trials failed; the same command tries them again",
-                   err=True)  # fmt: skip
+        typer.echo(
+            f"posenc: {len(outcome.failed) + len(outcome.missing)} trials failed; the same command tries them again",
+            err=True,
+        )
         raise typer.Exit(1)
 
 
@@ -170,13 +204,17 @@ def enter(wanted: Wanted) -> Folder:
     asked = wanted.experiment.model_dump(mode="json")
     differing = [name for name in asked if manifest["experiment"].get(name) != asked[name]]
     if differing and not wanted.command:
-        raise ValueError(f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r}, which has other "
-                         f"{', '.join(differing)}; posenc lab run --resume --out {wanted.out} goes on with that one, "
-                         "another --out begins this one")  # fmt: skip
+        raise ValueError(
+            f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r}, which has other "
+            f"{', '.join(differing)}; posenc lab run --resume --out {wanted.out} goes on with that one, "
+            "another --out begins this one"
+        )
     theirs, ours = manifest["text"], read_text(wanted.experiment, wanted.text)
     if theirs is not None and ours is not None and theirs["sha256"] != ours.sha256:
-        raise ValueError(f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
-                         f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out")  # fmt: skip
+        raise ValueError(
+            f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
+            f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
+        )
     if differing:
         folder.put_experiment({**manifest, "experiment": asked, "keys": list(expected(wanted.experiment, manifest))})
     return folder
@@ -188,8 +226,12 @@ def say_plan(wanted: Wanted, console: Console) -> None:
         words = plan.encodings or experiment.encodings
         rates = f", {len(plan.learning_rates)} learning rates" if plan.learning_rates else ""
         oracle = ", also trained at the longest length" if plan.oracle else ""
-        console.print(f"posenc lab: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, "
-                      f"{plan.training.steps} steps{rates}{oracle}", soft_wrap=True, markup=False)  # fmt: skip
+        console.print(
+            f"posenc lab: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, "
+            f"{plan.training.steps} steps{rates}{oracle}",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def swept(wanted: Wanted, tell: Any) -> Outcome:
@@ -197,9 +239,14 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
     from posenc.lab.sweep import sweep
 
     return sweep(
-        wanted.experiment, Folder(wanted.out), engine_of(wanted), text=wanted.text, hardware=hardware_of(wanted),
-        command=wanted.command or command_of(wanted), progress=tell,
-    )  # fmt: skip
+        wanted.experiment,
+        Folder(wanted.out),
+        engine_of(wanted),
+        text=wanted.text,
+        hardware=hardware_of(wanted),
+        command=wanted.command or command_of(wanted),
+        progress=tell,
+    )
 
 
 def hardware_of(wanted: Wanted) -> Hardware:
@@ -231,8 +278,12 @@ def command_of(wanted: Wanted) -> str:
 
 def say_end(outcome: Outcome, console: Console) -> None:
     others = f"; {outcome.others} files in the folder are of other code, settings or text" if outcome.others else ""
-    console.print(f"posenc lab: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
-                  f"{outcome.seconds:.0f} s{others}", soft_wrap=True, markup=False)  # fmt: skip
+    console.print(
+        f"posenc lab: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
+        f"{outcome.seconds:.0f} s{others}",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def _text(wanted: Wanted) -> str:

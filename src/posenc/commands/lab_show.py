@@ -21,13 +21,20 @@ FEWEST_DIGITS = 4
 
 
 def command(
-    trial: Annotated[list[str], typer.Argument(
-        metavar="TRIAL",
-        help="The first digits of its key, or words of it: language_model rope seed 0.", show_default=False)],
-    folder: Annotated[Path | None, typer.Option(
-        "--in", metavar="DIR", help="The folder it is in; if left out, the lab-… here.", show_default=False)] = None,
+    trial: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRIAL",
+            help="The first digits of its key, or words of it: language_model rope seed 0.",
+            show_default=False,
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--in", metavar="DIR", help="The folder it is in; if left out, the lab-… here.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """One trial: settings, scores at every length, training curve, times, versions.
 
     Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
@@ -128,13 +135,13 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         "training": _settings(trial["training"]),
         "parameters": f"{described['parameters']:,}, of which the encoding's {described['encoding_parameters']:,}",
         "trained": f"{described['trained_tokens']:,} tokens in {seconds['training']:.1f} s; "
-                   f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
+        f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
         "machine": _settings(described["machine"]),
         "versions": _settings({k: v[:16] for k, v in described.get("surroundings", {}).items()}),
         "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
         "failed": described["failed"] or "",
         "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),
-    }  # fmt: skip
+    }
     console.print(f"[bold]{escape(str(line))}[/bold]  {described['key']}", soft_wrap=True)
     grid = Table.grid(padding=(0, 2))
     for label, text in about.items():
@@ -148,8 +155,9 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     for one in described["scores"]:
         chance = described["chance"].get(str(one["length"]), math.nan)
         values = ["" if one.get(kind) is None else f"{one[kind]:.3f}" for kind in kinds]
-        table.add_row(one["change"] or "as trained", one["mode"], str(one["length"]), f"{chance:.3g}", *values,
-                      str(one["items"]))  # fmt: skip
+        table.add_row(
+            one["change"] or "as trained", one["mode"], str(one["length"]), f"{chance:.3g}", *values, str(one["items"])
+        )
     if described["scores"]:
         console.print(table)
 

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
 ENCODING, SCORED = Words("encoding", "编码"), Words("holds to", "保持到")
 NOT_LEARNT, MISSING, CANNOT, FAILED = (
-    Words("not learnt", "未学会"), Words("missing", "缺失"), Words("cannot", "不能"), Words("failed", "失败"),
-)  # fmt: skip
+    Words("not learnt", "未学会"),
+    Words("missing", "缺失"),
+    Words("cannot", "不能"),
+    Words("failed", "失败"),
+)
 UNIT = {
     "bits": Words("bits a target, less is better", "每个目标的比特数，越低越好"),
     "exact": Words("share of rows all right", "整行全对的比例"),

@@ -35,8 +35,10 @@ def command(
         entry = BY_NAME.get(word) or entry_of(word)
         if entry is None:
             place = look_up(word)
-            raise typer.BadParameter(f"{word!r}: that is {place}" if place else f"no encoding goes by {word!r}; "
-                                     f"known: {', '.join(BY_NAME)}", param_hint="WORD")  # fmt: skip
+            raise typer.BadParameter(
+                f"{word!r}: that is {place}" if place else f"no encoding goes by {word!r}; known: {', '.join(BY_NAME)}",
+                param_hint="WORD",
+            )
         chosen = [entry]
     described = [describe(entry) for entry in chosen]
     if as_json:
@@ -115,8 +117,14 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
         place = HEADINGS[language].index(heading)
         table.add_column(heading, justify="right" if place == 3 else "left", no_wrap=place < 4)
     for row in described:
-        table.add_row(f"[bold]{row['name']}[/bold]", escape(row["formula"]), seams(row, language), f"{row['parameters']:,}",
-                      traits(row, language), Wrapped(", ".join(row["used_by"][:3])))  # fmt: skip
+        table.add_row(
+            f"[bold]{row['name']}[/bold]",
+            escape(row["formula"]),
+            seams(row, language),
+            f"{row['parameters']:,}",
+            traits(row, language),
+            Wrapped(", ".join(row["used_by"][:3])),
+        )
     console.print(table)
     console.print(
         {

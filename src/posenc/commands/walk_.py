@@ -19,11 +19,12 @@ DIGITS = 4
 
 
 def command(
-    example: Annotated[str, typer.Argument(help="sum, attention, rope or components; all four where it is left out.",
-                                           show_default=False)] = "",
+    example: Annotated[
+        str, typer.Argument(help="sum, attention, rope or components; all four where it is left out.", show_default=False)
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Every step as JSON, both languages.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
-) -> None:  # fmt: skip
+) -> None:
     """The worked sums of the founding notes, every matrix on the way.
 
     sum          猫 吃 鱼: word + position, base 100
@@ -78,12 +79,17 @@ def _step_as_data(step: Step) -> dict[str, Any]:
         "matrix": step.matrix,
         "printed_in_the_note": step.printed or None,
         "slips": [
-            {"row": step.rows[slip.row], "column": step.columns[slip.column], "printed": slip.printed, "right": slip.right,
-             "truncated": slip.truncated}
+            {
+                "row": step.rows[slip.row],
+                "column": step.columns[slip.column],
+                "printed": slip.printed,
+                "right": slip.right,
+                "truncated": slip.truncated,
+            }
             for slip in step.slips
         ],
         "remark": step.remark._asdict() if step.remark else None,
-    }  # fmt: skip
+    }
 
 
 def rendered(example: Example, language: Language) -> list[RenderableType]:
@@ -149,11 +155,15 @@ def _slips_in_words(step: Step) -> Words | None:
     cut = sum(slip.truncated for slip in step.slips)
     wrong = len(step.slips) - cut
     if wrong and cut:
-        return Words(f"The note prints {wrong} of {count} wrong and cuts {cut} off instead of rounding (printed → right).",
-                     f"笔记 {count} 个数里错了 {wrong} 个，另有 {cut} 个只截断、未舍入（笔记 → 正确）。")  # fmt: skip
+        return Words(
+            f"The note prints {wrong} of {count} wrong and cuts {cut} off instead of rounding (printed → right).",
+            f"笔记 {count} 个数里错了 {wrong} 个，另有 {cut} 个只截断、未舍入（笔记 → 正确）。",
+        )
     if cut:
-        return Words(f"The note cuts {cut} of {count} off instead of rounding (printed → right).",
-                     f"笔记 {count} 个数里有 {cut} 个只截断、未舍入（笔记 → 正确）。")  # fmt: skip
+        return Words(
+            f"The note cuts {cut} of {count} off instead of rounding (printed → right).",
+            f"笔记 {count} 个数里有 {cut} 个只截断、未舍入（笔记 → 正确）。",
+        )
     return Words(
         f"The note prints {wrong} of {count} wrong (printed → right).",
         f"笔记 {count} 个数里错了 {wrong} 个（笔记 → 正确）。",

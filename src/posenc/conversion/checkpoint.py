@@ -34,10 +34,19 @@ Progress = Callable[[str, int, int], None]
 
 
 def convert(
-    source: Path | str, out: Path | str, to: Layout, *, layout_now: Layout | None = None, n_heads: int | None = None,
-    n_kv_heads: int | None = None, d_head: int | None = None, rotary_dim: int | None = None, trailing: bool | None = None,
-    options: Options = BY_NAME, progress: Progress = lambda what, done, of: None,
-) -> dict[str, Any]:  # fmt: skip
+    source: Path | str,
+    out: Path | str,
+    to: Layout,
+    *,
+    layout_now: Layout | None = None,
+    n_heads: int | None = None,
+    n_kv_heads: int | None = None,
+    d_head: int | None = None,
+    rotary_dim: int | None = None,
+    trailing: bool | None = None,
+    options: Options = BY_NAME,
+    progress: Progress = lambda what, done, of: None,
+) -> dict[str, Any]:
     """`source`, a safetensors file or a folder with a model, written to `out` with its heads in layout `to`; a report.
 
     layout_now           the layout of `source`. If left out: what its files record, what its family reads, or the other one
@@ -78,13 +87,21 @@ def convert(
         scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
         _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
     return {
-        "in": str(source), "out": str(out), "from": now, "from_known_by": known_from, "to": to,
+        "in": str(source),
+        "out": str(out),
+        "from": now,
+        "from_known_by": known_from,
+        "to": to,
         "heads": {name: getattr(heads, name) for name in Heads.__dataclass_fields__},
-        "files": len(files), "tensors": len(tensors), "permuted": sorted(changes), "bytes": total,
+        "files": len(files),
+        "tensors": len(tensors),
+        "permuted": sorted(changes),
+        "bytes": total,
         "scores": scores._asdict() if scores else None,
-        "copied": [str(path.relative_to(found.folder)) for path in found.others], "left_out": found.left_out,
+        "copied": [str(path.relative_to(found.folder)) for path in found.others],
+        "left_out": found.left_out,
         "notes": _notes(config, to, scores is None, switched, found),
-    }  # fmt: skip
+    }
 
 
 def _check_space(folder: Path, needed: int) -> None:

@@ -19,9 +19,10 @@ from posenc.conversion.plan import About
 
 SIZES = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0"), 1),
-    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2), **dict.fromkeys(("I32", "U32", "F32"), 4),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2),
+    **dict.fromkeys(("I32", "U32", "F32"), 4),
     **dict.fromkeys(("I64", "U64", "F64", "C64"), 8),
-}  # fmt: skip
+}
 PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 LONGEST_HEAD = 100_000_000  # bytes; what the library refuses to read
 PIECE, WINDOW = 16 << 20, 128 << 20

@@ -24,15 +24,46 @@ FUSED = frozenset({"qkv_proj", "query_key_value", "qkv", "wqkv", "Wqkv", "W_pack
 QUERY_NORMS = frozenset({"q_norm", "q_layernorm", "query_norm", "query_layernorm", "norm_q"})
 KEY_NORMS = frozenset({"k_norm", "k_layernorm", "key_norm", "key_layernorm", "norm_k"})
 UNTURNED = frozenset(
-    {"v_proj", "wv", "value", "linear_v", "v_norm", "o_proj", "out_proj", "dense", "wo", "Wo", "linear_out", "c_proj",
-     "proj", "g_proj", "gate_proj", "q_a_proj", "q_a_layernorm", "kv_a_layernorm", "kv_b_proj", "sinks", "rotary_emb",
-     "rotary_embeddings", "bias", "masked_bias", "inner_attn_ln", "attn_sub_norm", "o_norm"}
-)  # fmt: skip
+    {
+        "v_proj",
+        "wv",
+        "value",
+        "linear_v",
+        "v_norm",
+        "o_proj",
+        "out_proj",
+        "dense",
+        "wo",
+        "Wo",
+        "linear_out",
+        "c_proj",
+        "proj",
+        "g_proj",
+        "gate_proj",
+        "q_a_proj",
+        "q_a_layernorm",
+        "kv_a_layernorm",
+        "kv_b_proj",
+        "sinks",
+        "rotary_emb",
+        "rotary_embeddings",
+        "bias",
+        "masked_bias",
+        "inner_attn_ln",
+        "attn_sub_norm",
+        "o_norm",
+    }
+)
 
 Kind = Literal["q", "k", "latent", "fused", "q_norm", "k_norm", "other"]
 _KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
-    (QUERIES, "q"), (KEYS, "k"), (LATENT, "latent"), (FUSED, "fused"), (QUERY_NORMS, "q_norm"), (KEY_NORMS, "k_norm"),
-)  # fmt: skip
+    (QUERIES, "q"),
+    (KEYS, "k"),
+    (LATENT, "latent"),
+    (FUSED, "fused"),
+    (QUERY_NORMS, "q_norm"),
+    (KEY_NORMS, "k_norm"),
+)
 
 
 class Name(NamedTuple):

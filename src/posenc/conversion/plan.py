@@ -55,8 +55,10 @@ def plan(tensors: Mapping[str, About], heads: Heads, options: Options) -> dict[s
     found = [name for name in map(projection, tensors) if name and not leave.search(name.full)]
     found = _in_one_stack(found, options.under)
     if not any(name.kind in ("q", "k", "latent", "fused") for name in found):
-        raise ValueError(f"no query or key projection among {len(tensors)} tensors, such as "
-                         f"{', '.join(sorted(tensors)[:3])}; names that are known: posenc.conversion.names")  # fmt: skip
+        raise ValueError(
+            f"no query or key projection among {len(tensors)} tensors, such as "
+            f"{', '.join(sorted(tensors)[:3])}; names that are known: posenc.conversion.names"
+        )
     _check_siblings(tensors, found, leave)
     changes = (_change(name, tensors[name.full], heads, options.fused) for name in found)
     return {change.name.full: change for change in changes if change is not None}
@@ -69,8 +71,10 @@ def _in_one_stack(found: Sequence[Name], under: tuple[str, ...]) -> list[Name]:
             raise ValueError(f"--under {absent[0]}: there is no such stack; found {', '.join(stacks) or 'none'}")
         stacks = list(under)
     elif len(stacks) > 1:
-        raise ValueError(f"query and key projections in {len(stacks)} stacks ({', '.join(stacks)}), and not every one need "
-                         f"turn; choose with --under '{stacks[0]}'")  # fmt: skip
+        raise ValueError(
+            f"query and key projections in {len(stacks)} stacks ({', '.join(stacks)}), and not every one need "
+            f"turn; choose with --under '{stacks[0]}'"
+        )
     return [name for name in found if name.stack in stacks]
 
 
@@ -80,8 +84,10 @@ def _check_siblings(tensors: Mapping[str, About], found: Sequence[Name], leave: 
     for full, about in tensors.items():
         module = None if full in known or leave.search(full) else sibling(full, parents)
         if module is not None and module not in UNTURNED and math.prod(about.shape) > 1:
-            raise ValueError(f"{full}: unknown beside the projections, it may follow the layout too; if it does not, "
-                             f"say --leave '{re.escape(module)}'")  # fmt: skip
+            raise ValueError(
+                f"{full}: unknown beside the projections, it may follow the layout too; if it does not, "
+                f"say --leave '{re.escape(module)}'"
+            )
 
 
 def _change(name: Name, about: About, heads: Heads, fused: Fused | None) -> Change | None:
@@ -91,22 +97,28 @@ def _change(name: Name, about: About, heads: Heads, fused: Fused | None) -> Chan
     rows = about.shape[0] if about.shape else 0
     if name.leaf in WEIGHTS or LOW_RANK.fullmatch(name.leaf):
         if rows != slices.rows:
-            raise ValueError(f"{name.full}: expected {slices.rows} rows ({_sizes(heads)}), got {list(about.shape)} "
-                             f"{about.dtype}{_why(about, slices.rows)}")  # fmt: skip
+            raise ValueError(
+                f"{name.full}: expected {slices.rows} rows ({_sizes(heads)}), got {list(about.shape)} "
+                f"{about.dtype}{_why(about, slices.rows)}"
+            )
         return Change(name, 0, slices)
     if STAYS.fullmatch(name.leaf) or math.prod(about.shape) <= 1:
         return None
     if SCALE.fullmatch(name.leaf):
         return _scale(name, about, heads, slices)
-    raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} are not the rows of a projection (packed or "
-                     "quantised across them?), so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
+    raise ValueError(
+        f"{name.full}: {about.dtype} {list(about.shape)} are not the rows of a projection (packed or "
+        "quantised across them?), so they cannot be permuted; dequantise the checkpoint first"
+    )
 
 
 def _part(name: Name, fused: Fused | None) -> Part:
     if name.kind == "fused":
         if fused is None:
-            raise ValueError(f"{name.full}: rows of a fused projection are laid out in three ways; "
-                             "say --fused concatenated, grouped or blocks")  # fmt: skip
+            raise ValueError(
+                f"{name.full}: rows of a fused projection are laid out in three ways; "
+                "say --fused concatenated, grouped or blocks"
+            )
         return fused
     if name.kind == "q" or name.kind == "k" or name.kind == "latent":
         return name.kind
@@ -118,8 +130,10 @@ def _norm(name: Name, about: About, heads: Heads) -> Change | None:
     count = heads.n_heads if name.kind == "q_norm" else heads.key_heads
     last = about.shape[-1] if about.shape else 0
     if last not in (heads.d_head, count * heads.d_head) or len(about.shape) > 2:
-        raise ValueError(f"{name.full}: expected {heads.d_head} or {count * heads.d_head} channels ({_sizes(heads)}), got "
-                         f"{list(about.shape)}")  # fmt: skip
+        raise ValueError(
+            f"{name.full}: expected {heads.d_head} or {count * heads.d_head} channels ({_sizes(heads)}), got "
+            f"{list(about.shape)}"
+        )
     starts = tuple(head * heads.d_head + heads.offset for head in range(last // heads.d_head))
     slices = Slices(starts, (), last) if name.kind == "q_norm" else Slices((), starts, last)
     return Change(name, len(about.shape) - 1, slices)
@@ -133,8 +147,10 @@ def _scale(name: Name, about: About, heads: Heads, slices: Slices) -> Change | N
     block = BLOCK if math.ceil(slices.rows / BLOCK) == rows else slices.rows // rows if slices.rows % rows == 0 else 0
     crossing = [s for s in slices.q + slices.k if not block or s // block != (s + heads.turning - 1) // block]
     if crossing or about.dtype in INTEGERS:
-        raise ValueError(f"{name.full}: {about.dtype} {list(about.shape)} belong to blocks of rows, and rows move across "
-                         "blocks, so they cannot be permuted; dequantise the checkpoint first")  # fmt: skip
+        raise ValueError(
+            f"{name.full}: {about.dtype} {list(about.shape)} belong to blocks of rows, and rows move across "
+            "blocks, so they cannot be permuted; dequantise the checkpoint first"
+        )
     return None
 
 

@@ -34,9 +34,14 @@ Side = Literal["q", "k"]
 
 
 def check_bits(
-    old: TensorFile, new: TensorFile, changes: Mapping[str, Change], heads: Heads, source: Layout, target: Layout,
+    old: TensorFile,
+    new: TensorFile,
+    changes: Mapping[str, Change],
+    heads: Heads,
+    source: Layout,
+    target: Layout,
     advance: Advance,
-) -> None:  # fmt: skip
+) -> None:
     """Raises ValueError, naming the tensor, where `new` is not `old` with the rows of `changes` permuted."""
     if list(new.tensors.items()) != list(old.tensors.items()):
         raise ValueError(f"verification: {new.path.name} holds other tensors, shapes or dtypes than {old.path.name}")
@@ -60,9 +65,15 @@ class Scores(NamedTuple):
 
 
 def check_scores(
-    old: Get, new: Get, tensors: Iterable[str], changes: Mapping[str, Change], heads: Heads, fused: Fused | None,
-    source: Layout, target: Layout,
-) -> Scores | None:  # fmt: skip
+    old: Get,
+    new: Get,
+    tensors: Iterable[str],
+    changes: Mapping[str, Change],
+    heads: Heads,
+    fused: Fused | None,
+    source: Layout,
+    target: Layout,
+) -> Scores | None:
     """Scores of random tokens in every layer that has queries and keys; None where no layer has both, and finite ones.
 
     Raises ValueError, naming the layer, where they differ.
@@ -81,8 +92,10 @@ def check_scores(
         after = layer_scores(new, names, heads, fused, target)
         difference = math.inf if after is None else (before - after).abs().max().item() / largest
         if not difference <= TOLERANCE:
-            raise ValueError(f"verification: scores of {layer} differ by {difference:.3g} of the largest between {source} "
-                             f"with the old weights and {target} with the new ones; nothing was kept")  # fmt: skip
+            raise ValueError(
+                f"verification: scores of {layer} differ by {difference:.3g} of the largest between {source} "
+                f"with the old weights and {target} with the new ones; nothing was kept"
+            )
         count, highest, worst = count + 1, max(highest, largest), max(worst, difference)
     return Scores(count, highest, worst) if count else None
 

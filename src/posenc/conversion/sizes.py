@@ -63,9 +63,14 @@ def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> 
     d_head = known.get("d_head") or _head_width(config, n_heads, latent is not None)
     rotary_dim = known.get("rotary_dim") or _rotary_dim(config, name, d_head)
     return Heads(
-        n_heads=n_heads, d_head=d_head, n_kv_heads=known.get("n_kv_heads") or _key_heads(config, name, n_heads),
-        rotary_dim=rotary_dim, trailing=bool(known.get("trailing", latent is not None)), latent=latent, gated=name in GATED,
-    )  # fmt: skip
+        n_heads=n_heads,
+        d_head=d_head,
+        n_kv_heads=known.get("n_kv_heads") or _key_heads(config, name, n_heads),
+        rotary_dim=rotary_dim,
+        trailing=bool(known.get("trailing", latent is not None)),
+        latent=latent,
+        gated=name in GATED,
+    )
 
 
 def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -106,8 +111,10 @@ def _rotary_dim(config: Mapping[str, Any], name: str, d_head: int) -> int:
         return _count(config, ("qk_rope_head_dim", "rotary_dim"), "--rotary-dim")
     found = {_fraction(rope, config) for rope in _rope_parameters(config)}
     if len(found) > 1:
-        raise ValueError(f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); "
-                         "layers that turn different channels cannot be converted together")  # fmt: skip
+        raise ValueError(
+            f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); "
+            "layers that turn different channels cannot be converted together"
+        )
     fraction = found.pop()
     if fraction is None:
         if name in PARTIAL_BY_DEFAULT:

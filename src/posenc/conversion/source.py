@@ -94,9 +94,7 @@ def gathered(files: Sequence[TensorFile], index: dict[str, str] | None) -> dict[
     return tensors
 
 
-def layout_of(
-    files: Sequence[TensorFile], config: dict[str, Any], given: Layout | None, to: Layout
-) -> tuple[Layout, str]:  # fmt: skip
+def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout | None, to: Layout) -> tuple[Layout, str]:
     """The layout of the source, and what says so."""
     recorded = {file.metadata.get(RECORD) for file in files}
     if len(recorded) > 1:
@@ -114,6 +112,8 @@ def layout_of(
     else:
         now, why = other, "not recorded; the other one was asked for"
     if now == to:
-        raise ValueError(f"{files[0].path}: its heads are {to} already, says {why}; nothing to convert"
-                         f"{'' if record else '. If its weights are not, say --from ' + other}")  # fmt: skip
+        raise ValueError(
+            f"{files[0].path}: its heads are {to} already, says {why}; nothing to convert"
+            f"{'' if record else '. If its weights are not, say --from ' + other}"
+        )
     return now, why

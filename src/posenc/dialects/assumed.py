@@ -21,8 +21,10 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     owner = keys.facts["class"]
     said = ", ".join(f"{key}={value}" for key, value in parameters.items())
     if not keys.base_may_be_default:
-        raise ConfigError(f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
-                          "read with defaults=True")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
+            "read with defaults=True"
+        )
     keys.find("error", "rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):

@@ -18,8 +18,10 @@ def of_atoms(d_head: int, *, spatial: tuple[float, int], residue: tuple[float, i
     (spatial_base, per_axis), (residue_base, count) = spatial, residue
     still = d_head // 2 - 3 * per_axis - count
     if d_head % 2 or still < 0:
-        raise ValueError(f"d_head: {d_head} channels hold no {3 * per_axis + count} pairs, {per_axis} for each axis of "
-                         f"space and {count} for the residue")  # fmt: skip
+        raise ValueError(
+            f"d_head: {d_head} channels hold no {3 * per_axis + count} pairs, {per_axis} for each axis of "
+            f"space and {count} for the residue"
+        )
     of_space = frequencies.rotary(2 * per_axis, spatial_base).values
     of_residue = frequencies.rotary(2 * count, residue_base).values
     values = (*of_space * 3, *of_residue, *(0.0,) * still)

@@ -50,8 +50,10 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
     """The spec of one section: its family's reader, then what the section holds that nobody read."""
     load_readers()
     if keys.family not in READERS:
-        raise ConfigError(f"{keys.where('model_type')}: {keys.family!r} is not a family that posenc knows; "
-                          "`posenc inspect --families` lists them")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('model_type')}: {keys.family!r} is not a family that posenc knows; "
+            "`posenc inspect --families` lists them"
+        )
     try:
         spec = READERS[keys.family](keys)
     except ConfigError:
@@ -84,10 +86,16 @@ def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hid
 
 
 def stack_of(
-    keys: Keys, layers: Sequence[Layer], *, embedding: Sequence[Use] = (), width: str = "hidden_size",
-    heads: str = "num_attention_heads", length: str | int | None = "max_position_embeddings", d_head: int | None = None,
+    keys: Keys,
+    layers: Sequence[Layer],
+    *,
+    embedding: Sequence[Use] = (),
+    width: str = "hidden_size",
+    heads: str = "num_attention_heads",
+    length: str | int | None = "max_position_embeddings",
+    d_head: int | None = None,
     **about: Any,
-) -> PositionSpec:  # fmt: skip
+) -> PositionSpec:
     """A stack of attention layers; what is added to the embeddings becomes a use of the first layer.
 
     width, heads, length  the family's keys for them; `about` is anything else that PositionSpec takes
@@ -99,14 +107,20 @@ def stack_of(
     if d_head is None and d_model and n_heads:
         d_head = d_model // n_heads
     trained = keys.whole(length, None) if isinstance(length, str) else length
-    return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, d_head=d_head,
-                        trained_length=trained, **about)  # fmt: skip
+    return PositionSpec(
+        keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, d_head=d_head, trained_length=trained, **about
+    )
 
 
 def decoder(
-    keys: Keys, use: Use | None, *, kinds: Sequence[str] | None = None, by_kind: Mapping[str, Use | None] | None = None,
-    d_head: int | None = None, **about: Any,
-) -> PositionSpec:  # fmt: skip
+    keys: Keys,
+    use: Use | None,
+    *,
+    kinds: Sequence[str] | None = None,
+    by_kind: Mapping[str, Use | None] | None = None,
+    d_head: int | None = None,
+    **about: Any,
+) -> PositionSpec:
     """A causal stack: every layer with the same use, or with that of its kind.
 
     kinds    each layer's; layer_types where left out. "sliding_attention" sees sliding_window tokens

@@ -85,10 +85,18 @@ def dynamic(width: int, base: float, factor: float, trained_length: int) -> Dyna
 
 
 def yarn(
-    width: int, base: float, factor: float, original_length: int, *, beta_fast: float | None = 32.0,
-    beta_slow: float | None = 1.0, truncate: bool = True, attention_factor: float | None = None,
-    mscale: float | None = None, mscale_all_dim: float | None = None,
-) -> Frequencies:  # fmt: skip
+    width: int,
+    base: float,
+    factor: float,
+    original_length: int,
+    *,
+    beta_fast: float | None = 32.0,
+    beta_slow: float | None = 1.0,
+    truncate: bool = True,
+    attention_factor: float | None = None,
+    mscale: float | None = None,
+    mscale_all_dim: float | None = None,
+) -> Frequencies:
     """YaRN: the range in fp64, ramp and both spectra in fp32, the slow one as 1/(factor·base^x) and not ω/factor.
 
     beta_fast and beta_slow of 0 or None are 32 and 1; one of mscale and mscale_all_dim alone, or 0, counts for nothing.
@@ -122,9 +130,15 @@ def yarn(
 
 
 def longrope(
-    width: int, base: float, short_factor: Sequence[float], long_factor: Sequence[float], original_length: int, *,
-    factor: float | None = None, attention_factor: float | None = None,
-) -> LongRoPE:  # fmt: skip
+    width: int,
+    base: float,
+    short_factor: Sequence[float],
+    long_factor: Sequence[float],
+    original_length: int,
+    *,
+    factor: float | None = None,
+    attention_factor: float | None = None,
+) -> LongRoPE:
     """1/(short_factor·base^x) or 1/(long_factor·base^x), by the length of the request.
 
     `factor` is the longest length over original_length; needed where attention_factor is not given. Raises ValueError.
@@ -182,9 +196,13 @@ def unit_square(d_head: int, base: float = 100.0) -> Frequencies:
     check_count(d_head=d_head)
     values = (1 / base ** torch.arange(0, 1, 4 / d_head, dtype=torch.float32, device="cpu")).tolist()
     return Frequencies(
-        tuple(values * 2), axes=(0,) * len(values) + (1,) * len(values), base=base, width=d_head // 2, arithmetic="float32",
+        tuple(values * 2),
+        axes=(0,) * len(values) + (1,) * len(values),
+        base=base,
+        width=d_head // 2,
+        arithmetic="float32",
         values_from=f"transformers, fp32: DINOv3(d_head={d_head}, base={base:g})",
-    )  # fmt: skip
+    )
 
 
 def exponentiated(f: Frequencies, alpha: Tensor) -> Frequencies:

@@ -56,5 +56,6 @@ class InputRotation(PositionalEncoding):
         return self.turning.rotate(parts, at, "query").transpose(1, 2).flatten(2)
 
     def rotate(self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None) -> NoReturn:
-        raise ValueError("InputRotation: turns hidden states before they are projected: call inputs(x, at) there, and "
-                         "attend with NoPE")  # fmt: skip
+        raise ValueError(
+            "InputRotation: turns hidden states before they are projected: call inputs(x, at) there, and attend with NoPE"
+        )

@@ -18,9 +18,11 @@ POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
 )
 MOST = {  # sizes beyond are slips
-    "num_buckets|position_buckets|pos_bins": 2**9, "layer|depth|heads|n_head|blocks": 2**14,
-    "hidden|d_model|dim|embd|width|d_kv": 2**22, "": 2**36,
-}  # fmt: skip
+    "num_buckets|position_buckets|pos_bins": 2**9,
+    "layer|depth|heads|n_head|blocks": 2**14,
+    "hidden|d_model|dim|embd|width|d_kv": 2**22,
+    "": 2**36,
+}
 
 
 @functools.cache
@@ -138,8 +140,10 @@ class Keys:
             raise ConfigError(f"{self.spelt(name)}: expected a list of names, got {_shown(value)}")
         if length is not None and len(value) != length:
             count = [key for key, said in self.read.items() if "layer" in key and said == length]
-            raise ConfigError(f"{self.spelt(name)}: expected {length} names, one for each of "
-                              f"{', '.join(count) or 'the layers'}, got {len(value)}")  # fmt: skip
+            raise ConfigError(
+                f"{self.spelt(name)}: expected {length} names, one for each of "
+                f"{', '.join(count) or 'the layers'}, got {len(value)}"
+            )
         return tuple(value)
 
     def table(self, name: str) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
 ROWS_COLUMNS: Maps = (("axial", (("order", (0, 1)),)),)
 
-BLOCKS = ("(row, column) of the patch, from 0; patches stand in blocks of spatial_merge_size × spatial_merge_size, each "
-          "row by row; frames of a video all alike, and each a sequence of its own")  # fmt: skip
+BLOCKS = (
+    "(row, column) of the patch, from 0; patches stand in blocks of spatial_merge_size × spatial_merge_size, each "
+    "row by row; frames of a video all alike, and each a sequence of its own"
+)
 RASTER = "(row, column) of the patch, from 0, row by row"
 SIZED = "; the learned grid reads (row, column, height, width), rotation (row, column)"
 
@@ -27,8 +29,10 @@ def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attentio
     """Channels of a head, which two axes share evenly in halves. Raises ConfigError where they do not."""
     d_model, n_heads = keys.whole(width), keys.whole(heads)
     if d_model % n_heads or (d_model // n_heads) % multiple:
-        raise ConfigError(f"{keys.spelt(width)}: {d_model} for {keys.spelt(heads)}={n_heads}; expected heads of a multiple "
-                          f"of {multiple} channels")  # fmt: skip
+        raise ConfigError(
+            f"{keys.spelt(width)}: {d_model} for {keys.spelt(heads)}={n_heads}; expected heads of a multiple "
+            f"of {multiple} channels"
+        )
     return int(d_model // n_heads)
 
 
@@ -40,8 +44,15 @@ def axial(
     said = keys.table("rope_scaling") or keys.table("rope_parameters")
     silent = said.get("rope_theta") is None and not keys.has("rope_theta")
     assumed = keys.facts["base"] if silent else None
-    use = rope(keys, d_head=d_head, rotary_dim=d_head // 2 if width is None else width, layout=layout, maps=maps,
-               base=assumed, **options)  # fmt: skip
+    use = rope(
+        keys,
+        d_head=d_head,
+        rotary_dim=d_head // 2 if width is None else width,
+        layout=layout,
+        maps=maps,
+        base=assumed,
+        **options,
+    )
     if use is None or use.rotation is None or use.rotation.kind != "rotary":
         raise ConfigError(
             f"{keys.where('rope_parameters')}.rope_type: expected 'axial', the only one that this tower knows"
@@ -53,17 +64,29 @@ def axial(
 
 
 def grid(
-    keys: Keys, weight: str, height: int, width: int, said: str, *, d_model: str = "hidden_size", reshape: bool = False,
-    transpose: bool = False, **options: Any,
-) -> Use:  # fmt: skip
+    keys: Keys,
+    weight: str,
+    height: int,
+    width: int,
+    said: str,
+    *,
+    d_model: str = "hidden_size",
+    reshape: bool = False,
+    transpose: bool = False,
+    **options: Any,
+) -> Use:
     """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
     if min(height, width) < 1 or height * width * arguments["d_model"] > MOST_NUMBERS:
         raise ConfigError(f"{said}: {height} × {width} cells are no table that a model has")
     said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
     said_by += [(name, "constant of the code") for name in options]
-    return Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), tuple(said_by),
-               (Weight("table", weight, transpose, reshape),))  # fmt: skip
+    return Use(
+        "encodings.learned_grid.LearnedGrid",
+        tuple(arguments.items()),
+        tuple(said_by),
+        (Weight("table", weight, transpose, reshape),),
+    )
 
 
 def side_of(keys: Keys, image: str = "image_size", patch: str = "patch_size") -> tuple[int, int, str]:
@@ -93,9 +116,15 @@ def pair(keys: Keys, name: str) -> tuple[int, int]:
 
 
 def tower(
-    keys: Keys, uses: Sequence[Use], *, embedding: Sequence[Use] = (), layers: str = "num_hidden_layers",
-    kinds: Sequence[str] | None = None, length: int | None = None, **about: Any,
-) -> PositionSpec:  # fmt: skip
+    keys: Keys,
+    uses: Sequence[Use],
+    *,
+    embedding: Sequence[Use] = (),
+    layers: str = "num_hidden_layers",
+    kinds: Sequence[str] | None = None,
+    length: int | None = None,
+    **about: Any,
+) -> PositionSpec:
     """A stack of layers in which every patch sees every patch."""
     kinds = ["full_attention"] * keys.whole(layers) if kinds is None else kinds
     stack = [Layer(tuple(uses), kind, causal=False) for kind in kinds]

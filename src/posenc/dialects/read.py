@@ -29,6 +29,8 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     found = source.load(config)
     model_type = found.get("model_type")
     if not isinstance(model_type, str):
-        raise ConfigError(f"model_type: expected the name of a family such as 'llama', got {model_type!r}; "
-                          "it is what says how the other keys are meant")  # fmt: skip
+        raise ConfigError(
+            f"model_type: expected the name of a family such as 'llama', got {model_type!r}; "
+            "it is what says how the other keys are meant"
+        )
     return read(Keys(found, model_type, defaults=defaults))

@@ -16,10 +16,15 @@ from posenc.dialects.keys import MISSING, Keys
 from posenc.dialects.spec import Rotation, Use
 
 YARN = {
-    "factor": "factor", "original_max_position_embeddings": "original_length", "beta_fast": "beta_fast",
-    "beta_slow": "beta_slow", "truncate": "truncate", "attention_factor": "attention_factor", "mscale": "mscale",
+    "factor": "factor",
+    "original_max_position_embeddings": "original_length",
+    "beta_fast": "beta_fast",
+    "beta_slow": "beta_slow",
+    "truncate": "truncate",
+    "attention_factor": "attention_factor",
+    "mscale": "mscale",
     "mscale_all_dim": "mscale_all_dim",
-}  # fmt: skip
+}
 TYPES: dict[str, tuple[str, dict[str, str]]] = {  # rope_type -> our function, its key -> our argument
     "default": ("rotary", {}),
     "axial": ("rotary", {}),
@@ -27,28 +32,55 @@ TYPES: dict[str, tuple[str, dict[str, str]]] = {  # rope_type -> our function, i
     "linear": ("linear", {"factor": "factor"}),
     "dynamic": ("dynamic", {"factor": "factor", "alpha": "alpha"}),
     "yarn": ("yarn", YARN),
-    "longrope": ("longrope", {
-        "short_factor": "short_factor", "long_factor": "long_factor", "factor": "factor",
-        "original_max_position_embeddings": "original_length", "attention_factor": "attention_factor"}),
-    "llama3": ("llama3", {
-        "factor": "factor", "low_freq_factor": "low_freq_factor", "high_freq_factor": "high_freq_factor",
-        "original_max_position_embeddings": "original_length"}),
+    "longrope": (
+        "longrope",
+        {
+            "short_factor": "short_factor",
+            "long_factor": "long_factor",
+            "factor": "factor",
+            "original_max_position_embeddings": "original_length",
+            "attention_factor": "attention_factor",
+        },
+    ),
+    "llama3": (
+        "llama3",
+        {
+            "factor": "factor",
+            "low_freq_factor": "low_freq_factor",
+            "high_freq_factor": "high_freq_factor",
+            "original_max_position_embeddings": "original_length",
+        },
+    ),
     "proportional": ("proportional", {"factor": "factor"}),
-}  # fmt: skip
+}
 ALIASES = {"su": "longrope", "ntk_alpha": "dynamic", "xdrope": "dynamic"}
 NEEDED = {
-    "linear": ("factor",), "dynamic": ("factor",), "yarn": ("factor",), "longrope": ("short_factor", "long_factor"),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "longrope": ("short_factor", "long_factor"),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
-}  # fmt: skip
+}
 ANYWHERE = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 
 
 def rope(
-    keys: Keys, *, d_head: int, layout: str = "half", label: str | None = None, labels: tuple[str, ...] = (),
-    rotary_dim: int | None = None, partial: bool = False, partial_default: float = 1.0, base: float | None = None,
-    base_key: str = "rope_theta", also_read: tuple[str, ...] = (),
-    maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (), note: str = "", **options: Any,
-) -> Use | None:  # fmt: skip
+    keys: Keys,
+    *,
+    d_head: int,
+    layout: str = "half",
+    label: str | None = None,
+    labels: tuple[str, ...] = (),
+    rotary_dim: int | None = None,
+    partial: bool = False,
+    partial_default: float = 1.0,
+    base: float | None = None,
+    base_key: str = "rope_theta",
+    also_read: tuple[str, ...] = (),
+    maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (),
+    note: str = "",
+    **options: Any,
+) -> Use | None:
     """One rotary encoding, or None where the file has null for these layers.
 
     label, labels    which entry of a nested rope_parameters, and all that the family knows
@@ -73,8 +105,9 @@ def rope(
     if rotary_dim < 1 or 2 * ((rotary_dim + 1) // 2) > d_head:
         names = ("head_dim",) if keys.has("head_dim") else ("hidden_size", "num_attention_heads")
         sizes = ", ".join(keys.spelt(name) for name in names)
-        raise ConfigError(f"{sizes}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an even number, at "
-                          "least 2")  # fmt: skip
+        raise ConfigError(
+            f"{sizes}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an even number, at least 2"
+        )
     number = base if base is not None else _base(keys, settings, where, base_key, label)
     said["base"] = keys.origins["base"] if base is None else "constant of the code"
 
@@ -82,8 +115,11 @@ def rope(
     _check_parameters(keys, settings, where, kind, takes, also_read)
     nested = label is not None and where.endswith(f".{label}")
     if nested and parameters.pop("truncate", True) is False:
-        keys.find("warning", f"{where.removeprefix(keys.path).strip('.')}.truncate",
-                  "transformers looks for it beside the kinds of layers, not here, and rounds the range")  # fmt: skip
+        keys.find(
+            "warning",
+            f"{where.removeprefix(keys.path).strip('.')}.truncate",
+            "transformers looks for it beside the kinds of layers, not here, and rounds the range",
+        )
     _original_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
         name, parameters = _dynamic(keys, parameters)
@@ -104,8 +140,11 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
     """The rotary settings that count for these layers, and where they are. transformers lets rope_scaling win."""
     parameters, scaling = keys.table("rope_parameters"), keys.table("rope_scaling")
     if keys.has("rope_parameters") and scaling:
-        keys.find("error" if parameters != scaling else "warning", "rope_scaling",
-                  "the file has rope_parameters too; transformers takes rope_scaling and drops the other")  # fmt: skip
+        keys.find(
+            "error" if parameters != scaling else "warning",
+            "rope_scaling",
+            "the file has rope_parameters too; transformers takes rope_scaling and drops the other",
+        )
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
@@ -126,8 +165,11 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
     if kinds == {"default", "mrope"}:
         kinds = {"mrope"}
     if len(kinds) > 1:
-        keys.find("error", "rope_type", f"{where} says rope_type={said['rope_type']!r} and type={said['type']!r}; "
-                  "transformers takes rope_type")  # fmt: skip
+        keys.find(
+            "error",
+            "rope_type",
+            f"{where} says rope_type={said['rope_type']!r} and type={said['type']!r}; transformers takes rope_type",
+        )
     value = said.get("rope_type", said.get("type", "default"))
     kind = ALIASES.get(str(value), value)
     if not isinstance(kind, str) or kind not in TYPES:
@@ -154,17 +196,25 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
     if not isinstance(assumed, (int, float)):
         raise ConfigError(f"{keys.where(base_key)}: missing, and {keys.facts['class'] or keys.family} has no default")
     if not keys.base_may_be_default:
-        raise ConfigError(f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
-                          "something else. Add it to the file, or read with defaults=True")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
+            "something else. Add it to the file, or read with defaults=True"
+        )
     keys.find("error", base_key, f"missing: {keys.facts['class']} assumes {assumed:g}, other programs may not")
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
 
 def _fraction(
-    keys: Keys, settings: dict[str, Any], where: str, kind: str, partial: bool, default: float, said: dict[str, str],
+    keys: Keys,
+    settings: dict[str, Any],
+    where: str,
+    kind: str,
+    partial: bool,
+    default: float,
+    said: dict[str, str],
     rotary_dim: int | None,
-) -> float:  # fmt: skip
+) -> float:
     """How much of the head turns. Scaled types read it in every family, the plain ones in those whose code does."""
     key = "partial_rotary_factor"
     if settings.get(key) is not None:
@@ -177,8 +227,13 @@ def _fraction(
     reads = partial or (kind not in ("default", "axial", "mrope") and rotary_dim is None)
     if not reads:
         if value != 1.0 and origin != "default of the family's code":
-            keys.find("warning", key, "this family's code does not read it: all channels turn" if rotary_dim is None
-                      else "this family's code does not read it: the turning channels have a key of their own")  # fmt: skip
+            keys.find(
+                "warning",
+                key,
+                "this family's code does not read it: all channels turn"
+                if rotary_dim is None
+                else "this family's code does not read it: the turning channels have a key of their own",
+            )
         return 1.0
     if not 0 < value <= 1:
         raise ConfigError(f"{origin}: expected a fraction above 0 and up to 1, got {value:g}")
@@ -204,8 +259,11 @@ def _check_parameters(
         if key == "truncate":
             Keys(settings, "", where).flag(key)
         if key not in takes and key not in ANYWHERE and key not in also_read:
-            keys.find("error", f"{where.removeprefix(keys.path).strip('.')}.{key}",
-                      f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it")  # fmt: skip
+            keys.find(
+                "error",
+                f"{where.removeprefix(keys.path).strip('.')}.{key}",
+                f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it",
+            )
 
 
 def _original_length(
@@ -224,9 +282,12 @@ def _original_length(
         parameters["original_length"] = outer
     elif "original_length" not in parameters:
         parameters["original_length"] = keys.whole("max_position_embeddings")
-        keys.find("warning", f"{where.removeprefix(keys.path).strip('.')}.{key}",
-                  f"missing: transformers takes max_position_embeddings={parameters['original_length']}, as if it had "
-                  "been trained at the extended length")  # fmt: skip
+        keys.find(
+            "warning",
+            f"{where.removeprefix(keys.path).strip('.')}.{key}",
+            f"missing: transformers takes max_position_embeddings={parameters['original_length']}, as if it had "
+            "been trained at the extended length",
+        )
     if kind == "longrope" and "factor" not in parameters:
         parameters["factor"] = keys.whole("max_position_embeddings") / parameters["original_length"]
 

@@ -126,8 +126,12 @@ class Use:
         module, _, name = self.encoding.rpartition(".")
         make = getattr(importlib.import_module(f"posenc.{module}"), name)
         try:
-            made: PositionalEncoding = make(**{key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value
-                                               for key, value in self.arguments})  # fmt: skip
+            made: PositionalEncoding = make(
+                **{
+                    key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value
+                    for key, value in self.arguments
+                }
+            )
         except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
             keys = dict.fromkeys(said for _, said in self.said_by if not said.startswith(("constant of", "default of")))
             raise ConfigError(f"{', '.join(keys)}: {name} cannot be made: {str(error)[:200]}") from error

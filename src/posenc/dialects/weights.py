@@ -51,16 +51,22 @@ def _filled(use: Use, layer: int, state: Mapping[str, Tensor], part: str) -> Pos
 
 
 # Names that checkpoints keep though the code has others by now: transformers renames them while it loads.
-STORED_AS = tuple((re.compile(now), stored) for now, stored in (
-    (r"attention\.relative_position_bias\.relative_position_bias_table$", "attention.self.relative_position_bias_table"),
-    (r"self_attn\.(rel_l2_clip|rel_logits_proj)\.", r"attn.\1."),
-    (r"self_attn\.r_proj\.weight$", "attn.wr_du.weight"),
-    (r"self_attn\.(indexer\.)?softmax_scaling\.(s)cale$", r"attention.\1ssmax_scaling.\2"),
-    (r"self_attn\.(indexer\.)?softmax_scaling\.(b)ias$", r"attention.\1ssmax_scaling.\2"),
-    (r"parametrizations\.weight\.original0$", "weight_g"),
-    (r"parametrizations\.weight\.original1$", "weight_v"),
-    (r"^embeddings\.position_embedding$", "patch_generator.pos_embed"),
-))  # fmt: skip
+STORED_AS = tuple(
+    (re.compile(now), stored)
+    for now, stored in (
+        (
+            r"attention\.relative_position_bias\.relative_position_bias_table$",
+            "attention.self.relative_position_bias_table",
+        ),
+        (r"self_attn\.(rel_l2_clip|rel_logits_proj)\.", r"attn.\1."),
+        (r"self_attn\.r_proj\.weight$", "attn.wr_du.weight"),
+        (r"self_attn\.(indexer\.)?softmax_scaling\.(s)cale$", r"attention.\1ssmax_scaling.\2"),
+        (r"self_attn\.(indexer\.)?softmax_scaling\.(b)ias$", r"attention.\1ssmax_scaling.\2"),
+        (r"parametrizations\.weight\.original0$", "weight_g"),
+        (r"parametrizations\.weight\.original1$", "weight_v"),
+        (r"^embeddings\.position_embedding$", "patch_generator.pos_embed"),
+    )
+)
 
 
 def find(state: Mapping[str, Tensor], ending: str, part: str = "") -> Tensor:

@@ -44,7 +44,7 @@ class ContinuousWindowBias(InWindow):
 
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, trained: tuple[int, int] | None = None, hidden: int = 512
-    ) -> None:  # fmt: skip
+    ) -> None:
         window = check_window("ContinuousWindowBias", window)
         trained = None if trained is None else check_window("ContinuousWindowBias", trained)
         super().__init__(n_heads=n_heads, window=window, trained=trained, hidden=hidden)
@@ -74,7 +74,7 @@ class ContinuousWindowBias(InWindow):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         if not turns(side):
             return into(x, out)
         with full_precision(x):

@@ -53,11 +53,25 @@ class Convolutional(PositionalEncoding):
     traits = frozenset({"shift_invariant", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, kernel_size: int = 128, *, groups: int = 16, layers: int = 1, normed: bool = False,
-        weight_norm: bool = True, batch_norm: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(d_model=d_model, kernel_size=kernel_size, groups=groups, layers=layers, normed=normed,
-                         weight_norm=weight_norm, batch_norm=batch_norm)  # fmt: skip
+        self,
+        d_model: int,
+        kernel_size: int = 128,
+        *,
+        groups: int = 16,
+        layers: int = 1,
+        normed: bool = False,
+        weight_norm: bool = True,
+        batch_norm: bool = False,
+    ) -> None:
+        super().__init__(
+            d_model=d_model,
+            kernel_size=kernel_size,
+            groups=groups,
+            layers=layers,
+            normed=normed,
+            weight_norm=weight_norm,
+            batch_norm=batch_norm,
+        )
         for name, value in (("kernel_size", kernel_size), ("groups", groups), ("layers", layers)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
@@ -128,5 +142,7 @@ def whole_documents(at: Positions) -> None:
     if not readable(at.order):
         torch._assert_async(fits.all(), "Convolutional: a row is not one whole document; its neighbours are elsewhere")
     elif not bool(fits.all()):
-        raise ValueError("Convolutional: a row must be one whole document, with padding around it at most; packed "
-                         "documents, chunks and shards have neighbours elsewhere: one document, one row")  # fmt: skip
+        raise ValueError(
+            "Convolutional: a row must be one whole document, with padding around it at most; packed "
+            "documents, chunks and shards have neighbours elsewhere: one document, one row"
+        )

@@ -39,9 +39,13 @@ class CoPE(PositionalEncoding):
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))
 
     def context(
-        self, logits: Float[Tensor, "b h i j"], q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions,
+        self,
+        logits: Float[Tensor, "b h i j"],
+        q: Float[Tensor, "b h i d"],
+        at_q: Positions,
+        at_k: Positions,
         may_attend: Bool[Tensor, "b 1 i j"],
-    ) -> Float[Tensor, "b h i j"]:  # fmt: skip
+    ) -> Float[Tensor, "b h i j"]:
         check_width(self, "d_head", q.shape[-1], self.d_head)
         position = self.positions(logits, at_k, may_attend).clamp(max=self.n_positions - 1)
         whole = position.detach().floor()

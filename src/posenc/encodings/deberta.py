@@ -53,16 +53,30 @@ class DeBERTa(PositionalEncoding):
     sites = Site.BIAS
 
     def __init__(
-        self, d_model: int, n_heads: int, *, d_head: int | None = None, max_distance: int = 512,
-        n_buckets: int | None = None, terms: tuple[Term, ...] = ("c2p", "p2c"), norm_eps: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_head: int | None = None,
+        max_distance: int = 512,
+        n_buckets: int | None = None,
+        terms: tuple[Term, ...] = ("c2p", "p2c"),
+        norm_eps: float | None = None,
+    ) -> None:
         check_configuration("DeBERTa", d_model=d_model, n_heads=n_heads, d_head=d_head, n_buckets=n_buckets)
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model: expected a multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
         terms = tuple(terms)
-        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, max_distance=max_distance, n_buckets=n_buckets,
-                         terms=terms, norm_eps=norm_eps)  # fmt: skip
+        super().__init__(
+            d_model=d_model,
+            n_heads=n_heads,
+            d_head=d_head,
+            max_distance=max_distance,
+            n_buckets=n_buckets,
+            terms=terms,
+            norm_eps=norm_eps,
+        )
         if not terms or len(set(terms)) != len(terms) or not set(terms) <= set(get_args(Term)):
             raise ValueError(f"terms: expected 'c2p', 'p2c' or both, got {terms}")
         if max_distance < 1:
@@ -139,8 +153,9 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
     """
     exact = n_buckets // 2
     if exact < 2 or max_distance <= exact + 1:
-        raise ValueError(f"n_buckets, max_distance: {n_buckets} buckets a side need max_distance > {exact + 1} > 2, "
-                         f"got {max_distance}")  # fmt: skip
+        raise ValueError(
+            f"n_buckets, max_distance: {n_buckets} buckets a side need max_distance > {exact + 1} > 2, got {max_distance}"
+        )
     starts, distance = [], exact + 1
     for n in range(1, n_buckets - exact + 1):
         passed = (max_distance - 1) ** (n - 1) * exact ** (exact - 1) // exact ** (n - 1)

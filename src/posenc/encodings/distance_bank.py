@@ -43,11 +43,29 @@ class DistanceBank(FromHidden):
     """
 
     def __init__(
-        self, n_heads: int, d_in: int, *, profiles: int = 16, extent: int = 1024, reads: Reads = "hidden",
-        floor: int | None = None, alpha: float = 0.1, limit: float | None = None, scale: float | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(n_heads=n_heads, d_in=d_in, profiles=profiles, extent=extent, reads=reads, floor=floor,
-                         alpha=alpha, limit=limit, scale=scale)  # fmt: skip
+        self,
+        n_heads: int,
+        d_in: int,
+        *,
+        profiles: int = 16,
+        extent: int = 1024,
+        reads: Reads = "hidden",
+        floor: int | None = None,
+        alpha: float = 0.1,
+        limit: float | None = None,
+        scale: float | None = None,
+    ) -> None:
+        super().__init__(
+            n_heads=n_heads,
+            d_in=d_in,
+            profiles=profiles,
+            extent=extent,
+            reads=reads,
+            floor=floor,
+            alpha=alpha,
+            limit=limit,
+            scale=scale,
+        )
         counts = {"d_in": d_in, "profiles": profiles, "extent": extent, "floor": 1 if floor is None else floor}
         for name, count in counts.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -93,7 +111,7 @@ class DistanceBank(FromHidden):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         if not turns(side) or side == "key" or self.floor is None:
             return into(x, out)
         self.check_coords(at)

@@ -125,9 +125,14 @@ class FourierBands(PositionalEncoding):
 
 
 def spread(
-    height: int, width: int, low: float = -1.0, high: float = 1.0, *, corners: bool = True,
+    height: int,
+    width: int,
+    low: float = -1.0,
+    high: float = 1.0,
+    *,
+    corners: bool = True,
     device: torch.device | str | None = None,
-) -> Positions:  # fmt: skip
+) -> Positions:
     """Patches row by row at real (y, x) from `low` to `high`, in fp64.
 
     corners=True puts the first and last patch on the ends (Perceiver), False puts every patch in the middle of its share:

@@ -67,8 +67,10 @@ class GatedTiles(PositionalEncoding):
         if not readable(coords):
             torch._assert_async(inside.all(), "GatedTiles: a token has no such aspect ratio, tile or patch")
         elif not bool(inside.all()):
-            raise ValueError(f"GatedTiles: a token at (aspect ratio, tile, patch) = {coords[~inside][0].tolist()} is "
-                             f"outside {self.sizes}")  # fmt: skip
+            raise ValueError(
+                f"GatedTiles: a token at (aspect ratio, tile, patch) = {coords[~inside][0].tolist()} is "
+                f"outside {self.sizes}"
+            )
         dtype = working_dtype(x.dtype)
         ratio, tile, patch = coords.unbind(-1)
         with full_precision(x):

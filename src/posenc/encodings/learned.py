@@ -45,8 +45,12 @@ class Learned(PositionalEncoding):
         self, d_model: int, max_positions: int, *, row_offset: int = 0, padding_row: int | None = None, clamp: bool = False
     ) -> None:
         rare = {"padding_row": (padding_row, None), "clamp": (clamp, False)}
-        super().__init__(d_model=d_model, max_positions=max_positions, row_offset=row_offset,
-                         **{name: value for name, (value, usual) in rare.items() if value != usual})  # fmt: skip
+        super().__init__(
+            d_model=d_model,
+            max_positions=max_positions,
+            row_offset=row_offset,
+            **{name: value for name, (value, usual) in rare.items() if value != usual},
+        )
         if padding_row is not None and padding_row not in range(max_positions + row_offset):
             raise ValueError(f"padding_row: expected a row 0 … {max_positions + row_offset - 1}, got {padding_row}")
         self.d_model, self.max_positions, self.row_offset = d_model, max_positions, row_offset

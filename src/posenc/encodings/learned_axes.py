@@ -49,15 +49,32 @@ class LearnedAxes(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, max_positions: Sequence[int], *, axes: int | None = None, reads: Sequence[int] | None = None,
-        shares: Sequence[int] | None = None, combine: Combine = "sum", widths: Sequence[int] | None = None,
-        folded: bool = False, silent: Silent = "none",
-    ) -> None:  # fmt: skip
+        self,
+        d_model: int,
+        max_positions: Sequence[int],
+        *,
+        axes: int | None = None,
+        reads: Sequence[int] | None = None,
+        shares: Sequence[int] | None = None,
+        combine: Combine = "sum",
+        widths: Sequence[int] | None = None,
+        folded: bool = False,
+        silent: Silent = "none",
+    ) -> None:
         sizes = tuple(max_positions)
         axes = len(sizes) if axes is None else axes
         super().__init__(d_model=d_model, axes=axes)
-        self.configuration = {"d_model": d_model, "max_positions": sizes, "axes": axes, "reads": reads, "shares": shares,
-                              "combine": combine, "widths": widths, "folded": folded, "silent": silent}  # fmt: skip
+        self.configuration = {
+            "d_model": d_model,
+            "max_positions": sizes,
+            "axes": axes,
+            "reads": reads,
+            "shares": shares,
+            "combine": combine,
+            "widths": widths,
+            "folded": folded,
+            "silent": silent,
+        }
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         for name, value, known in (("combine", combine, Combine), ("silent", silent, Silent)):
             if value not in get_args(known):
@@ -68,8 +85,10 @@ class LearnedAxes(PositionalEncoding):
         blocks = len(self.reads)
         self.shares = tuple(range(blocks)) if shares is None else tuple(shares)
         if len(self.shares) != blocks or set(self.shares) != set(range(len(sizes))):
-            raise ValueError(f"shares: expected a table 0 … {len(sizes) - 1} for each of {blocks} blocks and every table "
-                             f"read, got {self.shares}")  # fmt: skip
+            raise ValueError(
+                f"shares: expected a table 0 … {len(sizes) - 1} for each of {blocks} blocks and every table "
+                f"read, got {self.shares}"
+            )
         if folded and (reads is not None or shares is not None):
             raise ValueError("folded: the position is one number; leave reads and shares out")
         if combine == "sum":

@@ -63,13 +63,34 @@ class LearnedGrid(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, height: int, width: int, *, prefix: int = 0, mode: Mode = "bicubic", antialias: bool = False,
-        align_corners: bool = False, border: Border = "repeat", axes: int | None = None, reads: Sequence[int] | None = None,
+        self,
+        d_model: int,
+        height: int,
+        width: int,
+        *,
+        prefix: int = 0,
+        mode: Mode = "bicubic",
+        antialias: bool = False,
+        align_corners: bool = False,
+        border: Border = "repeat",
+        axes: int | None = None,
+        reads: Sequence[int] | None = None,
         surplus: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         rare = {"surplus": surplus} if surplus else {}
-        super().__init__(d_model=d_model, height=height, width=width, prefix=prefix, mode=mode, antialias=antialias,
-                         align_corners=align_corners, border=border, axes=axes, reads=reads, **rare)  # fmt: skip
+        super().__init__(
+            d_model=d_model,
+            height=height,
+            width=width,
+            prefix=prefix,
+            mode=mode,
+            antialias=antialias,
+            align_corners=align_corners,
+            border=border,
+            axes=axes,
+            reads=reads,
+            **rare,
+        )
         if surplus and (mode not in ("bicubic", "bilinear") or antialias or align_corners or not 0 < surplus < 1):
             raise ValueError(f"surplus: expected a part of a patch, for kernels alone, got {surplus!r} with mode={mode!r}")
         self.surplus = surplus
@@ -152,8 +173,10 @@ class LearnedGrid(PositionalEncoding):
             at = select(at, self.reads)
         coords = at.coords
         if coords.ndim != 3 or coords.shape[-1] not in (2, 4):
-            raise ValueError(f"LearnedGrid: reads (y, x) or (y, x, height, width), got coords {list(coords.shape)}; "
-                             "Positions.grid(height, width, sized=True) gives them")  # fmt: skip
+            raise ValueError(
+                f"LearnedGrid: reads (y, x) or (y, x, height, width), got coords {list(coords.shape)}; "
+                "Positions.grid(height, width, sized=True) gives them"
+            )
         if coords.is_floating_point():
             raise TypeError(f"LearnedGrid: needs whole patches, got {coords.dtype}")
         high, wide = (self.height, self.width) if coords.shape[-1] == 2 else (coords[..., 2], coords[..., 3])
@@ -163,9 +186,11 @@ class LearnedGrid(PositionalEncoding):
         if not readable(coords):
             torch._assert_async(inside.all(), "LearnedGrid: a token is outside the grid and is no prefix token")
         elif not bool(inside.all()):
-            raise ValueError(f"LearnedGrid: a token at {coords[~inside][0].tolist()} is outside the grid {self.height} × "
-                             f"{self.width} and none of {self.prefix} prefix tokens; an image of another size says so: "
-                             "(y, x, height, width)")  # fmt: skip
+            raise ValueError(
+                f"LearnedGrid: a token at {coords[~inside][0].tolist()} is outside the grid {self.height} × "
+                f"{self.width} and none of {self.prefix} prefix tokens; an image of another size says so: "
+                "(y, x, height, width)"
+            )
         return coords
 
     def check_coords(self, at: Positions, *, integers: bool = False) -> None:

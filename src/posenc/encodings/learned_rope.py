@@ -102,7 +102,7 @@ class MixedRoPE(PositionalEncoding):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)

@@ -48,8 +48,10 @@ class PrefixRoPE(RoPE):
         if not readable(at.coords):
             torch._assert_async(inside.all(), f"PrefixRoPE: a token is before the grid and none of {self.prefix}")
         elif not bool(inside.all()):
-            raise ValueError(f"PrefixRoPE: a token at {at.coords[~inside][0].tolist()} is before the grid and none of "
-                             f"{self.prefix} prefix tokens at (-1, 0) …")  # fmt: skip
+            raise ValueError(
+                f"PrefixRoPE: a token at {at.coords[~inside][0].tolist()} is before the grid and none of "
+                f"{self.prefix} prefix tokens at (-1, 0) …"
+            )
         with full_precision(self.angles):
             own = self.angles[number.long().clamp(0, self.prefix - 1)].double()
             scale = self.frequencies.cos_sin_scale

@@ -48,21 +48,38 @@ class RoPE(PositionalEncoding):
     sites = Site.ROTATE
 
     def __init__(
-        self, d_head: int, *, base: float | None = None, layout: Layout = "interleaved", rotary_dim: int | None = None,
-        trailing: bool = False, reverse: bool = False, axes: int | None = None,
-        frequencies: ByLength | None = None, length: int = 1, returns: Layout | None = None,
+        self,
+        d_head: int,
+        *,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        rotary_dim: int | None = None,
+        trailing: bool = False,
+        reverse: bool = False,
+        axes: int | None = None,
+        frequencies: ByLength | None = None,
+        length: int = 1,
+        returns: Layout | None = None,
         sides: tuple[Side, ...] = ("query", "key"),
-    ) -> None:  # fmt: skip
+    ) -> None:
         if frequencies is None:
             base = 10000.0 if base is None else base
             rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
         elif (base, rotary_dim, axes) != (None, None, None):
             raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
         plain = {"base": base, "layout": layout, "rotary_dim": rotary_dim, "reverse": reverse, "axes": axes}
-        rare = {"trailing": (trailing, False), "frequencies": (frequencies, None), "length": (length, 1),
-                "returns": (returns, None), "sides": (tuple(sides), ("query", "key"))}  # fmt: skip
-        super().__init__(d_head=d_head, **{name: value for name, value in plain.items() if value is not None},
-                         **{name: value for name, (value, usual) in rare.items() if value != usual})  # fmt: skip
+        rare = {
+            "trailing": (trailing, False),
+            "frequencies": (frequencies, None),
+            "length": (length, 1),
+            "returns": (returns, None),
+            "sides": (tuple(sides), ("query", "key")),
+        }
+        super().__init__(
+            d_head=d_head,
+            **{name: value for name, value in plain.items() if value is not None},
+            **{name: value for name, (value, usual) in rare.items() if value != usual},
+        )
         for given in (layout, returns or layout):
             layouts.check(given)
         for side in sides:
@@ -91,7 +108,7 @@ class RoPE(PositionalEncoding):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         if side not in self.turning:
             turns(side)
             return into(x, out)

@@ -37,9 +37,14 @@ class Shaw(RelativeVectors):
     """
 
     def __init__(
-        self, d_head: int, *, max_distance: int = 16, values: bool = True, right: int | None = None,
+        self,
+        d_head: int,
+        *,
+        max_distance: int = 16,
+        values: bool = True,
+        right: int | None = None,
         outside: Outside = "clip",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
         if right is not None and (isinstance(right, bool) or not isinstance(right, int) or right < 0):
             raise ValueError(f"right: expected a whole number from 0, got {right!r}")
@@ -67,8 +72,10 @@ class Shaw(RelativeVectors):
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
         check_width(self, "d_head", q.shape[-1], self.d_head)
         beyond = 1 if self.outside == "zero" else 0
-        keys, values = (table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None]
-                        for table in (self.keys, self.values))  # fmt: skip
+        keys, values = (
+            table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None]
+            for table in (self.keys, self.values)
+        )
         assert keys is not None
         return Relative(q, q, keys, values, torch.full_like(first[:1], -self.max_distance - beyond))
 

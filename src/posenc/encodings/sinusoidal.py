@@ -56,14 +56,37 @@ class Sinusoidal(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
-        self, d_model: int, *, base: float | Sequence[float] = 10000.0, layout: ChannelLayout = "interleaved",
-        denominator: Denominator = "d/2", offset: float = 0, axes: int = 1, reads: Sequence[int] | None = None,
-        odd: OddWidth = "drop", repeats: int = 1, scale: float = 1.0, amplitude: float = 1.0, silent: Silent = "none",
-    ) -> None:  # fmt: skip
-        plain = {"d_model": d_model, "base": base, "layout": layout, "denominator": denominator, "offset": offset,
-                 "axes": axes}  # fmt: skip
-        rare = {"reads": (reads, None), "odd": (odd, "drop"), "repeats": (repeats, 1), "scale": (scale, 1.0),
-                "amplitude": (amplitude, 1.0), "silent": (silent, "none")}  # fmt: skip
+        self,
+        d_model: int,
+        *,
+        base: float | Sequence[float] = 10000.0,
+        layout: ChannelLayout = "interleaved",
+        denominator: Denominator = "d/2",
+        offset: float = 0,
+        axes: int = 1,
+        reads: Sequence[int] | None = None,
+        odd: OddWidth = "drop",
+        repeats: int = 1,
+        scale: float = 1.0,
+        amplitude: float = 1.0,
+        silent: Silent = "none",
+    ) -> None:
+        plain = {
+            "d_model": d_model,
+            "base": base,
+            "layout": layout,
+            "denominator": denominator,
+            "offset": offset,
+            "axes": axes,
+        }
+        rare = {
+            "reads": (reads, None),
+            "odd": (odd, "drop"),
+            "repeats": (repeats, 1),
+            "scale": (scale, 1.0),
+            "amplitude": (amplitude, 1.0),
+            "silent": (silent, "none"),
+        }
         if isinstance(base, Sequence):
             plain["base"] = tuple(base)
         super().__init__(**plain, **{name: value for name, (value, usual) in rare.items() if value != usual})

@@ -44,15 +44,20 @@ class SinusoidalBoxes(PositionalEncoding):
     sites = Site.BIAS
 
     def __init__(
-        self, d_head: int, width: int, *, axes: int = 4, reads: Sequence[int] | None = None, scale: float = 100.0,
+        self,
+        d_head: int,
+        width: int,
+        *,
+        axes: int = 4,
+        reads: Sequence[int] | None = None,
+        scale: float = 100.0,
         base: float = 10000.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_configuration("SinusoidalBoxes", d_head=d_head, axes=axes, scale=scale, base=base)
         reads = CORNERS if reads is None and axes == 4 else reads
         chosen = check_reads(reads, axes)
         super().__init__(d_head=d_head, axes=axes, scale=scale, base=base)
-        self.configuration = {"d_head": d_head, "width": width, "axes": axes, "reads": chosen, "scale": scale,
-                              "base": base}  # fmt: skip
+        self.configuration = {"d_head": d_head, "width": width, "axes": axes, "reads": chosen, "scale": scale, "base": base}
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         if isinstance(width, bool) or not isinstance(width, int) or width < 2 or width % 2:
             raise ValueError(f"width: expected an even number from 2, got {width!r}")

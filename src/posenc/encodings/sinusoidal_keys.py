@@ -43,9 +43,16 @@ class SinusoidalKeys(PositionalEncoding):
     sites = Site.BIAS
 
     def __init__(
-        self, d_model: int, n_heads: int, *, left: int, right: int = 0, d_head: int | None = None, base: float = 10000.0,
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        left: int,
+        right: int = 0,
+        d_head: int | None = None,
+        base: float = 10000.0,
         shift: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_configuration("SinusoidalKeys", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
         if d_model % 2 or d_model < 4 or (d_head is None and d_model % n_heads):
             raise ValueError(

@@ -41,11 +41,17 @@ class T5(DistanceBias):
     """
 
     def __init__(
-        self, n_heads: int, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = False,
+        self,
+        n_heads: int,
+        *,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = False,
         scale: float | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance,
-                         bidirectional=bidirectional, scale=scale)  # fmt: skip
+    ) -> None:
+        super().__init__(
+            n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=bidirectional, scale=scale
+        )
         self.buckets = Buckets.of(n_buckets, max_distance, bidirectional)
         self.thresholds, self.bidirectional, self.scale = self.buckets.starts, bidirectional, scale
         self.traits = self.traits if bidirectional else self.traits | {"causal_only"}
@@ -99,8 +105,9 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
     """
     exact = n_buckets // 2
     if exact < 1 or max_distance <= exact:
-        raise ValueError(f"n_buckets, max_distance: {n_buckets} buckets a side need max_distance > {exact} >= 1, "
-                         f"got {max_distance}")  # fmt: skip
+        raise ValueError(
+            f"n_buckets, max_distance: {n_buckets} buckets a side need max_distance > {exact} >= 1, got {max_distance}"
+        )
     logarithmic = n_buckets - exact
     starts, distance = [], exact
     for m in range(1, logarithmic):

@@ -40,18 +40,32 @@ class T5Axes(PositionalEncoding):
     sites = Site.BIAS
 
     def __init__(
-        self, n_heads: int, *, n_buckets: Sequence[int] = (32, 64, 64), max_distance: Sequence[int] = (128, 256, 256),
-        scaling: Sequence[float] | None = None, bias_over_sqrt: bool = False, scale: float | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        n_heads: int,
+        *,
+        n_buckets: Sequence[int] = (32, 64, 64),
+        max_distance: Sequence[int] = (128, 256, 256),
+        scaling: Sequence[float] | None = None,
+        bias_over_sqrt: bool = False,
+        scale: float | None = None,
+    ) -> None:
         sizes, limits = tuple(n_buckets), tuple(max_distance)
         factors = (1,) * len(sizes) if scaling is None else tuple(scaling)
         super().__init__(n_heads=n_heads, scale=scale)
-        self.configuration = {"n_heads": n_heads, "n_buckets": sizes, "max_distance": limits, "scaling": factors,
-                              "bias_over_sqrt": bias_over_sqrt, "scale": scale}  # fmt: skip
+        self.configuration = {
+            "n_heads": n_heads,
+            "n_buckets": sizes,
+            "max_distance": limits,
+            "scaling": factors,
+            "bias_over_sqrt": bias_over_sqrt,
+            "scale": scale,
+        }
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         if not sizes or len({len(sizes), len(limits), len(factors)}) != 1:
-            raise ValueError("n_buckets, max_distance, scaling: expected one of each for every axis, "
-                             f"got {sizes}, {limits} and {factors}")  # fmt: skip
+            raise ValueError(
+                "n_buckets, max_distance, scaling: expected one of each for every axis, "
+                f"got {sizes}, {limits} and {factors}"
+            )
         if any(isinstance(f, bool) or not isinstance(f, (int, float)) or not 0 < f < float("inf") for f in factors):
             raise ValueError(f"scaling: expected a positive number for each axis, got {factors}")
         self.buckets = tuple(Buckets.of(*one, bidirectional=True) for one in zip(sizes, limits, strict=True))

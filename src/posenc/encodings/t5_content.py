@@ -39,9 +39,15 @@ class T5OfContent(FromHidden):
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     def __init__(
-        self, n_heads: int, d_in: int, *, n_buckets: int = 32, max_distance: int = 128, reads: Reads = "hidden",
+        self,
+        n_heads: int,
+        d_in: int,
+        *,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        reads: Reads = "hidden",
         scale: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             n_heads=n_heads, d_in=d_in, n_buckets=n_buckets, max_distance=max_distance, reads=reads, scale=scale
         )

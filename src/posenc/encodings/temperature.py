@@ -51,7 +51,7 @@ class Temperature(PositionalEncoding):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         turns(side)
         if side != "query":
             return into(x, out)
@@ -151,7 +151,7 @@ class LearnedTemperature(PositionalEncoding):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         turns(side)
         if side != "query":
             return into(x, out)

@@ -54,7 +54,7 @@ class TransformerXL(RelativeVectors):
 
     def __init__(
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_configuration("TransformerXL", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
         if d_model % 2 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")

@@ -73,7 +73,7 @@ class WindowBias(InWindow):
 
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, class_token: bool = False, symmetric: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         window = check_window("WindowBias", window)
         super().__init__(n_heads=n_heads, window=window, class_token=class_token, symmetric=symmetric)
         self.window, self.class_token, self.symmetric = window, class_token, symmetric
@@ -130,9 +130,14 @@ def check_window(owner: str, window: tuple[int, int]) -> tuple[int, int]:
 
 
 def windows(
-    height: int, width: int, window: tuple[int, int], *, shift: tuple[int, int] = (0, 0), batch: int = 1,
+    height: int,
+    width: int,
+    window: tuple[int, int],
+    *,
+    shift: tuple[int, int] = (0, 0),
+    batch: int = 1,
     device: torch.device | str | None = None,
-) -> Positions:  # fmt: skip
+) -> Positions:
     """An image row by row, every window a document; shifted windows are cut where they wrap around (Swin, section 3.2).
 
     Window borders lie at multiples of the window plus `shift`. Raises ValueError for an image that windows do not fill.

@@ -45,9 +45,14 @@ class XPos(PositionalEncoding):
     traits = frozenset({"local", "shift_invariant", "causal_only"})
 
     def __init__(
-        self, d_head: int, *, base: float = 10000.0, scale_base: float = 512.0, gamma: float = 0.4,
+        self,
+        d_head: int,
+        *,
+        base: float = 10000.0,
+        scale_base: float = 512.0,
+        gamma: float = 0.4,
         layout: Layout = "interleaved",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(d_head=d_head, base=base, scale_base=scale_base, gamma=gamma, layout=layout)
         if d_head % 2:
             raise ValueError(f"d_head: expected an even number, got {d_head}")
@@ -69,7 +74,7 @@ class XPos(PositionalEncoding):
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:  # fmt: skip
+    ) -> Float[Tensor, "b h t d"]:
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)

@@ -89,12 +89,18 @@ def made(folder: Path) -> Json:
     with Folder(folder).connect() as database:
         (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
     return {
-        "experiment": found["name"], "date": date[:10], "command": found["command"], "posenc": found["posenc"],
-        "code": found["surroundings"]["code"], "torch": found["surroundings"]["torch"],
+        "experiment": found["name"],
+        "date": date[:10],
+        "command": found["command"],
+        "posenc": found["posenc"],
+        "code": found["surroundings"]["code"],
+        "torch": found["surroundings"]["torch"],
         "text": {name: found["text"][name] for name in ("source", "sha256")},
-        "trials": found["trials"]["found"], "size": found["size"], "seeds": found["seeds"],
+        "trials": found["trials"]["found"],
+        "size": found["size"],
+        "seeds": found["seeds"],
         "tasks": [_task(one) for one in found["tasks"]],
-    }  # fmt: skip
+    }
 
 
 def _task(found: Mapping[str, Any]) -> Json:
@@ -103,19 +109,29 @@ def _task(found: Mapping[str, Any]) -> Json:
     lengths = [str(length) for length in found["lengths"]]
     return {
         **{name: found[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
-        "steps": found["training"]["steps"], "rule": found["gate"]["rule"], "limit": _round(found["gate"]["limit"]),
+        "steps": found["training"]["steps"],
+        "rule": found["gate"]["rule"],
+        "limit": _round(found["gate"]["limit"]),
         "arms": [
-            {"name": arm["name"], "title": title(arm["name"])._asdict(), "learnt": arm["learnt"],
-             "why": _reason(arm["state"]), "factor": arm["factor"],
-             "cells": [_cell(arm["cells"][length]) for length in lengths]}
+            {
+                "name": arm["name"],
+                "title": title(arm["name"])._asdict(),
+                "learnt": arm["learnt"],
+                "why": _reason(arm["state"]),
+                "factor": arm["factor"],
+                "cells": [_cell(arm["cells"][length]) for length in lengths],
+            }
             for arm in found["arms"]
         ],
         "after": [
-            {"name": one["change"] or "none", "title": _change(one["change"]),
-             "cells": [_cell(one["cells"][length]) for length in lengths]}
+            {
+                "name": one["change"] or "none",
+                "title": _change(one["change"]),
+                "cells": [_cell(one["cells"][length]) for length in lengths],
+            }
             for one in found["after"]
         ],
-    }  # fmt: skip
+    }
 
 
 def _cell(cell: Mapping[str, Any]) -> Json:

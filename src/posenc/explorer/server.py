@@ -41,10 +41,13 @@ HEADERS = [
     (name.encode(), value.encode())
     for name, value in {
         "content-security-policy": POLICY.format(script="'self'", connect="'self'", more="; frame-ancestors 'none'"),
-        "x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store",
-        "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
     }.items()
-]  # fmt: skip
+]
 
 
 def configured(port: int) -> uvicorn.Config:
@@ -54,9 +57,17 @@ def configured(port: int) -> uvicorn.Config:
     """
     torch.set_num_threads(1)
     return uvicorn.Config(
-        application(port), host="127.0.0.1", port=port, http=Protocol, ws="none", lifespan="off", log_level="error",
-        server_header=False, proxy_headers=False, timeout_graceful_shutdown=2,
-    )  # fmt: skip
+        application(port),
+        host="127.0.0.1",
+        port=port,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=2,
+    )
 
 
 def application(port: int) -> ASGIApp:
@@ -85,11 +96,20 @@ def application(port: int) -> ASGIApp:
             return _packed(await run_in_threadpool(lambda: pack(views.uploaded(name, contents))))
 
     inner = Starlette(
-        routes=[Route("/", index), Route("/page.js", running), Route("/data/{name}", numbers, methods=["POST"]),
-                Route("/upload/{name}", upload, methods=["POST"])],
-        exception_handlers={Refused: _refused, ValueError: _refused, HTTPException: _http, ClientDisconnect: _left,
-                            Exception: _failed},
-    )  # fmt: skip
+        routes=[
+            Route("/", index),
+            Route("/page.js", running),
+            Route("/data/{name}", numbers, methods=["POST"]),
+            Route("/upload/{name}", upload, methods=["POST"]),
+        ],
+        exception_handlers={
+            Refused: _refused,
+            ValueError: _refused,
+            HTTPException: _http,
+            ClientDisconnect: _left,
+            Exception: _failed,
+        },
+    )
     inner.router.redirect_slashes = False
     return Loopback(inner, port)
 

@@ -88,8 +88,13 @@ def even(length: int = LENGTH) -> tuple[Float[Tensor, "distance"], float]:
 def trial(encoding: str) -> Trial:
     from posenc.lab.experiment import Size, Training, Trial
 
-    return Trial(task=SETTINGS["task"], encoding=encoding, seed=SETTINGS["seed"], size=Size(**SETTINGS["size"]),
-                 training=Training(**SETTINGS["training"]))  # fmt: skip
+    return Trial(
+        task=SETTINGS["task"],
+        encoding=encoding,
+        seed=SETTINGS["seed"],
+        size=Size(**SETTINGS["size"]),
+        training=Training(**SETTINGS["training"]),
+    )
 
 
 def snapshots(encoding: str, text: Corpus) -> Iterator[dict[str, Array]]:
@@ -150,9 +155,14 @@ def main() -> None:
         for name in taken[0]:
             arrays[f"{encoding}.{name}".rstrip(".")] = np.stack([one[name] for one in taken]).astype(np.float32)
     said = {
-        "settings": SETTINGS, "steps": STEPS, "date": datetime.now(UTC).date().isoformat(), "posenc": posenc.__version__,
-        "torch": torch.__version__, "code": code_hash(), "text": {"source": text.source, "sha256": text.sha256},
-    }  # fmt: skip
+        "settings": SETTINGS,
+        "steps": STEPS,
+        "date": datetime.now(UTC).date().isoformat(),
+        "posenc": posenc.__version__,
+        "torch": torch.__version__,
+        "code": code_hash(),
+        "text": {"source": text.source, "sha256": text.sha256},
+    }
     np.savez_compressed(FILE, about=np.array(json.dumps(said)), **arrays)
 
 

@@ -79,11 +79,13 @@ class Frequencies(Sequence[float]):
         return f"Frequencies({', '.join(parts)}, #{hashlib.sha256(exact.encode()).hexdigest()[:8]})"
 
     def __str__(self) -> str:
-        return "\n".join([
-            f"frequencies    {len(self)} pairs, {self[0]:.6g} … {self[-1]:.6g} radians per position: {self.values_from}",
-            f"cos/sin scale  {self.cos_sin_scale:.7g}: {self.cos_sin_scale_from}",
-            f"softmax scale  {self.softmax_scale:.7g}/√d_head: {self.softmax_scale_from}",
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                f"frequencies    {len(self)} pairs, {self[0]:.6g} … {self[-1]:.6g} radians per position: {self.values_from}",
+                f"cos/sin scale  {self.cos_sin_scale:.7g}: {self.cos_sin_scale_from}",
+                f"softmax scale  {self.softmax_scale:.7g}/√d_head: {self.softmax_scale_from}",
+            ]
+        )
 
 
 @runtime_checkable
@@ -113,8 +115,10 @@ def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> 
     _check_fraction(fraction)
     width = int(d_head * fraction)
     if width < 1 or (width % 2 and not odd):
-        raise ValueError(f"fraction: {fraction!r} of d_head={d_head} is {width} channels, expected an even number from 2; "
-                         f"odd=True turns {width + width % 2} channels as transformers does")  # fmt: skip
+        raise ValueError(
+            f"fraction: {fraction!r} of d_head={d_head} is {width} channels, expected an even number from 2; "
+            f"odd=True turns {width + width % 2} channels as transformers does"
+        )
     made = rotary(width, base)
     return replace(made, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {made.values_from}")
 

@@ -65,9 +65,14 @@ def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
 
 
 def longrope(
-    f: Frequencies, short_factor: Sequence[float], long_factor: Sequence[float], original_length: int, *,
-    factor: float | None = None, attention_factor: float | None = None,
-) -> LongRoPE:  # fmt: skip
+    f: Frequencies,
+    short_factor: Sequence[float],
+    long_factor: Sequence[float],
+    original_length: int,
+    *,
+    factor: float | None = None,
+    attention_factor: float | None = None,
+) -> LongRoPE:
     """ω_i/short_factor_i up to original_length tokens and ω_i/long_factor_i beyond, with a magnitude on cos and sin.
 
     cos_sin_scale is attention_factor if given, else √(1 + ln factor / ln original_length), and 1 for factors up to 1;
@@ -83,11 +88,16 @@ def longrope(
             raise ValueError(f"{name}: expected one factor for each of {len(f)} pairs, got {len(factors)}")
         for number in factors:
             check_positive(**{name: number})
-        made.append(replace(
-            f, values=tuple(w / by for w, by in zip(f, factors, strict=True)), base=None,
-            values_from=f"{f.values_from}, longrope({name})",
-            cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from,
-        ))  # fmt: skip
+        made.append(
+            replace(
+                f,
+                values=tuple(w / by for w, by in zip(f, factors, strict=True)),
+                base=None,
+                values_from=f"{f.values_from}, longrope({name})",
+                cos_sin_scale=f.cos_sin_scale * scale,
+                cos_sin_scale_from=scale_from,
+            )
+        )
     return LongRoPE(made[0], made[1], original_length)
 
 

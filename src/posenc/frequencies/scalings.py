@@ -49,10 +49,17 @@ def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
 
 
 def yarn(
-    f: Frequencies, factor: float, original_length: int, *, beta_fast: float = 32.0, beta_slow: float = 1.0,
-    truncate: bool = True, attention_factor: float | None = None, mscale: float | None = None,
+    f: Frequencies,
+    factor: float,
+    original_length: int,
+    *,
+    beta_fast: float = 32.0,
+    beta_slow: float = 1.0,
+    truncate: bool = True,
+    attention_factor: float | None = None,
+    mscale: float | None = None,
     mscale_all_dim: float | None = None,
-) -> Frequencies:  # fmt: skip
+) -> Frequencies:
     """Fast pairs as they are, slow pairs divided by `factor`, a ramp between; and a magnitude on cos and sin.
 
         ω' = ω·(1-γ) + ω/factor·γ,   γ_i = clip((i - low)/(high - low), 0, 1),   low, high from `yarn_range`
@@ -69,8 +76,10 @@ def yarn(
     for i, w in enumerate(f):
         slow = min(max((i - low) / (high - low), 0.0), 1.0)
         values.append(w * (1 - slow) + w / factor * slow)
-    said = (f"yarn(factor={factor:g}, original_length={original_length}, beta_fast={beta_fast:g}, "
-            f"beta_slow={beta_slow:g}, truncate={truncate})")  # fmt: skip
+    said = (
+        f"yarn(factor={factor:g}, original_length={original_length}, beta_fast={beta_fast:g}, "
+        f"beta_slow={beta_slow:g}, truncate={truncate})"
+    )
     scale, scale_from = _attention_factor(factor, attention_factor, mscale, mscale_all_dim)
     return _scaled(f, values, said, cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from)
 
@@ -93,8 +102,9 @@ def yarn_range(
         raise ValueError(f"f: yarn needs a base above 1 and an even width, got base={base:g}, width={d}")
     if beta_fast < beta_slow:
         raise ValueError(f"beta_fast: expected at least beta_slow={beta_slow:g}, got {beta_fast:g}; they may be swapped")
-    low, high = (d * math.log(original_length / (2 * math.pi * beta)) / (2 * math.log(base))
-                 for beta in (beta_fast, beta_slow))  # fmt: skip
+    low, high = (
+        d * math.log(original_length / (2 * math.pi * beta)) / (2 * math.log(base)) for beta in (beta_fast, beta_slow)
+    )
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, d - 1)
@@ -117,9 +127,10 @@ def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Freq
     """
     check_positive(factor=factor, mscale_all_dim=mscale_all_dim)
     return replace(
-        f, softmax_scale=f.softmax_scale * mscale_of(factor, mscale_all_dim) ** 2,
+        f,
+        softmax_scale=f.softmax_scale * mscale_of(factor, mscale_all_dim) ** 2,
         softmax_scale_from=f"softmax_mscale(factor={factor:g}, mscale_all_dim={mscale_all_dim:g}), squared",
-    )  # fmt: skip
+    )
 
 
 def llama3(
@@ -137,15 +148,19 @@ def llama3(
     check_positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
     check_count(original_length=original_length)
     if low_freq_factor >= high_freq_factor:
-        raise ValueError(f"low_freq_factor: expected less than high_freq_factor={high_freq_factor:g}, "
-                         f"got {low_freq_factor:g}; they may be swapped")  # fmt: skip
+        raise ValueError(
+            f"low_freq_factor: expected less than high_freq_factor={high_freq_factor:g}, "
+            f"got {low_freq_factor:g}; they may be swapped"
+        )
     values = []
     for w in f:
         turns = original_length * w / (2 * math.pi)
         keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
         values.append((1 - keep) * w / factor + keep * w)
-    said = (f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "
-            f"original_length={original_length})")  # fmt: skip
+    said = (
+        f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "
+        f"original_length={original_length})"
+    )
     return _scaled(f, values, said)
 
 
@@ -191,8 +206,9 @@ def check_plain(f: Frequencies) -> tuple[float, int]:
     """base and width of frequencies that are base^(-2i/width), unscaled and of one axis. Raises ValueError for others."""
     check_exact(f)
     if f.base is None or f.width is None or f.axes or f.values != rotary(f.width, f.base).values:
-        raise ValueError(f"f: expected rotary(d, base) as it is, got {f.values_from}; scale first, then choose axes, "
-                         "and scale once")  # fmt: skip
+        raise ValueError(
+            f"f: expected rotary(d, base) as it is, got {f.values_from}; scale first, then choose axes, and scale once"
+        )
     return f.base, f.width
 
 
@@ -214,8 +230,10 @@ def _attention_factor(
         check_positive(attention_factor=attention_factor)
         return attention_factor, f"attention_factor={attention_factor:g}, as given"
     if (mscale is None) != (mscale_all_dim is None):
-        raise ValueError(f"mscale, mscale_all_dim: one without the other says nothing, got {mscale!r} and "
-                         f"{mscale_all_dim!r}; give both or neither")  # fmt: skip
+        raise ValueError(
+            f"mscale, mscale_all_dim: one without the other says nothing, got {mscale!r} and "
+            f"{mscale_all_dim!r}; give both or neither"
+        )
     if mscale is not None and mscale_all_dim is not None:
         check_positive(mscale=mscale, mscale_all_dim=mscale_all_dim)
         ratio = mscale_of(factor, mscale) / mscale_of(factor, mscale_all_dim)

@@ -100,8 +100,11 @@ def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
         yield from _of_rotations(where, a, b, limit)
         return
     mine, theirs = dict(a.arguments), dict(b.arguments)
-    told = [f"{name} {mine.get(name)} against {theirs.get(name)}" for name in {**mine, **theirs}
-            if mine.get(name) != theirs.get(name)]  # fmt: skip
+    told = [
+        f"{name} {mine.get(name)} against {theirs.get(name)}"
+        for name in {**mine, **theirs}
+        if mine.get(name) != theirs.get(name)
+    ]
     if told:
         position, head = _first_bias_apart(a, b, limit)
         yield Difference(where, f"{a.name}: {'; '.join(told)}", position, head)
@@ -139,8 +142,14 @@ def _pairs(frequencies: Frequencies) -> str:
 def _unlike(a: Rotation, b: Rotation) -> str:
     """Only what is not the same of two rotations: "base 10,000 against 500,000; factor 8 against 32"."""
     mine, theirs = ({"base": r.base, "scaling": r.kind, "width": r.width, **dict(r.parameters)} for r in (a, b))
-    return "; ".join(f"{name} {_short(mine.get(name))} against {_short(theirs.get(name))}" for name in {**mine, **theirs}
-                     if mine.get(name) != theirs.get(name)) or "other axes"  # fmt: skip
+    return (
+        "; ".join(
+            f"{name} {_short(mine.get(name))} against {_short(theirs.get(name))}"
+            for name in {**mine, **theirs}
+            if mine.get(name) != theirs.get(name)
+        )
+        or "other axes"
+    )
 
 
 def _short(value: Any) -> str:

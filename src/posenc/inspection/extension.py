@@ -15,8 +15,21 @@ from posenc.dialects import ConfigError, PositionSpec, Rotation, read_config
 from posenc.frequencies import Frequencies
 
 METHODS = ("yarn", "ntk", "linear", "llama3", "longrope")
-SCALED = ("factor", "short_factor", "long_factor", "low_freq_factor", "high_freq_factor", "attention_factor", "beta_fast",
-          "beta_slow", "mscale", "mscale_all_dim", "truncate", "original_max_position_embeddings", "alpha")  # fmt: skip
+SCALED = (
+    "factor",
+    "short_factor",
+    "long_factor",
+    "low_freq_factor",
+    "high_freq_factor",
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "mscale",
+    "mscale_all_dim",
+    "truncate",
+    "original_max_position_embeddings",
+    "alpha",
+)
 
 
 @dataclass(frozen=True)
@@ -91,8 +104,10 @@ def rotation_to_change(spec: PositionSpec) -> Rotation:
     if not found:
         raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies to scale")
     if len(found) > 1:
-        raise ValueError(f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "
-                         "one method cannot set them all")  # fmt: skip
+        raise ValueError(
+            f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "
+            "one method cannot set them all"
+        )
     return found.pop()
 
 
@@ -134,8 +149,13 @@ def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, An
 
 
 def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
-    return {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-            "original_max_position_embeddings": trained}, "Llama 3's constants 1 and 4; train with it."  # fmt: skip
+    return {
+        "rope_type": "llama3",
+        "factor": factor,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": trained,
+    }, "Llama 3's constants 1 and 4; train with it."
 
 
 def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
@@ -144,10 +164,16 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
     plain = frequencies.rotary(rotation.width, rotation.base)
     slowed = frequencies.yarn(plain, factor=factor, original_length=trained)
     longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]
-    return {"rope_type": "longrope", "short_factor": [1.0] * len(plain), "long_factor": longer, "factor": factor,
-            "original_max_position_embeddings": trained}, (
+    return {
+        "rope_type": "longrope",
+        "short_factor": [1.0] * len(plain),
+        "long_factor": longer,
+        "factor": factor,
+        "original_max_position_embeddings": trained,
+    }, (
         "LongRoPE's factors are searched for each model; these are yarn's ramp, a place to start the search from. "
-        "The set changes at the trained length: cached keys must be computed again there.")  # fmt: skip
+        "The set changes at the trained length: cached keys must be computed again there."
+    )
 
 
 SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "longrope": _longrope}

@@ -60,8 +60,11 @@ def picture(data: dict[str, Any], extensions: list[Extension]) -> Curves | None:
         title = f"Wavelengths for {first.length:,} positions"
     else:
         found = [(group, use) for part in data["parts"] for group in part["groups"] for use in group["encodings"]]
-        lines = [(f"{group['kind'].replace('_', ' ')}, base {use['rotation']['base']:g}", use["rotation"]["frequencies"])
-                 for group, use in found if "rotation" in use]  # fmt: skip
+        lines = [
+            (f"{group['kind'].replace('_', ' ')}, base {use['rotation']['base']:g}", use["rotation"]["frequencies"])
+            for group, use in found
+            if "rotation" in use
+        ]
         title = f"Wavelengths of {data['family']}"
     return _curves(title, dict(lines), _levels(data, extensions)) if lines else None
 
@@ -86,7 +89,9 @@ def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] 
         moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(rounded) if value]
         x, y = zip(*moving, strict=True)
         drawn.append(Line(", ".join(names), torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
-    idea = ("A pair above the line does not finish a turn within the trained length,",
-            "so beyond it that pair meets angles that training never showed.")  # fmt: skip
+    idea = (
+        "A pair above the line does not finish a turn within the trained length,",
+        "so beyond it that pair meets angles that training never showed.",
+    )
     rule = Mark(0.0, float(level[0]), level[1]) if level else None
     return Curves(title, idea, lines=tuple(drawn), x="pair of channels", y="positions for one turn", log_y=True, rule=rule)

@@ -48,14 +48,18 @@ def meaning(frequencies: Frequencies, length: int) -> Meaning:
     last = length - 1
     exact = [math.cos(value * last) for value in moving]
     return Meaning(
-        length=length, pairs=len(frequencies), still=len(frequencies) - len(moving),
-        shortest=min(waves, default=math.inf), longest=max(waves, default=math.inf),
-        unfinished=len(unfinished), first_unfinished=unfinished[0] if unfinished else None,
+        length=length,
+        pairs=len(frequencies),
+        still=len(frequencies) - len(moving),
+        shortest=min(waves, default=math.inf),
+        longest=max(waves, default=math.inf),
+        unfinished=len(unfinished),
+        first_unfinished=unfinished[0] if unfinished else None,
         largest_angle=max(moving, default=0.0) * last,
         float32_error=max((abs(_cos_in_float32(v, last) - e) for v, e in zip(moving, exact, strict=True)), default=0.0),
         bfloat16_error=max((abs(bfloat16(e) - e) for e in exact), default=0.0),
         bfloat16_positions=distinct_in_bfloat16(length),
-    )  # fmt: skip
+    )
 
 
 def _cos_in_float32(frequency: float, position: int) -> float:

@@ -207,12 +207,22 @@ def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
     for one in measured:
         alike = one["similarity"]
         lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
-        table.add_row(Wrapped(one["weight"]), f"{one['rows']:,}", *lags, f"{one['by_distance']:.0%}",
-                      f"{one['offset_symmetry']:.3f}", f"{len(one['dead_rows'])}")  # fmt: skip
+        table.add_row(
+            Wrapped(one["weight"]),
+            f"{one['rows']:,}",
+            *lags,
+            f"{one['by_distance']:.0%}",
+            f"{one['offset_symmetry']:.3f}",
+            f"{len(one['dead_rows'])}",
+        )
     console.print(table)
-    console.print(Wrapped(
-        "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as like "
-        "the one k after as the one k before; dead: rows of nearly no length.", "dim"))  # fmt: skip
+    console.print(
+        Wrapped(
+            "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as like "
+            "the one k after as the one k before; dead: rows of nearly no length.",
+            "dim",
+        )
+    )
 
 
 def _extensions(console: Console, extensions: list[Extension]) -> None:
@@ -228,8 +238,14 @@ def _extensions(console: Console, extensions: list[Extension]) -> None:
         table.add_column(heading, justify="left" if heading in ("", "what it is") else "right", overflow="fold")
     rows = [("now", first.before, "")] + [(e.method, e.after, e.note) for e in extensions]
     for name, found, note in rows:
-        table.add_row(name, f"{found[0]:.4g}", f"{found[len(found) // 2]:.4g}", f"{found[-1]:.4g}",
-                      f"{found.cos_sin_scale:.5g}", Wrapped(note))  # fmt: skip
+        table.add_row(
+            name,
+            f"{found[0]:.4g}",
+            f"{found[len(found) // 2]:.4g}",
+            f"{found[-1]:.4g}",
+            f"{found.cos_sin_scale:.5g}",
+            Wrapped(note),
+        )
     console.print(table)
     for extension in [one for one in extensions if one.fragment]:
         console.print()

@@ -74,21 +74,29 @@ def _precision(made: Frequencies, length: int | None) -> Iterator[Finding]:
         return
     figures = meaning(made, length)
     if figures.float32_error > FLOAT32_TRAP:
-        yield warning(f"angles computed in fp32, as most programs do, are off by {figures.float32_error:.1e} in cos at "
-                      f"position {length - 1}; programs differ by as much")  # fmt: skip
+        yield warning(
+            f"angles computed in fp32, as most programs do, are off by {figures.float32_error:.1e} in cos at "
+            f"position {length - 1}; programs differ by as much"
+        )
     if length > 257:
-        yield note(f"positions cast to bf16 collide from 257 on: {figures.bfloat16_positions} of {length} stay "
-                   "distinct; keep positions and angles in fp32 or better")  # fmt: skip
+        yield note(
+            f"positions cast to bf16 collide from 257 on: {figures.bfloat16_positions} of {length} stay "
+            "distinct; keep positions and angles in fp32 or better"
+        )
 
 
 def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Finding]:
     layout, d_head = options.get("layout", "interleaved"), options["d_head"]
     pairs = "channel i turns with i + d/2" if layout == "half" else "channel 2i turns with 2i + 1"
-    yield note(f"layout {layout}: {pairs}. For a program of the other layout the rows of the query and key projections "
-               "must be permuted: posenc convert")  # fmt: skip
+    yield note(
+        f"layout {layout}: {pairs}. For a program of the other layout the rows of the query and key projections "
+        "must be permuted: posenc convert"
+    )
     if options.get("returns", layout) not in (None, layout):
-        yield warning(f"channels pair as {layout} and are returned as {options['returns']}: scores are the same as in "
-                      "any program that pairs so, cached keys are not")  # fmt: skip
+        yield warning(
+            f"channels pair as {layout} and are returned as {options['returns']}: scores are the same as in "
+            "any program that pairs so, cached keys are not"
+        )
     if options.get("reverse"):
         yield warning("turns the other way, R(-p): weights of this family fail in programs that turn by R(p)")
     width = 2 * len(made)
@@ -99,30 +107,42 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
 
 def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
     turning, pairs = sum(1 for value in made if value), len(made)
-    yield warning(f"proportional is not partial: {turning} of {pairs} pairs turn, paired (i, i + {pairs}), with "
-                  f"exponents over all {2 * pairs} channels", "partial_rotary_factor")  # fmt: skip
+    yield warning(
+        f"proportional is not partial: {turning} of {pairs} pairs turn, paired (i, i + {pairs}), with "
+        f"exponents over all {2 * pairs} channels",
+        "partial_rotary_factor",
+    )
 
 
 def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
     scale = made.cos_sin_scale
-    yield note(f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
-               f"{made.softmax_scale:.6g}. Two places: a program that has only one of them is wrong")  # fmt: skip
+    yield note(
+        f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
+        f"{made.softmax_scale:.6g}. Two places: a program that has only one of them is wrong"
+    )
     if spec.trained_length is None or "factor" not in parameters:
         return
     implied = spec.trained_length / parameters["original_length"]
     if implied not in (1.0, parameters["factor"]):
-        yield warning(f"factor is {parameters['factor']:g}, but max_position_embeddings / "
-                      f"original_max_position_embeddings is {implied:g}", "factor")  # fmt: skip
+        yield warning(
+            f"factor is {parameters['factor']:g}, but max_position_embeddings / "
+            f"original_max_position_embeddings is {implied:g}",
+            "factor",
+        )
 
 
 def _longrope(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
-    yield warning(f"two sets of frequencies: past {parameters['original_length']} tokens the other one counts, for all "
-                  "positions, so keys cached before are wrong. Choose once for a request: at_length(n)")  # fmt: skip
+    yield warning(
+        f"two sets of frequencies: past {parameters['original_length']} tokens the other one counts, for all "
+        "positions, so keys cached before are wrong. Choose once for a request: at_length(n)"
+    )
 
 
 def _dynamic(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
-    yield warning(f"frequencies change with every length past {parameters['trained_length']}, and cached keys keep the "
-                  "old ones. Choose once for a request: at_length(n)")  # fmt: skip
+    yield warning(
+        f"frequencies change with every length past {parameters['trained_length']}, and cached keys keep the "
+        "old ones. Choose once for a request: at_length(n)"
+    )
 
 
 def _learned(use: Use) -> Iterator[Finding]:
@@ -140,8 +160,10 @@ def _alibi(use: Use) -> Iterator[Finding]:
 
 def _t5(use: Use) -> Iterator[Finding]:
     arguments = dict(use.arguments)
-    yield note(f"defined for any length; from {arguments.get('max_distance', 128)} positions on every distance shares "
-               "the last bucket, so far tokens have no order")  # fmt: skip
+    yield note(
+        f"defined for any length; from {arguments.get('max_distance', 128)} positions on every distance shares "
+        "the last bucket, so far tokens have no order"
+    )
     if arguments.get("scale") == 1.0:
         yield note("logits are not divided by √d_head; a fused kernel must be told scale = 1")
 

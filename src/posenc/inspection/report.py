@@ -24,10 +24,13 @@ def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
         "family": spec.family,
         "config_class": spec.config_class,
         "parts": [described(path, part, length) for path, part in walked],
-        "without_attention": [{"part": path, "family": part.family, "coordinates": part.coordinates}
-                              for path, part in spec.walk() if not part.layers and not part.parts],
+        "without_attention": [
+            {"part": path, "family": part.family, "coordinates": part.coordinates}
+            for path, part in spec.walk()
+            if not part.layers and not part.parts
+        ],
         "findings": [asdict(finding) for finding in findings(spec)],
-    }  # fmt: skip
+    }
 
 
 def findings(spec: PositionSpec) -> list[Finding]:
@@ -52,11 +55,17 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
         "coordinates": spec.coordinates,
         "input": [_use(use, spec, spec.layers[0], length) for use in at_input(spec)],
         "groups": [
-            {"layers": numbers, "kind": layer.kind, "window": layer.window, "chunk": layer.chunk, "causal": layer.causal,
-             "encodings": [_use(use, spec, layer, length) for use in layer.uses]}
+            {
+                "layers": numbers,
+                "kind": layer.kind,
+                "window": layer.window,
+                "chunk": layer.chunk,
+                "causal": layer.causal,
+                "encodings": [_use(use, spec, layer, length) for use in layer.uses],
+            }
             for layer, numbers in grouped(inside(spec))
         ],
-    }  # fmt: skip
+    }
 
 
 def at_input(spec: PositionSpec) -> list[Use]:
@@ -106,8 +115,12 @@ def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict
             if length is not None:
                 there = use.rotation.frequencies().at_length(length)
                 pairs = leaving(there, spec.trained_length, length, layer.reach)
-                about["beyond"] = {"length": length, "pairs": list(pairs), "of": len(there),
-                                   "meaning": _finite(asdict(meaning(there, length)))}  # fmt: skip
+                about["beyond"] = {
+                    "length": length,
+                    "pairs": list(pairs),
+                    "of": len(there),
+                    "meaning": _finite(asdict(meaning(there, length))),
+                }
     elif length is not None:
         about["beyond"] = {"length": length, "text": _beyond(use, length)}
     return about
@@ -125,12 +138,18 @@ def _beyond(use: Use, length: int) -> str:
 
 def _rotation(rotation: Rotation, made: Frequencies) -> dict[str, Any]:
     return {
-        "kind": rotation.kind, "base": rotation.base, "width": rotation.width,
+        "kind": rotation.kind,
+        "base": rotation.base,
+        "width": rotation.width,
         "parameters": {name: _plain(value) for name, value in rotation.parameters},
-        "frequencies": list(made), "axes": list(made.axes), "values_from": made.values_from,
-        "cos_sin_scale": made.cos_sin_scale, "cos_sin_scale_from": made.cos_sin_scale_from,
-        "softmax_scale": made.softmax_scale, "softmax_scale_from": made.softmax_scale_from,
-    }  # fmt: skip
+        "frequencies": list(made),
+        "axes": list(made.axes),
+        "values_from": made.values_from,
+        "cos_sin_scale": made.cos_sin_scale,
+        "cos_sin_scale_from": made.cos_sin_scale_from,
+        "softmax_scale": made.softmax_scale,
+        "softmax_scale_from": made.softmax_scale_from,
+    }
 
 
 def _plain(value: Any) -> Any:

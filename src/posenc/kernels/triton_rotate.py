@@ -57,9 +57,15 @@ def interpreted() -> bool:
 
 
 def rotate(
-    x: Float[Tensor, "b h t d"], cos: Float[Tensor, "#b t n"], sin: Float[Tensor, "#b t n"],
-    start: int, half_in: bool, half_out: bool, back: bool, out: Float[Tensor, "b h t d"],
-) -> None:  # fmt: skip
+    x: Float[Tensor, "b h t d"],
+    cos: Float[Tensor, "#b t n"],
+    sin: Float[Tensor, "#b t n"],
+    start: int,
+    half_in: bool,
+    half_out: bool,
+    back: bool,
+    out: Float[Tensor, "b h t d"],
+) -> None:
     """Writes x with channels start … start+2n−1 turned to `out`, the other channels copied.
 
     half_in   pair i of x is (i, i + n), else (2i, 2i + 1); half_out the same of out
@@ -89,13 +95,32 @@ def rotate(
     on_device: AbstractContextManager[object] = torch.cuda.device(x.device) if x.is_cuda else nullcontext()
     with on_device:
         turn[(token_blocks * head_groups * b,)](
-            x, cos, sin, out, h, t, token_blocks, head_groups, heads_each, *strides,
-            channels=d, start=start, pairs=n, half_in=half_in, half_out=half_out, back=back,
+            x,
+            cos,
+            sin,
+            out,
+            h,
+            t,
+            token_blocks,
+            head_groups,
+            heads_each,
+            *strides,
+            channels=d,
+            start=start,
+            pairs=n,
+            half_in=half_in,
+            half_out=half_out,
+            back=back,
             in_place=x.data_ptr() == out.data_ptr() and steps[0] == steps[1],
-            tile_heads=tile_heads, tile_tokens=tile_tokens,
-            x_align=x_align, out_align=out_align, table_align=table_align,
-            num_warps=WARPS, num_stages=1, enable_fp_fusion=False,
-        )  # fmt: skip
+            tile_heads=tile_heads,
+            tile_tokens=tile_tokens,
+            x_align=x_align,
+            out_align=out_align,
+            table_align=table_align,
+            num_warps=WARPS,
+            num_stages=1,
+            enable_fp_fusion=False,
+        )
 
 
 def tile(heads: int, tokens: int, pairs: int) -> tuple[int, int]:

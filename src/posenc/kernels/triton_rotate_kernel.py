@@ -12,8 +12,23 @@ import triton
 import triton.language as tl
 
 # Sizes that change from call to call are not specialised on, or every length would be compiled anew.
-VARYING = ("heads", "tokens", "token_blocks", "head_groups", "heads_each", "x_b", "x_h", "x_t", "out_b", "out_h", "out_t",
-           "cos_b", "cos_t", "sin_b", "sin_t")  # fmt: skip
+VARYING = (
+    "heads",
+    "tokens",
+    "token_blocks",
+    "head_groups",
+    "heads_each",
+    "x_b",
+    "x_h",
+    "x_t",
+    "out_b",
+    "out_h",
+    "out_t",
+    "cos_b",
+    "cos_t",
+    "sin_b",
+    "sin_t",
+)
 
 
 @triton.jit
@@ -30,9 +45,14 @@ def store(
 
 @triton.jit
 def copy(
-    x_rows: tl.tensor, x_c: tl.tensor, out_rows: tl.tensor, out_c: tl.tensor, seen: tl.tensor,
-    first: tl.constexpr, count: tl.constexpr,
-) -> None:  # fmt: skip
+    x_rows: tl.tensor,
+    x_c: tl.tensor,
+    out_rows: tl.tensor,
+    out_c: tl.tensor,
+    seen: tl.tensor,
+    first: tl.constexpr,
+    count: tl.constexpr,
+) -> None:
     """Channels first … first + count − 1 pass through."""
     width: tl.constexpr = triton.next_power_of_2(count)
     index = tl.arange(0, width)[None, None, :]
@@ -42,16 +62,42 @@ def copy(
 
 @triton.jit(do_not_specialize=VARYING)
 def turn(
-    x: tl.tensor, cos: tl.tensor, sin: tl.tensor, out: tl.tensor,
-    heads: tl.tensor, tokens: tl.tensor, token_blocks: tl.tensor, head_groups: tl.tensor, heads_each: tl.tensor,
-    x_b: tl.tensor, x_h: tl.tensor, x_t: tl.tensor, x_c: tl.tensor,
-    out_b: tl.tensor, out_h: tl.tensor, out_t: tl.tensor, out_c: tl.tensor,
-    cos_b: tl.tensor, cos_t: tl.tensor, cos_n: tl.tensor, sin_b: tl.tensor, sin_t: tl.tensor, sin_n: tl.tensor,
-    channels: tl.constexpr, start: tl.constexpr, pairs: tl.constexpr,
-    half_in: tl.constexpr, half_out: tl.constexpr, back: tl.constexpr, in_place: tl.constexpr,
-    tile_heads: tl.constexpr, tile_tokens: tl.constexpr,
-    x_align: tl.constexpr, out_align: tl.constexpr, table_align: tl.constexpr,
-) -> None:  # fmt: skip
+    x: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
+    out: tl.tensor,
+    heads: tl.tensor,
+    tokens: tl.tensor,
+    token_blocks: tl.tensor,
+    head_groups: tl.tensor,
+    heads_each: tl.tensor,
+    x_b: tl.tensor,
+    x_h: tl.tensor,
+    x_t: tl.tensor,
+    x_c: tl.tensor,
+    out_b: tl.tensor,
+    out_h: tl.tensor,
+    out_t: tl.tensor,
+    out_c: tl.tensor,
+    cos_b: tl.tensor,
+    cos_t: tl.tensor,
+    cos_n: tl.tensor,
+    sin_b: tl.tensor,
+    sin_t: tl.tensor,
+    sin_n: tl.tensor,
+    channels: tl.constexpr,
+    start: tl.constexpr,
+    pairs: tl.constexpr,
+    half_in: tl.constexpr,
+    half_out: tl.constexpr,
+    back: tl.constexpr,
+    in_place: tl.constexpr,
+    tile_heads: tl.constexpr,
+    tile_tokens: tl.constexpr,
+    x_align: tl.constexpr,
+    out_align: tl.constexpr,
+    table_align: tl.constexpr,
+) -> None:
     """(a, b) -> (a·cos − b·sin, b·cos + a·sin) for one block of tokens and `heads_each` heads of one row of the batch."""
     # Strides between rows come in units of *_align channels: so the compiler knows how wide it may read.
     x_b, x_h, x_t = x_b * x_align, x_h * x_align, x_t * x_align

@@ -59,8 +59,11 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
     """One as the laws need it. Whatever the user's file raises becomes one line."""
     assert arm.source is not None
     sizes = {
-        "d_model": setting.d_model, "n_heads": setting.n_heads, "n_layers": 2, "max_positions": setting.max_positions,
-    }  # fmt: skip
+        "d_model": setting.d_model,
+        "n_heads": setting.n_heads,
+        "n_layers": 2,
+        "max_positions": setting.max_positions,
+    }
     try:
         return own.create(arm.encoding, arm.source, sizes)
     except Exception as error:

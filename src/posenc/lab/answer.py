@@ -26,9 +26,20 @@ def sentences(found: Json) -> list[Words]:
     """The most important first, in so far as it was measured."""
     main = main_task(found)
     told = (
-        _trained(found), _at_home(main), *_beyond(main), _cannot(main), _not_learnt(found), *_blind(found), _after(main),
-        _exact(found, main), _cost(found), *_needs(found, main), _published(found), _missing(found), _seeds(found),
-    )  # fmt: skip
+        _trained(found),
+        _at_home(main),
+        *_beyond(main),
+        _cannot(main),
+        _not_learnt(found),
+        *_blind(found),
+        _after(main),
+        _exact(found, main),
+        _cost(found),
+        *_needs(found, main),
+        _published(found),
+        _missing(found),
+        _seeds(found),
+    )
     return [words for words in told if words is not None]
 
 
@@ -47,7 +58,7 @@ def _trained(found: Json) -> Words:
         f"width {size['d_model']}, {size['n_heads']} heads; {joined(names, ', ', '').en}.",
         f"共训练 {trials} 个模型：{len(arms)} 种编码，每种 {seeds} 个随机种子，彼此只有位置编码不同；"
         f"{size['n_layers']} 层，宽度 {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",
-    )  # fmt: skip
+    )
 
 
 # The main task ------------------------------------------------------------------------------------------------------
@@ -79,14 +90,18 @@ def _beyond(task: Json) -> Iterator[Words]:
     flat, broken = _bounds(task)
     held = Words("on the same targets, ", "目标不变，") if task["measure"] == "bits" else Words("", "")
     texts = {
-        "flat": Words(f"At {at.en} the trained length, {held.en}these stay ({flat.en}): {{rows}}.",
-                      f"到训练长度的 {at.zh}，{held.zh}仍然保持（{flat.zh}）的有：{{rows}}。"),
+        "flat": Words(
+            f"At {at.en} the trained length, {held.en}these stay ({flat.en}): {{rows}}.",
+            f"到训练长度的 {at.zh}，{held.zh}仍然保持（{flat.zh}）的有：{{rows}}。",
+        ),
         "fades": Words("These get worse slowly: {rows}.", "逐渐变差的有：{rows}。"),
         "breaks": Words(f"These break ({broken.en}): {{rows}}.", f"失效（{broken.zh}）的有：{{rows}}。"),
-    }  # fmt: skip
+    }
     if not kinds["flat"] and (kinds["fades"] or kinds["breaks"]):
-        yield Words(f"At {at.en} the trained length no encoding stays as good as it was ({flat.en}).",
-                    f"到训练长度的 {at.zh}，没有一种编码能保持原有水平（{flat.zh}）。")  # fmt: skip
+        yield Words(
+            f"At {at.en} the trained length no encoding stays as good as it was ({flat.en}).",
+            f"到训练长度的 {at.zh}，没有一种编码能保持原有水平（{flat.zh}）。",
+        )
     for kind, text in texts.items():
         if arms := sorted(kinds[kind], key=lambda arm: arm["rise"][str(far)]["mean"]):
             rows = _listed(arms, lambda arm: _change(task, arm["rise"][str(far)]["mean"]))
@@ -136,8 +151,10 @@ def _not_learnt(found: Json) -> Words | None:
     if not said:
         return None
     rows = joined(said, "; ", "；")
-    return Words(f"Not learnt at this budget, and therefore not judged beyond the trained length: {rows.en}.",
-                 f"在此预算下没有学会，因此不评价其外推：{rows.zh}。")  # fmt: skip
+    return Words(
+        f"Not learnt at this budget, and therefore not judged beyond the trained length: {rows.en}.",
+        f"在此预算下没有学会，因此不评价其外推：{rows.zh}。",
+    )
 
 
 def _blind(found: Json) -> Iterator[Words]:
@@ -175,8 +192,9 @@ def _exact(found: Json, main: Json) -> Words | None:
             continue
         most = max(arm["factor"]["value"] for arm in arms)
         if most <= 1:
-            said.append(Words(f"{_title(task).en}: nobody beyond the trained length",
-                              f"{_title(task).zh}：超出训练长度后都做不到"))  # fmt: skip
+            said.append(
+                Words(f"{_title(task).en}: nobody beyond the trained length", f"{_title(task).zh}：超出训练长度后都做不到")
+            )
             continue
         farthest = [arm for arm in arms if arm["factor"]["value"] == most]
         names = joined((_name(arm) for arm in farthest), ", ", "、")
@@ -186,8 +204,10 @@ def _exact(found: Json, main: Json) -> Words | None:
     if not said:
         return None
     rows = joined(said, "; ", "；")
-    return Words(f"Farthest with at least {FLAT['exact']:.0%} of the exact match kept: {rows.en}.",
-                 f"完全匹配率保持 {FLAT['exact']:.0%} 以上时走得最远的：{rows.zh}。")  # fmt: skip
+    return Words(
+        f"Farthest with at least {FLAT['exact']:.0%} of the exact match kept: {rows.en}.",
+        f"完全匹配率保持 {FLAT['exact']:.0%} 以上时走得最远的：{rows.zh}。",
+    )
 
 
 def _cost(found: Json) -> Words | None:
@@ -258,8 +278,10 @@ def _missing(found: Json) -> Words | None:
     if not found["missing"]:
         return None
     n, of = len(found["missing"]), found["trials"]["expected"]
-    return Words(f"{_count(n, 'trial', 'trials')} of {of} failed or did not run; their cells say so.",
-                 f"{of} 次训练中有 {n} 次失败或尚未运行，相应的格中已注明。")  # fmt: skip
+    return Words(
+        f"{_count(n, 'trial', 'trials')} of {of} failed or did not run; their cells say so.",
+        f"{of} 次训练中有 {n} 次失败或尚未运行，相应的格中已注明。",
+    )
 
 
 def _seeds(found: Json) -> Words:
@@ -330,10 +352,14 @@ def _change(task: Json, lost: float) -> Words:
 def _bounds(task: Json) -> tuple[Words, Words]:
     """When an encoding stays, and when it breaks."""
     if task["measure"] == "bits":
-        return (Words(f"at most {FLAT['bits']:g} bits worse", f"变差不超过 {FLAT['bits']:g} 比特"),
-                Words(f"{BREAKS['bits']:g} bits worse or more", f"变差 {BREAKS['bits']:g} 比特以上"))  # fmt: skip
-    return (Words(f"at least {FLAT['exact']:.0%} of the exact match kept", f"完全匹配率保持 {FLAT['exact']:.0%} 以上"),
-            Words(f"less than {BREAKS['exact']:.0%} of it kept", f"保持不到 {BREAKS['exact']:.0%}"))  # fmt: skip
+        return (
+            Words(f"at most {FLAT['bits']:g} bits worse", f"变差不超过 {FLAT['bits']:g} 比特"),
+            Words(f"{BREAKS['bits']:g} bits worse or more", f"变差 {BREAKS['bits']:g} 比特以上"),
+        )
+    return (
+        Words(f"at least {FLAT['exact']:.0%} of the exact match kept", f"完全匹配率保持 {FLAT['exact']:.0%} 以上"),
+        Words(f"less than {BREAKS['exact']:.0%} of it kept", f"保持不到 {BREAKS['exact']:.0%}"),
+    )
 
 
 def _timed(found: Json) -> dict[str, float]:

@@ -41,8 +41,10 @@ class Arm:
         """Raises ValueError for an unknown name, pointing to the right one."""
         arm = cls(word.removesuffix(RANDOMIZED), word.endswith(RANDOMIZED), source)
         if source is None and arm.encoding not in catalogue.names():
-            raise ValueError(f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
-                             f"{', '.join(catalogue.names())}, each also with {RANDOMIZED}")  # fmt: skip
+            raise ValueError(
+                f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
+                f"{', '.join(catalogue.names())}, each also with {RANDOMIZED}"
+            )
         return arm
 
     def __str__(self) -> str:

@@ -78,8 +78,16 @@ class Profile:
         seen = may_attend(at, at, self.causal)[0, 0].sum(-1)
         for link in self.links:
             for head, value in enumerate(probs[link.row, :, link.query, link.key].tolist()):
-                rows.add("link", value, step=step, layer=layer, head=head, item=self.items[link.row], note=link.name,
-                         weight=1 / int(seen[link.query]))  # fmt: skip
+                rows.add(
+                    "link",
+                    value,
+                    step=step,
+                    layer=layer,
+                    head=head,
+                    item=self.items[link.row],
+                    note=link.name,
+                    weight=1 / int(seen[link.query]),
+                )
 
 
 def add_similarity(rows: Rows, encoding: Learned, step: int) -> None:

@@ -20,15 +20,54 @@ if TYPE_CHECKING:
 
 # What a trial is made of (experiment.py) is in its key already, field by field.
 APART = (
-    "__init__.py", "__main__.py", "benchmarks/", "cli.py", "commands/", "claims/", "dialects/", "explorer/", "laws.py",
-    "notes.py", "plots/", "walk.py", "words.py",
-    *(f"lab/{name}" for name in (
-        "admission.py", "answer.py", "code.py", "compare.py", "engines/", "experiment.py", "files.py", "findings.py",
-        "html.py", "judges.py", "page.py", "picture.py", "prose.py", "published.py", "recipe.py", "relative_cost.py",
-        "remembered.py", "report/", "results.py", "statistics.py", "store.py", "summary.py", "svg.py", "sweep.py",
-        "table.py", "time_left.py", "titles.py", "verdict.py", "workers.py",
-    )),
-)  # fmt: skip
+    "__init__.py",
+    "__main__.py",
+    "benchmarks/",
+    "cli.py",
+    "commands/",
+    "claims/",
+    "dialects/",
+    "explorer/",
+    "laws.py",
+    "notes.py",
+    "plots/",
+    "walk.py",
+    "words.py",
+    *(
+        f"lab/{name}"
+        for name in (
+            "admission.py",
+            "answer.py",
+            "code.py",
+            "compare.py",
+            "engines/",
+            "experiment.py",
+            "files.py",
+            "findings.py",
+            "html.py",
+            "judges.py",
+            "page.py",
+            "picture.py",
+            "prose.py",
+            "published.py",
+            "recipe.py",
+            "relative_cost.py",
+            "remembered.py",
+            "report/",
+            "results.py",
+            "statistics.py",
+            "store.py",
+            "summary.py",
+            "svg.py",
+            "sweep.py",
+            "table.py",
+            "time_left.py",
+            "titles.py",
+            "verdict.py",
+            "workers.py",
+        )
+    ),
+)
 SOURCES = (".py", ".cpp", ".h")
 
 
@@ -53,5 +92,8 @@ def surroundings(hardware: Hardware) -> dict[str, str]:
         device = torch.cuda.get_device_name(hardware.device)
     shared = f", {hardware.devices} sharing {hardware.shard}" if hardware.devices > 1 else ""
     return {
-        "code": code_hash(), "torch": torch.__version__, "device": device + shared, "precision": hardware.precision,
-    }  # fmt: skip
+        "code": code_hash(),
+        "torch": torch.__version__,
+        "device": device + shared,
+        "precision": hardware.precision,
+    }

@@ -62,9 +62,12 @@ def compare(request: Request, progress: Progress) -> dict[str, Any]:
     begun = time.perf_counter()
     texts = corpus.read(request.text, max(request.recipe.task.lengths) + 1)
     settings = {
-        "encodings": [str(arm) for arm in request.arms], "budget": request.seconds, "steps": request.steps,
-        "seeds": list(request.seeds), **_decisive(request.recipe, texts),
-    }  # fmt: skip
+        "encodings": [str(arm) for arm in request.arms],
+        "budget": request.seconds,
+        "steps": request.steps,
+        "seeds": list(request.seeds),
+        **_decisive(request.recipe, texts),
+    }
     with store.Store(request.out, settings) as kept:
         run = _Run(request, texts, settings, kept, progress, begun)
         return run.whole()
@@ -73,9 +76,12 @@ def compare(request: Request, progress: Progress) -> dict[str, Any]:
 def _decisive(recipe: Recipe, texts: Corpus) -> dict[str, Any]:
     """What every number depends on, besides arm, seed and steps."""
     return {
-        "text": texts.sha256, "recipe": recipe.model_dump(mode="json"), "code": code_hash(), "torch": torch.__version__,
+        "text": texts.sha256,
+        "recipe": recipe.model_dump(mode="json"),
+        "code": code_hash(),
+        "torch": torch.__version__,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
-    }  # fmt: skip
+    }
 
 
 class _Run:
@@ -97,11 +103,19 @@ class _Run:
         measured = self.part("cost", {"encodings": list(map(str, whole))}, lambda: self.cost(whole))
         steps, trials = self.trials(whole)
         done = results(
-            request=self.settings, text=self.texts.about(), pairs=self.recipe.task.baseline(self.texts),
-            recipe=self.recipe, steps=steps, exact=properties,
-            order_without=self.order_without(), cost=measured, trials=trials, failures=self.failures, machine=machine(),
+            request=self.settings,
+            text=self.texts.about(),
+            pairs=self.recipe.task.baseline(self.texts),
+            recipe=self.recipe,
+            steps=steps,
+            exact=properties,
+            order_without=self.order_without(),
+            cost=measured,
+            trials=trials,
+            failures=self.failures,
+            machine=machine(),
             version=posenc.__version__,
-        )  # fmt: skip
+        )
         self.write(done)
         self.end = self.now()
         self.say("done")
@@ -255,10 +269,14 @@ def makespan(seconds: list[float], workers: int) -> float:
 
 def machine() -> dict[str, Any]:
     return {
-        "system": platform.system(), "processor": platform.machine(), "cores": cores(),
-        "vector_instructions": torch.backends.cpu.get_cpu_capability(), "python": platform.python_version(),
-        "torch": torch.__version__, "threads": "one per training, one for cost",
-    }  # fmt: skip
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": cores(),
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "threads": "one per training, one for cost",
+    }
 
 
 def _line(error: Exception) -> str:

@@ -36,9 +36,10 @@ def told(record: Record, task: LanguageModel) -> dict[str, Any]:
     about, rows = record.about, record.rows.to_pylist()
     of = {kind: [row for row in rows if row["kind"] == kind] for kind in ("curve", "bits", "position")}
     result = {
-        "parameters": about["encoding_parameters"], "failed": about["failed"],
+        "parameters": about["encoding_parameters"],
+        "failed": about["failed"],
         "curve": [[row["step"], row["value"]] for row in of["curve"]],
-    }  # fmt: skip
+    }
     if about["failed"] is not None:
         return result
     cannot = about["cannot"]

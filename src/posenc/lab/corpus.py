@@ -94,13 +94,17 @@ def read(path: Path | None, width: int) -> Corpus:
     documents = [text for _, text in unlike]
     needed, given = round(LEAST_WINDOWS * width / HELD_OUT), sum(map(len, documents))
     if given < needed:
-        raise ValueError(f"--text: {source} has {given} bytes of text; at least {needed} are needed, to hold out "
-                         f"{LEAST_WINDOWS} windows of {width} bytes")  # fmt: skip
+        raise ValueError(
+            f"--text: {source} has {given} bytes of text; at least {needed} are needed, to hold out "
+            f"{LEAST_WINDOWS} windows of {width} bytes"
+        )
     train, held_out = _split(documents, notes)
     for part, texts in (("training", train), ("held-out", held_out)):
         if (fit := Windows(texts, width).side_by_side()) < LEAST_WINDOWS // 2:
-            raise ValueError(f"--text: the {part} documents of {source} hold {fit} windows of {width} bytes, "
-                             f"{LEAST_WINDOWS // 2} are needed; join the files into longer ones")  # fmt: skip
+            raise ValueError(
+                f"--text: the {part} documents of {source} hold {fit} windows of {width} bytes, "
+                f"{LEAST_WINDOWS // 2} are needed; join the files into longer ones"
+            )
     digest = hashlib.sha256(b"".join(name for name, _ in unlike)).hexdigest()
     return Corpus(source, digest, tuple(train), tuple(held_out), tuple(notes))
 
@@ -121,8 +125,12 @@ def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], lis
     largest = max(train, key=len)
     cut = len(largest) - round(min(HELD_OUT * total, len(largest) / 2))
     train[train.index(largest)] = largest[:cut]
-    notes.append(Words("too few documents to hold out whole ones: the end of the largest is held out instead",
-                       "文档太少，无法整篇保留：改为保留最大一篇的末尾"))  # fmt: skip
+    notes.append(
+        Words(
+            "too few documents to hold out whole ones: the end of the largest is held out instead",
+            "文档太少，无法整篇保留：改为保留最大一篇的末尾",
+        )
+    )
     return train, [largest[cut:]]
 
 

@@ -68,7 +68,7 @@ def cost(
         "sizes": {**sizes.__dict__, "training": trained},
         "ratios": {str(arm): {kind: spread(times[kind, str(arm)], times[kind, ""]) for kind in KINDS} for arm in arms},
         "nope_seconds": {kind: statistics.median(times[kind, ""]) for kind in KINDS},
-    }  # fmt: skip
+    }
 
 
 def spread(times: list[float], base: list[float]) -> dict[str, float]:

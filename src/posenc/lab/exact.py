@@ -49,7 +49,7 @@ def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
         "largest_position": None if (limit := position_limit(encoding)) is None else limit - 1,
         "from_zero": isinstance(encoding, (Learned, FLOATER)),
         "sites": [site.name for site in Site if site and site in encoding.sites],
-    }  # fmt: skip
+    }
 
 
 def order(name: str, size: Size, *, causal: bool) -> float | None:

@@ -136,8 +136,10 @@ class Experiment(Strict):
         """The models that choose a learning rate; empty where there is nothing to choose."""
         return [
             self._trial(plan, word, TUNING_SEED, rate)
-            for plan in self.tasks for word in self._encodings(plan) for rate in plan.learning_rates
-        ]  # fmt: skip
+            for plan in self.tasks
+            for word in self._encodings(plan)
+            for rate in plan.learning_rates
+        ]
 
     def trials(self, chosen: dict[tuple[str, str], float] | None = None) -> list[Trial]:
         """Seed by seed, so that an interrupted sweep has all encodings; `chosen` are rates by task and encoding."""
@@ -157,10 +159,15 @@ class Experiment(Strict):
 
     def _trial(self, plan: TaskPlan, word: str, seed: int, rate: float, oracle: bool = False) -> Trial:
         return Trial(
-            task=plan.task, encoding=word, source=self.sources.get(word), seed=seed, size=self.size,
-            training=plan.training.model_copy(update={"learning_rate": rate}), oracle=oracle,
+            task=plan.task,
+            encoding=word,
+            source=self.sources.get(word),
+            seed=seed,
+            size=self.size,
+            training=plan.training.model_copy(update={"learning_rate": rate}),
+            oracle=oracle,
             after=plan.after if word == "rope" and not oracle else (),
-        )  # fmt: skip
+        )
 
 
 def task_of(given: Any) -> Any:

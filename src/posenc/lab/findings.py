@@ -54,7 +54,7 @@ RULES = {
         f"at least {LEARNT:g} of the examples all right at the trained length, mean over seeds",
         f"在训练长度上，各种子平均至少 {LEARNT:g} 的样例完全正确",
     ),
-}  # fmt: skip
+}
 
 CELLS = """
     SELECT task, encoding, oracle, change, mode, kind, length, seed,
@@ -108,9 +108,11 @@ def findings(folder: Path) -> Json:
     crashed = _crashed(manifest)
     wanted = [
         (plan["task"]["name"], word, seed, oracle)
-        for plan in experiment["tasks"] for word in words_of(plan, experiment) for seed in range(experiment["seeds"])
+        for plan in experiment["tasks"]
+        for word in words_of(plan, experiment)
+        for seed in range(experiment["seeds"])
         for oracle in (False, True)[: 1 + plan["oracle"]]
-    ]  # fmt: skip
+    ]
     found = {
         "format": FORMAT,
         "name": experiment["name"],
@@ -135,7 +137,7 @@ def findings(folder: Path) -> Json:
             for trial in wanted
             if (why := _why_missing(results.about.get(trial), crashed.get(trial, "not run"), trial[3]))
         ],
-    }  # fmt: skip
+    }
     found["published"] = published.table(found)
     found["summary"] = [words._asdict() for words in answer.sentences(found)]
     return found
@@ -154,8 +156,9 @@ def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
     trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
     return {
         (trial.task.name, trial.encoding, trial.seed, trial.oracle): f"failed: {why}"
-        for key, trial in trials.items() if (why := manifest["failures"].get(key))
-    }  # fmt: skip
+        for key, trial in trials.items()
+        if (why := manifest["failures"].get(key))
+    }
 
 
 def _why_missing(about: Json | None, crashed: str, oracle: bool) -> str:
@@ -168,10 +171,13 @@ def _cost(measured: Json | None, results: Results, surroundings: Json) -> Json |
         return None
     size = {about["trial"]["encoding"]: about["encoding_parameters"] for about in results.about.values()}
     rows = {
-        arm: {**times, "parameters": times.get("parameters", size.get(arm)),
-              "table_bytes_per_token": times.get("table_bytes_per_token")}
+        arm: {
+            **times,
+            "parameters": times.get("parameters", size.get(arm)),
+            "table_bytes_per_token": times.get("table_bytes_per_token"),
+        }
         for arm, times in measured["ratios"].items()
-    }  # fmt: skip
+    }
     device = measured.get("device", surroundings.get("device", "cpu"))
     return {"rounds": measured["rounds"], "sizes": measured["sizes"], "rows": rows, "device": device}
 
@@ -212,10 +218,13 @@ class _Task:
         self.from_home = [length for length in self.lengths if length >= self.length]
         self.words = words_of(plan, experiment)
         self.trials = {
-            word: {seed: about for (task, name, seed, oracle), about in results.about.items()
-                   if (task, name, oracle) == (self.name, word, False)}
+            word: {
+                seed: about
+                for (task, name, seed, oracle), about in results.about.items()
+                if (task, name, oracle) == (self.name, word, False)
+            }
             for word in self.words
-        }  # fmt: skip
+        }
         self.any = next((about for trials in self.trials.values() for about in trials.values()), {})
         self.baseline: float | None = self.any.get("baseline")
 
@@ -263,15 +272,20 @@ class _Task:
             "cells": self._cells(word),
             "non_overlapping": {
                 length: {"mean": cell["mean"], "seeds": cell["seeds"]}
-                for length, cell in self._cells(word, mode=NON_OVERLAPPING).items() if cell["state"] is None
+                for length, cell in self._cells(word, mode=NON_OVERLAPPING).items()
+                if cell["state"] is None
             },
-            "rise": {}, "factor": None, "area": None, "rank": None, "behaviour": None,
+            "rise": {},
+            "factor": None,
+            "area": None,
+            "rank": None,
+            "behaviour": None,
             "by_position": self._by_position(word),
             "curve": _columns([row for row in self.results.curves[self.name] if row["encoding"] == word], "step", "bits"),
             "oracle": oracle if any(cell["seeds"] for cell in oracle.values()) else None,
             "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
             "seconds": _mean([about["seconds"]["training"] for about in trials.values()]),
-        }  # fmt: skip
+        }
 
     def _state(self, trials: Mapping[int, Json]) -> str | None:
         """Why nothing can be said of an arm. One seed that failed is enough: the mean of the others would flatter it."""
@@ -288,10 +302,15 @@ class _Task:
         """One for every length; `state` is why it has no mean."""
         asked = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": self.measure}
         rows = [row for row in self.results.cells[self.name] if asked.items() <= row.items()]
-        abouts = [about for (task, name, _, at_end), about in self.results.about.items()
-                  if (task, name, at_end) == (self.name, word, oracle)]  # fmt: skip
-        return {str(length): self._cell(str(length), [row for row in rows if row["length"] == length], abouts)
-                for length in self.lengths}  # fmt: skip
+        abouts = [
+            about
+            for (task, name, _, at_end), about in self.results.about.items()
+            if (task, name, at_end) == (self.name, word, oracle)
+        ]
+        return {
+            str(length): self._cell(str(length), [row for row in rows if row["length"] == length], abouts)
+            for length in self.lengths
+        }
 
     def _cell(self, length: str, rows: list[Json], abouts: list[Json]) -> Json:
         rows = sorted(rows, key=lambda row: row["seed"])
@@ -403,8 +422,9 @@ class _Task:
         seeds = {seed for mine in cells.values() for cell in mine for seed in cell["seeds"]}
         blocks = [
             {name: mine[column]["seeds"][seed] for name, mine in cells.items() if seed in mine[column]["seeds"]}
-            for column in range(len(beyond)) for seed in sorted(seeds)
-        ]  # fmt: skip
+            for column in range(len(beyond))
+            for seed in sorted(seeds)
+        ]
         for name, rank in (statistics.mean_ranks(self.measure, blocks, list(cells)) or {}).items():
             whole[name]["rank"] = rank
 

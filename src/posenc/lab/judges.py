@@ -28,9 +28,11 @@ ALIKE = 0.05  # cosine: less is the noise of a small table
 CHANCE = 0.05  # exact match: so near to one half is chance
 NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
 CHANGES = {
-    "": Words("unchanged", "不改"), "interpolation": Words("interpolation", "位置插值"), "ntk": Words("NTK", "NTK"),
+    "": Words("unchanged", "不改"),
+    "interpolation": Words("interpolation", "位置插值"),
+    "ntk": Words("NTK", "NTK"),
     "yarn": Words("YaRN", "YaRN"),
-}  # fmt: skip
+}
 STATES = {NOT_LEARNT: "此预算下未学会", "missing": "未运行", "cannot": "无法做到", "failed": "训练失败"}
 
 
@@ -158,7 +160,7 @@ def descending(groups: Groups) -> Callable[[Means], bool]:
 
 def listed(
     scores: Scores, at: str | Words = "", form: str = ".2f", unit: Words = BITS, called: Callable[[str], Words] = title
-) -> Words:  # fmt: skip
+) -> Words:
     """2×: Sinusoidal 3.22, RoPE 2.87 bits; the largest first."""
     ordered = sorted(scores.items(), key=lambda entry: -entry[1].mean)
     each = (Words(*(f"{word} {one.mean:{form}}" for word in called(name))) for name, one in ordered)
@@ -466,8 +468,10 @@ def looks_at(link: str, than: str) -> Judge:
         at = {name: sum(row["probability"] for row in of) / len(of) for name, of in seen.items()}
         even = sum(row["even"] for row in seen[link]) / len(seen[link])
         name = title(best)
-        words = Words(f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {even:.3f}",
-                      f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {even:.3f}")  # fmt: skip
+        words = Words(
+            f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {even:.3f}",
+            f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {even:.3f}",
+        )
         why = Words("first seed, mean over layers and heads", "第一个种子，各层各头平均")
         return Ours(words, at[link] > max(even, at[than]), why)
 
@@ -508,10 +512,14 @@ def looks_near(name: str) -> Judge:
             raise Untested(f"attention of {title(name).en} was not recorded", f"没有记录 {title(name).zh} 的注意力")
         near = sum(sum(head[: len(head) // 2]) / (len(head) // 2) for head in heads) / len(heads)
         far = sum(sum(head[len(head) // 2 :]) / (len(head) - len(head) // 2) for head in heads) / len(heads)
-        words = Words(f"mean probability {near:.4f} over the nearer half of the distances, {far:.4f} over the farther",
-                      f"较近一半距离上的平均概率为 {near:.4f}，较远一半为 {far:.4f}")  # fmt: skip
-        why = Words("first seed, mean over layers and heads; it is of the text as much as of the encoding",
-                    "第一个种子，各层各头平均；既反映编码，也反映文本本身")  # fmt: skip
+        words = Words(
+            f"mean probability {near:.4f} over the nearer half of the distances, {far:.4f} over the farther",
+            f"较近一半距离上的平均概率为 {near:.4f}，较远一半为 {far:.4f}",
+        )
+        why = Words(
+            "first seed, mean over layers and heads; it is of the text as much as of the encoding",
+            "第一个种子，各层各头平均；既反映编码，也反映文本本身",
+        )
         return Ours(words, near > far, why)
 
     return judge

@@ -63,9 +63,13 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(d, wide, bias=False), nn.Linear(wide, d, bias=False)
 
     def forward(
-        self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions,
-        shards: Shards | None, watcher: Watcher | None,
-    ) -> Float[Tensor, "b t d"]:  # fmt: skip
+        self,
+        x: Float[Tensor, "b t d"],
+        encoding: PositionalEncoding,
+        at: Positions,
+        shards: Shards | None,
+        watcher: Watcher | None,
+    ) -> Float[Tensor, "b t d"]:
         x, at_keys = encoding.embed(x, at), at
         heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
@@ -81,9 +85,7 @@ class Layer(nn.Module):
 class Transformer(nn.Module):
     """`model(tokens, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
 
-    def __init__(
-        self, arm: Arm, size: Size, *, vocabulary: int, causal: bool, positions: int, seed: int
-    ) -> None:  # fmt: skip
+    def __init__(self, arm: Arm, size: Size, *, vocabulary: int, causal: bool, positions: int, seed: int) -> None:
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             self.embedding = nn.Embedding(vocabulary, size.d_model)

@@ -57,11 +57,15 @@ def _curves(done: Done) -> str:
 
     series = [svg.Series(title(row), _kind(row), list(points(row)), _note(row, done)) for row in drawn]
     chart = svg.Chart(
-        series, [(length, str(length)) for length in lengths], say("context", done), say("bits", done), say("curves", done),
+        series,
+        [(length, str(length)) for length in lengths],
+        say("context", done),
+        say("bits", done),
+        say("curves", done),
         trained=svg.Mark(lengths[0], say("trained", done)),
         levels=[svg.level(done["byte_pairs"], lengths, say("pairs", done))],
         x_log=True,
-    )  # fmt: skip
+    )
     picture = _legend(done) + both(chart, 470) if drawn else ""
     return section(say("curves", done), tag("p", say("curves text", done)) + picture + _left_out(done))
 
@@ -142,9 +146,12 @@ def _places(done: Done) -> str:
     chart = svg.Chart(
         [svg.Series(title(row), _kind(row), points(row)) for row in drawn],
         [(place, str(place)) for place in range(0, longest + 1, longest // 4)],
-        say("place", done), say("bits", done), say("places", done),
-        trained=svg.Mark(done["recipe"]["length"], say("trained", done)), x_log=False,
-    )  # fmt: skip
+        say("place", done),
+        say("bits", done),
+        say("places", done),
+        trained=svg.Mark(done["recipe"]["length"], say("trained", done)),
+        x_log=False,
+    )
     return section(say("places", done), tag("p", say("places text", done)) + both(chart, 400))
 
 

@@ -70,9 +70,13 @@ class Part:
     """
 
     def __init__(
-        self, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, device: torch.device,
+        self,
+        tokens: Int[Tensor, "b t"],
+        targets: Int[Tensor, "b t"],
+        at: Positions,
+        device: torch.device,
         shards: Shards | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         flat = targets.flatten()
         asked = flat != IGNORE
         self.places = None if bool(asked.all()) else asked.nonzero()[:, 0].to(device)

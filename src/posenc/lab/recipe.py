@@ -20,6 +20,10 @@ class Recipe(Strict):
 
     def trial(self, arm: Arm, seed: int, steps: int) -> Trial:
         return Trial(
-            task=self.task, encoding=str(arm), source=arm.source, seed=seed, size=self.size,
+            task=self.task,
+            encoding=str(arm),
+            source=arm.source,
+            seed=seed,
+            size=self.size,
             training=self.training.model_copy(update={"steps": steps}),
-        )  # fmt: skip
+        )

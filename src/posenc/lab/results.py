@@ -314,6 +314,10 @@ def _line(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         **{name: about.get(name) for name in ("key", "failed", "trained_tokens", "parameters", "encoding_parameters")},
         **{name: about["surroundings"].get(name) for name in ("code", "torch", "device", "text")},
         **{name: trial[name] for name in ("encoding", "seed", "oracle")},
-        "path": str(path), "task": trial["task"]["name"], "learning_rate": trial["training"]["learning_rate"],
-        "seconds_training": seconds.get("training"), "seconds_scoring": seconds.get("scoring"), "about": json.dumps(about),
-    }  # fmt: skip
+        "path": str(path),
+        "task": trial["task"]["name"],
+        "learning_rate": trial["training"]["learning_rate"],
+        "seconds_training": seconds.get("training"),
+        "seconds_scoring": seconds.get("scoring"),
+        "about": json.dumps(about),
+    }

@@ -95,7 +95,7 @@ def out_of_reach(model: Transformer, tokens: int) -> str | None:
 
 def non_overlapping(
     model: Transformer, task: LanguageModel, text: Corpus | None, rows: Rows, cannot: dict[str, str]
-) -> None:  # fmt: skip
+) -> None:
     """Every byte is a target, so these rows tell the bits by position as well."""
     for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
         if str(length) in cannot:

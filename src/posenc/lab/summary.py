@@ -65,8 +65,13 @@ def needs(done: Mapping[str, Any]) -> list[Need]:
         return lambda row: bits(row, length)
 
     add("home", learnt, at(home), _same_bits(home), lambda row: say("why home", done, bits=f"{bits(row, home):.2f}"))
-    add("far", reach, at(far), _same_bits(far),
-        lambda row: say("why far", done, bits=f"{bits(row, far):.2f}", rise=f"{row['rise'][far]:+.2f}"))  # fmt: skip
+    add(
+        "far",
+        reach,
+        at(far),
+        _same_bits(far),
+        lambda row: say("why far", done, bits=f"{bits(row, far):.2f}", rise=f"{row['rise'][far]:+.2f}"),
+    )
     for kind in ("training", "prefill"):
         time = _median(kind)
         add(kind, timed, time, _same_time(kind), lambda row, time=time: say("why time", done, ratio=f"{time(row):.2f}"))  # type: ignore[misc]
@@ -133,11 +138,13 @@ def _order(done: Mapping[str, Any]) -> list[Words]:
     """S7, and which encoding misses a pure reversal."""
     said = [say("order", done)]
     blind = [
-        row for row in done["rows"]
-        if row["encoding"] != "nope" and row["exact"] is not None
+        row
+        for row in done["rows"]
+        if row["encoding"] != "nope"
+        and row["exact"] is not None
         and (both := row["exact"]["order"]["bidirectional"]) is not None
         and both <= SAME < row["exact"]["reordered"]
-    ]  # fmt: skip
+    ]
     if blind:
         names = Words(", ".join(title(row).en for row in blind), "、".join(title(row).zh for row in blind))
         seen = ", ".join(small(row["exact"]["reordered"]) for row in blind)

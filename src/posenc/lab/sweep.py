@@ -125,9 +125,16 @@ def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
 
 class _Sweep:
     def __init__(
-        self, experiment: Experiment, folder: Folder, engine: Engine, text: Corpus | None, hardware: Hardware, command: str,
-        progress: Progress, train: Train | None,
-    ) -> None:  # fmt: skip
+        self,
+        experiment: Experiment,
+        folder: Folder,
+        engine: Engine,
+        text: Corpus | None,
+        hardware: Hardware,
+        command: str,
+        progress: Progress,
+        train: Train | None,
+    ) -> None:
         self.begun = time.monotonic()
         self.experiment, self.folder, self.engine, self.text, self.hardware = experiment, folder, engine, text, hardware
         self.command, self.progress, self.train = command, progress, train
@@ -138,10 +145,17 @@ class _Sweep:
         self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
         self.held: dict[str, Claim] = {}
         self.manifest: dict[str, Any] = {
-            "format": FORMAT, "experiment": experiment.model_dump(mode="json"), "surroundings": self.around,
-            "keys": [], "tuning": [], "chosen": [], "failures": {}, "cost": None, "text": text and text.about(),
+            "format": FORMAT,
+            "experiment": experiment.model_dump(mode="json"),
+            "surroundings": self.around,
+            "keys": [],
+            "tuning": [],
+            "chosen": [],
+            "failures": {},
+            "cost": None,
+            "text": text and text.about(),
             "command": command,
-        }  # fmt: skip
+        }
 
     def whole(self) -> Outcome:
         self.folder.prepare()
@@ -209,8 +223,9 @@ class _Sweep:
         chosen = {pair: min(rates)[1] for pair, rates in tried.items() if pair not in unchosen}
         self.manifest["chosen"] = [
             {"task": task, "encoding": encoding, "learning_rate": rate, "tried": sorted(rate for _, rate in tried[pair])}
-            for pair, rate in chosen.items() for task, encoding in [pair]
-        ]  # fmt: skip
+            for pair, rate in chosen.items()
+            for task, encoding in [pair]
+        ]
         return chosen, unchosen
 
     def possible(

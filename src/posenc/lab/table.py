@@ -129,13 +129,17 @@ def _word(state: str) -> Text:
 
 def _legend(done: Mapping[str, Any]) -> Iterator[str]:
     gate, recipe = done["gate"], done["recipe"]
-    yield (f"bits per byte of the same last {recipe['targets']} bytes of each window, mean and every seed; "
-           f"trained {done['steps']} steps at {recipe['length']} bytes; "
-           f"{len(done['settings']['seeds'])} seeds: exploratory")  # fmt: skip
+    yield (
+        f"bits per byte of the same last {recipe['targets']} bytes of each window, mean and every seed; "
+        f"trained {done['steps']} steps at {recipe['length']} bytes; "
+        f"{len(done['settings']['seeds'])} seeds: exploratory"
+    )
     yield f"green: up to {gate['flat']:g} bits worse than at the trained length; red: {gate['breaks']:g} or more"
     if gate["best"] is not None:
-        yield (f"not learnt: more than {gate['margin']:g} bits above {gate['best']}, the best at the trained length, or no "
-               f"better than a table of byte pairs ({done['byte_pairs']:.2f})")  # fmt: skip
+        yield (
+            f"not learnt: more than {gate['margin']:g} bits above {gate['best']}, the best at the trained length, or no "
+            f"better than a table of byte pairs ({done['byte_pairs']:.2f})"
+        )
     for row in done["rows"]:
         states = {cell.get("state", NOT_LEARNT) for cell in row["bits"].values()} - {NOT_LEARNT}
         for state in sorted(states):

@@ -22,8 +22,10 @@ def main_task(findings: Mapping[str, Any]) -> Mapping[str, Any]:
     """The language model; without one the first task that reads left to right, or the first."""
     tasks: Sequence[Mapping[str, Any]] = findings["tasks"]
     preferred = [
-        *(task for task in tasks if task["name"] == "language_model"), *(task for task in tasks if task["causal"]), *tasks,
-    ]  # fmt: skip
+        *(task for task in tasks if task["name"] == "language_model"),
+        *(task for task in tasks if task["causal"]),
+        *tasks,
+    ]
     return preferred[0]
 
 

@@ -66,8 +66,9 @@ class Hardware:
         """Raises ValueError where there are not as many processes as devices."""
         _, size = parallel.world()
         if self.devices != size:
-            raise ValueError(f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; "
-                             f"this is one of {size} processes")  # fmt: skip
+            raise ValueError(
+                f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; this is one of {size} processes"
+            )
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         with warnings.catch_warnings():  # imported here: who only reads results does not wait for it
             warnings.simplefilter("ignore")
@@ -76,11 +77,13 @@ class Hardware:
             from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
             from lightning_fabric.strategies.ddp import DDPStrategy
         fabric = Fabric(
-            accelerator="cpu" if self.device == "cpu" else "cuda", devices=here, num_nodes=size // here,
+            accelerator="cpu" if self.device == "cpu" else "cuda",
+            devices=here,
+            num_nodes=size // here,
             precision=self.precision,
             strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
             plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
-        )  # fmt: skip
+        )
         fabric.launch()
         return fabric
 
@@ -103,9 +106,7 @@ def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware()
 class Run:
     """`record()` is the whole trial, `losses()` its steps one at a time, `score()` what the model is worth by now."""
 
-    def __init__(
-        self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore
-    ) -> None:  # fmt: skip
+    def __init__(self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> None:
         self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
         self.arm = Arm.parse(trial.encoding, trial.source)
         self.task, self.steps, self.rows_a_step = plan(trial)
@@ -190,8 +191,9 @@ class Run:
         return reduced
 
     def score(self) -> dict[str, str]:
-        cannot = score_lengths(self.model, self.task, self.text, self.rows,
-                               lambda share: self.report(TRAINING + (1 - TRAINING) * share))  # fmt: skip
+        cannot = score_lengths(
+            self.model, self.task, self.text, self.rows, lambda share: self.report(TRAINING + (1 - TRAINING) * share)
+        )
         self.score_changes()
         return cannot
 
@@ -211,13 +213,19 @@ class Run:
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {
-            "format": 1, "trial": self.trial.model_dump(mode="json"), "seconds": seconds, "trained_tokens": self.tokens,
+            "format": 1,
+            "trial": self.trial.model_dump(mode="json"),
+            "seconds": seconds,
+            "trained_tokens": self.tokens,
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
-            "encoding_parameters": self.model.encoding_parameters(), "failed": failed, "cannot": cannot,
+            "encoding_parameters": self.model.encoding_parameters(),
+            "failed": failed,
+            "cannot": cannot,
             "chance": {str(length): self.task.chance(length) for length in self.task.lengths},
-            "baseline": self.task.baseline(self.text), "machine": machine(self.fabric.device),
+            "baseline": self.task.baseline(self.text),
+            "machine": machine(self.fabric.device),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        }  # fmt: skip
+        }
 
 
 class Objective(nn.Module):
@@ -240,7 +248,7 @@ def new_model(trial: Trial) -> Transformer:
     positions = task.tokens(max(task.lengths) if arm.randomized else task.length)
     return Transformer(
         arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=positions, seed=trial.seed
-    )  # fmt: skip
+    )
 
 
 def plan(trial: Trial) -> tuple[Task, int, int]:
@@ -256,8 +264,13 @@ def plan(trial: Trial) -> tuple[Task, int, int]:
 
 def machine(device: torch.device) -> dict[str, Any]:
     found = {
-        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}", "cpus": os.cpu_count(),
-        "threads": torch.get_num_threads(), "torch": torch.__version__, "posenc": posenc.__version__,
-        "python": platform.python_version(), "platform": platform.system(), "device": str(device.type),
-    }  # fmt: skip
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "cpus": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "posenc": posenc.__version__,
+        "python": platform.python_version(),
+        "platform": platform.system(),
+        "device": str(device.type),
+    }
     return found | ({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})

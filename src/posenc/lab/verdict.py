@@ -23,17 +23,34 @@ FORMAT = 1
 
 
 def results(
-    *, request: Mapping[str, Any], text: Mapping[str, Any], pairs: float, recipe: Recipe, steps: int,
-    exact: Mapping[str, Any], order_without: Mapping[str, float], cost: Mapping[str, Any], trials: Mapping[str, Any],
-    failures: Mapping[str, str], machine: Mapping[str, Any], version: str,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    request: Mapping[str, Any],
+    text: Mapping[str, Any],
+    pairs: float,
+    recipe: Recipe,
+    steps: int,
+    exact: Mapping[str, Any],
+    order_without: Mapping[str, float],
+    cost: Mapping[str, Any],
+    trials: Mapping[str, Any],
+    failures: Mapping[str, str],
+    machine: Mapping[str, Any],
+    version: str,
+) -> dict[str, Any]:
     """What results.json holds; everything that is shown anywhere is read from it."""
     seeds = list(request["seeds"])
     rows = [
-        _row(Arm.parse(name), recipe, seeds, exact.get(name), cost["ratios"].get(name),
-             [trials.get(f"{name} {seed}") for seed in seeds], failures.get(name))
+        _row(
+            Arm.parse(name),
+            recipe,
+            seeds,
+            exact.get(name),
+            cost["ratios"].get(name),
+            [trials.get(f"{name} {seed}") for seed in seeds],
+            failures.get(name),
+        )
         for name in request["encodings"]
-    ]  # fmt: skip
+    ]
     return {
         "format": FORMAT,
         "posenc": version,
@@ -57,10 +74,15 @@ def results(
 def told(recipe: Recipe) -> dict[str, Any]:
     task, training = recipe.task, recipe.training.model_dump(mode="json", exclude={"steps"})
     return {
-        "length": task.length, "multiples": [length // task.length for length in task.lengths],
-        "lengths": list(task.lengths), "targets": task.targets, "windows": task.held_out, "batch": training.pop("rows"),
-        **training, "shape": recipe.size.model_dump(),
-    }  # fmt: skip
+        "length": task.length,
+        "multiples": [length // task.length for length in task.lengths],
+        "lengths": list(task.lengths),
+        "targets": task.targets,
+        "windows": task.held_out,
+        "batch": training.pop("rows"),
+        **training,
+        "shape": recipe.size.model_dump(),
+    }
 
 
 def reproduce(request: Mapping[str, Any], steps: int) -> str:
@@ -77,9 +99,14 @@ def _row(
     """One arm. `bits` has an entry for every length: {"mean", "seeds"} or {"state"}."""
     tried = [{"seed": seed, **_tried(trial, failure)} for seed, trial in zip(seeds, trials, strict=True)]
     return {
-        "name": str(arm), "encoding": arm.encoding, "randomized": arm.randomized, "exact": exact, "cost": cost,
-        "trials": tried, "bits": {str(length): _cell(str(length), tried) for length in recipe.task.lengths},
-    }  # fmt: skip
+        "name": str(arm),
+        "encoding": arm.encoding,
+        "randomized": arm.randomized,
+        "exact": exact,
+        "cost": cost,
+        "trials": tried,
+        "bits": {str(length): _cell(str(length), tried) for length in recipe.task.lengths},
+    }
 
 
 def _tried(trial: Any, failure: str | None) -> dict[str, Any]:

@@ -38,8 +38,9 @@ class Layers:
             if count < 1:
                 raise ValueError(f"{name}: expected a whole number from 1, got {count}")
         if d_model % n_heads or n_heads % n_kv_heads:
-            raise ValueError(f"expected d_model a multiple of n_heads and n_heads of n_kv_heads, got {d_model}, {n_heads}, "
-                             f"{n_kv_heads}")  # fmt: skip
+            raise ValueError(
+                f"expected d_model a multiple of n_heads and n_heads of n_kv_heads, got {d_model}, {n_heads}, {n_kv_heads}"
+            )
         d_head = d_model // n_heads
         narrow = n_kv_heads * d_head
         shapes = ((d_model, d_model), (narrow, d_model), (narrow, d_model), (d_model, d_model))

@@ -43,9 +43,16 @@ SENTENCE_PAIRS = (
 
 
 def order_sensitivity(
-    encoding: PositionalEncoding, *, d_model: int, n_heads: int, n_kv_heads: int | None = None, length: int = 6,
-    causal: bool, layers: int = 1, seed: int = 0,
-) -> float:  # fmt: skip
+    encoding: PositionalEncoding,
+    *,
+    d_model: int,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    length: int = 6,
+    causal: bool,
+    layers: int = 1,
+    seed: int = 0,
+) -> float:
     """max|A(PX + p) - P·A(X + p)| over the reversal and five random re-orderings of `length` random words, in fp64.
 
     A is `layers` layers of attention with random projections and a residual between them; the encoding acts in each as
@@ -64,33 +71,59 @@ def order_sensitivity(
 
 
 def order_sensitivity_of(
-    encoding: PositionalEncoding, words: Float[Tensor, "t d"], orders: Int[Tensor, "r t"], *, n_heads: int,
-    n_kv_heads: int | None = None, causal: bool, layers: int = 1, seed: int = 0,
-) -> float:  # fmt: skip
+    encoding: PositionalEncoding,
+    words: Float[Tensor, "t d"],
+    orders: Int[Tensor, "r t"],
+    *,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    causal: bool,
+    layers: int = 1,
+    seed: int = 0,
+) -> float:
     """The same for given words and re-orderings: place i of re-ordering r holds word orders[r, i]."""
     before, after = _outputs(encoding, words, orders, n_heads, n_kv_heads, causal, layers, seed)
     return float((after - before[orders]).abs().max())
 
 
 def sentence_sensitivity(
-    encoding: PositionalEncoding, pair: SentencePair, *, d_model: int, n_heads: int, n_kv_heads: int | None = None,
-    causal: bool, layers: int = 1, seed: int = 0,
-) -> float:  # fmt: skip
+    encoding: PositionalEncoding,
+    pair: SentencePair,
+    *,
+    d_model: int,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    causal: bool,
+    layers: int = 1,
+    seed: int = 0,
+) -> float:
     """The same for two sentences of the same words, every word a random vector of its own, the same in both (S7).
 
     The pairs of the notes are mirror images. A bias of |i - j| alone, as ALiBi's without a mask, cannot tell those apart:
     it gives rounding error here and not in `order_sensitivity`.
     """
     return order_sensitivity_of(
-        encoding, word_vectors(pair.before, d_model, seed), _order_of(pair)[None], n_heads=n_heads,
-        n_kv_heads=n_kv_heads, causal=causal, layers=layers, seed=seed,
-    )  # fmt: skip
+        encoding,
+        word_vectors(pair.before, d_model, seed),
+        _order_of(pair)[None],
+        n_heads=n_heads,
+        n_kv_heads=n_kv_heads,
+        causal=causal,
+        layers=layers,
+        seed=seed,
+    )
 
 
 def last_token_sensitivity(
-    encoding: PositionalEncoding, *, d_model: int, n_heads: int, n_kv_heads: int | None = None, length: int = 6,
-    layers: int = 1, seed: int = 0,
-) -> float:  # fmt: skip
+    encoding: PositionalEncoding,
+    *,
+    d_model: int,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    length: int = 6,
+    layers: int = 1,
+    seed: int = 0,
+) -> float:
     """How much the last token's output changes under a causal mask when only the words before it change places.
 
     Without an encoding one layer gives rounding error: the last token sees its whole prefix, in no order. In two layers
@@ -141,9 +174,15 @@ def word_vectors(words: tuple[str, ...], d_model: int, seed: int = 0) -> Float[T
 
 @torch.no_grad()
 def _outputs(
-    encoding: PositionalEncoding, words: Tensor, orders: Tensor, n_heads: int, n_kv_heads: int | None, causal: bool,
-    layers: int, seed: int,
-) -> tuple[Float[Tensor, "t d"], Float[Tensor, "r t d"]]:  # fmt: skip
+    encoding: PositionalEncoding,
+    words: Tensor,
+    orders: Tensor,
+    n_heads: int,
+    n_kv_heads: int | None,
+    causal: bool,
+    layers: int,
+    seed: int,
+) -> tuple[Float[Tensor, "t d"], Float[Tensor, "r t d"]]:
     """Attention's output for the words as they stand, and for each re-ordering of them."""
     random = seeded(seed + 1)
     attention = Layers.draw(words.shape[-1], n_heads, n_kv_heads, layers, random)
@@ -162,8 +201,9 @@ def _orders(length: int, random: torch.Generator) -> Int[Tensor, "r t"]:
 def _order_of(pair: SentencePair) -> Int[Tensor, "t"]:
     """Where each word of `after` stood in `before`; a word that repeats is matched occurrence by occurrence."""
     if sorted(pair.before) != sorted(pair.after):
-        raise ValueError(f"pair: expected the same words in two orders, got {' '.join(pair.before)} and "
-                         f"{' '.join(pair.after)}")  # fmt: skip
+        raise ValueError(
+            f"pair: expected the same words in two orders, got {' '.join(pair.before)} and {' '.join(pair.after)}"
+        )
     left = list(enumerate(pair.before))
     order = []
     for word in pair.after:

@@ -49,9 +49,18 @@ class TaylorTerms(NamedTuple):
 
 
 def taylor_split(
-    *, eps: float = 1e-3, m: int = 1, n: int = 3, length: int = 5, d_model: int = 8, n_heads: int = 2,
-    causal: bool = False, channel: int = 0, base: float = 10000.0, seed: int = 0,
-) -> TaylorTerms:  # fmt: skip
+    *,
+    eps: float = 1e-3,
+    m: int = 1,
+    n: int = 3,
+    length: int = 5,
+    d_model: int = 8,
+    n_heads: int = 2,
+    causal: bool = False,
+    channel: int = 0,
+    base: float = 10000.0,
+    seed: int = 0,
+) -> TaylorTerms:
     """The split of one output, `channel` of the later of the two tokens, of an attention layer with random weights.
 
     The positions ε·PE(m) and ε·PE(n), sinusoidal, are added to tokens m and n of a random X. The derivatives are those of
@@ -64,9 +73,17 @@ def taylor_split(
 
 
 def relative_share(
-    *, eps: float = 1.0, m: int = 1, n: int = 3, length: int = 5, d_model: int = 8, n_heads: int = 2,
-    causal: bool = False, base: float = 10000.0, seed: int = 0,
-) -> float:  # fmt: skip
+    *,
+    eps: float = 1.0,
+    m: int = 1,
+    n: int = 3,
+    length: int = 5,
+    d_model: int = 8,
+    n_heads: int = 2,
+    causal: bool = False,
+    base: float = 10000.0,
+    seed: int = 0,
+) -> float:
     """Σ|mixed| / Σ|all position terms| over every output of the layer, so that no single one decides."""
     sizes = _split(eps, m, n, length, d_model, n_heads, causal, base, seed)[1:6].abs().sum(dim=(1, 2))
     return float(sizes[-1] / sizes.sum())
@@ -92,8 +109,15 @@ def _split(
     value = output(origin)
     gradient = torch.func.jacfwd(output)(origin)  # [t, d, 2]
     curvature = torch.func.jacfwd(torch.func.jacfwd(output))(origin)  # [t, d, 2, 2]
-    terms = torch.stack([
-        value, gradient[..., 0], gradient[..., 1], curvature[..., 0, 0] / 2, curvature[..., 1, 1] / 2, curvature[..., 0, 1],
-    ])  # fmt: skip
+    terms = torch.stack(
+        [
+            value,
+            gradient[..., 0],
+            gradient[..., 1],
+            curvature[..., 0, 0] / 2,
+            curvature[..., 1, 1] / 2,
+            curvature[..., 0, 1],
+        ]
+    )
     remainder = output(torch.ones_like(origin)) - terms.sum(dim=0)
     return torch.cat([terms, remainder[None]])

@@ -103,5 +103,7 @@ def _scale(picture: Matrices, colour: bool) -> list[tuple[str, str, str]]:
     else:
         names = tuple(number(picture.limit * n / 2) for n in range(-2, 3))
         swatches = [(mix(DIVERGING, (n + 2) / 4), SIGNS[n + 2]) for n in range(-2, 3)]
-    return [("██" if colour else letter, swatch if colour else "", name)
-            for name, (swatch, letter) in zip(names, swatches, strict=True)]  # fmt: skip
+    return [
+        ("██" if colour else letter, swatch if colour else "", name)
+        for name, (swatch, letter) in zip(names, swatches, strict=True)
+    ]

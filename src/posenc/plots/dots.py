@@ -61,8 +61,10 @@ def _chart(
         if any(bool(((line.x == mark.x) & (line.y == mark.y)).any()) for line in group):
             canvas.letter(_scalar(mark.x, picture.log_x), _scalar(mark.y, picture.log_y), "●")
     x_low, x_high, y_low, y_high = bounds
-    ends = [number(10**value if log else value) for value, log in
-            ((y_high, picture.log_y), (y_low, picture.log_y), (x_low, picture.log_x), (x_high, picture.log_x))]  # fmt: skip
+    ends = [
+        number(10**value if log else value)
+        for value, log in ((y_high, picture.log_y), (y_low, picture.log_y), (x_low, picture.log_x), (x_high, picture.log_x))
+    ]
     lines = []
     for row, drawn in enumerate(canvas.lines()):
         label = ends[0] if row == 0 else ends[1] if row == tall - 1 else ""
@@ -104,9 +106,10 @@ def path(picture: Path, width: int, colour: bool) -> list[Text]:
 def clocks(picture: Clocks, width: int, colour: bool) -> list[Text]:
     wide, tall, margin, gap = 8, 4, 8, 1
     shown = thin(len(picture.pairs), (width - margin) // (wide + gap))
-    lines = [Text(f"{'pair':<{margin}}" + "".join(f"{picture.pairs[n]:^{wide + gap}}" for n in shown), style="dim"),
-             Text(f"{'λ':<{margin}}" + "".join(f"{number(picture.wavelengths[n]):^{wide + gap}}" for n in shown),
-                  style="dim")]  # fmt: skip
+    lines = [
+        Text(f"{'pair':<{margin}}" + "".join(f"{picture.pairs[n]:^{wide + gap}}" for n in shown), style="dim"),
+        Text(f"{'λ':<{margin}}" + "".join(f"{number(picture.wavelengths[n]):^{wide + gap}}" for n in shown), style="dim"),
+    ]
     circle = torch.linspace(0, 2 * math.pi, 60, dtype=torch.float64)
     for row, position in enumerate(picture.positions):
         dials = []

@@ -20,7 +20,7 @@ from posenc.plots.style import (
     PAIRED,
     SEQUENCE,
     line_colour,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,14 @@ def _matrices(picture: Matrices) -> Figure:
             axes.set_visible(False)
             continue
         panel = picture.panels[n]
-        image = axes.imshow(panel.values.numpy(), cmap=colours, vmin=low, vmax=high, interpolation="nearest",
-                            aspect="auto" if count == 1 else "equal")  # fmt: skip
+        image = axes.imshow(
+            panel.values.numpy(),
+            cmap=colours,
+            vmin=low,
+            vmax=high,
+            interpolation="nearest",
+            aspect="auto" if count == 1 else "equal",
+        )
         axes.set_facecolor(NOTHING)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(8 if count == 1 else 4, integer=True))
@@ -113,12 +119,28 @@ def _curves(picture: Curves) -> Figure:
     for mark in picture.marks:
         below = mark.y < max(other.y for other in picture.marks)  # the words of two marks keep apart
         axes.plot([mark.x], [mark.y], "o", color=INK, markersize=4.5, zorder=5)
-        axes.annotate(mark.text, (mark.x, mark.y), (8, -58) if below else (12, 14), fontsize=8.5,
-                      textcoords="offset points", color=INK, zorder=6, path_effects=_halo(), arrowprops=LEADER)  # fmt: skip
+        axes.annotate(
+            mark.text,
+            (mark.x, mark.y),
+            (8, -58) if below else (12, 14),
+            fontsize=8.5,
+            textcoords="offset points",
+            color=INK,
+            zorder=6,
+            path_effects=_halo(),
+            arrowprops=LEADER,
+        )
     if picture.rule is not None:
         axes.axhline(picture.rule.y, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
-        axes.annotate(picture.rule.text, (0, picture.rule.y), (4, 4), textcoords="offset points", fontsize=8.5,
-                      xycoords=axes.get_yaxis_transform(), color=INK)  # fmt: skip
+        axes.annotate(
+            picture.rule.text,
+            (0, picture.rule.y),
+            (4, 4),
+            textcoords="offset points",
+            fontsize=8.5,
+            xycoords=axes.get_yaxis_transform(),
+            color=INK,
+        )
     axes.set_xlabel(picture.x)
     axes.set_ylabel(picture.y)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -160,15 +182,35 @@ def _bars(picture: Bars) -> Figure:
             place = row - 0.4 + thick * (n + 0.5)
             if value is None:
                 if n == _first_none(picture, row):
-                    axes.annotate(picture.absent, (picture.floor, place), (4, 0), va="center", textcoords="offset points",
-                                  fontsize=7.5, color=MUTED)  # fmt: skip
+                    axes.annotate(
+                        picture.absent,
+                        (picture.floor, place),
+                        (4, 0),
+                        va="center",
+                        textcoords="offset points",
+                        fontsize=7.5,
+                        color=MUTED,
+                    )
                 continue
             colour = (LINES[1] if value > 0 else LINES[0]) if picture.signed else PAIRED[n % len(PAIRED)]
             size, first = max(abs(value), picture.floor), row == _first(group.values)
-            axes.barh(place, size - picture.floor, thick * 0.86, left=picture.floor, color=colour,
-                      label=group.label if first and not picture.signed else None)  # fmt: skip
-            axes.annotate(rounded(value), (size, place), (4, 0), va="center", textcoords="offset points",
-                          fontsize=7 if groups > 1 else 8.5, color=MUTED)  # fmt: skip
+            axes.barh(
+                place,
+                size - picture.floor,
+                thick * 0.86,
+                left=picture.floor,
+                color=colour,
+                label=group.label if first and not picture.signed else None,
+            )
+            axes.annotate(
+                rounded(value),
+                (size, place),
+                (4, 0),
+                va="center",
+                textcoords="offset points",
+                fontsize=7 if groups > 1 else 8.5,
+                color=MUTED,
+            )
     axes.set_xscale("log")
     axes.set_xlim(left=picture.floor)
     axes.set_ylim(names - 0.45, -0.55)
@@ -203,8 +245,10 @@ def _clocks(picture: Clocks) -> Figure:
     axes.set_xlim(-0.6, across - 0.4)
     axes.set_ylim(down - 0.45, -0.55)
     axes.set_aspect("equal")
-    axes.set_xticks(range(across), [f"pair {pair}\nλ {number(wave)}" for pair, wave in
-                                    zip(picture.pairs, picture.wavelengths, strict=True)])  # fmt: skip
+    axes.set_xticks(
+        range(across),
+        [f"pair {pair}\nλ {number(wave)}" for pair, wave in zip(picture.pairs, picture.wavelengths, strict=True)],
+    )
     axes.set_yticks(range(down), [f"{position}" for position in picture.positions])
     axes.xaxis.tick_top()
     axes.set_ylabel("position")
@@ -254,14 +298,20 @@ def _canvas(picture: Picture, wide: float, tall: float) -> Figure:
     tall += header
     canvas.set_layout_engine("constrained", w_pad=0.12, h_pad=0.1, rect=(0, 0, 1, 1 - header / tall))
     canvas.text(0.16 / wide, 1 - 0.16 / tall, "\n".join(title), fontsize=12, fontweight="bold", color=INK, va="top")
-    canvas.text(0.16 / wide, 1 - (0.24 + 0.2 * len(title)) / tall, "\n".join(idea), fontsize=8.5, color=MUTED,
-                va="top", linespacing=1.35)  # fmt: skip
+    canvas.text(
+        0.16 / wide,
+        1 - (0.24 + 0.2 * len(title)) / tall,
+        "\n".join(idea),
+        fontsize=8.5,
+        color=MUTED,
+        va="top",
+        linespacing=1.35,
+    )
     return canvas
 
 
 def _legend(canvas: Figure, columns: int) -> None:
-    canvas.legend(loc="outside lower left", ncols=columns, frameon=False, fontsize=8.5, labelcolor=INK,
-                  handlelength=1.4)  # fmt: skip
+    canvas.legend(loc="outside lower left", ncols=columns, frameon=False, fontsize=8.5, labelcolor=INK, handlelength=1.4)
 
 
 def _halo() -> list[Any]:

@@ -39,9 +39,13 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
         line = Line("mean of PE(p)·PE(p+k)", lags, measures.row_similarity(table)[:length])
         idea = "How alike two rows are, by their distance, relative to a row with itself; the mean over positions."
     return Curves(
-        f"{type(encoding).__name__}: score against distance", (idea, _rises(line)), (line,), "lag k", "relative score",
+        f"{type(encoding).__name__}: score against distance",
+        (idea, _rises(line)),
+        (line,),
+        "lag k",
+        "relative score",
         marks=_first_rise(line),
-    )  # fmt: skip
+    )
 
 
 def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 10000.0) -> Curves:
@@ -52,8 +56,11 @@ def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 100
     return Curves(
         f"Sinusoidal: similarity of two rows by their lag, d_model = {d_model}",
         ("The same for k and −k and for every p: the sum of cos kω over the pairs.", _rises(right)),
-        (line,), "lag k", "relative score", marks=_first_rise(right),
-    )  # fmt: skip
+        (line,),
+        "lag k",
+        "relative score",
+        marks=_first_rise(right),
+    )
 
 
 def rope_decay(*, length: int = 256, d_head: int = 128, base: float = 10000.0, seed: int = 0) -> Curves:
@@ -65,15 +72,23 @@ def rope_decay(*, length: int = 256, d_head: int = 128, base: float = 10000.0, s
     lines = (
         Line("bound, relative", lags, bound / bound[0]),
         Line("q = k = ones", lags, measures.rope_score(d_head, lags, base) / d_head),
-        Line(f"independent random q, k (mean of {RANDOM_ROWS})", lags,
-             measures.rope_score_of(q, k, lags, base).mean(dim=0) / d_head),
-    )  # fmt: skip
+        Line(
+            f"independent random q, k (mean of {RANDOM_ROWS})",
+            lags,
+            measures.rope_score_of(q, k, lags, base).mean(dim=0) / d_head,
+        ),
+    )
     return Curves(
         f"RoPE: score and bound against distance, d_head = {d_head}",
-        ("The bound falls in the mean; neither curve falls steadily, and random queries and keys show no decay at all.",
-         f"{_rises(lines[1])} The bound first rises at {_step(lines[0])}."),
-        lines, "lag k", "relative score", marks=_first_rise(lines[0], "bound: ") + _first_rise(lines[1], "ones: "),
-    )  # fmt: skip
+        (
+            "The bound falls in the mean; neither curve falls steadily, and random queries and keys show no decay at all.",
+            f"{_rises(lines[1])} The bound first rises at {_step(lines[0])}.",
+        ),
+        lines,
+        "lag k",
+        "relative score",
+        marks=_first_rise(lines[0], "bound: ") + _first_rise(lines[1], "ones: "),
+    )
 
 
 @torch.no_grad()
@@ -83,11 +98,15 @@ def _bias_by_distance(encoding: DistanceBias, length: int) -> Curves:
     names = [f"head {head}" for head in range(len(bias))]
     return Curves(
         f"{type(encoding).__name__}: bias against distance",
-        ("What is added to the score of a key that lies k positions back, one line per head.",
-         f"At lag {length - 1} it runs from {number(float(bias[:, -1].min()))} to {number(float(bias[:, -1].max()))}; "
-         "the softmax takes e to that power."),
-        tuple(Line(name, lags, row) for name, row in zip(names, bias, strict=True)), "lag k = i − j", "bias",
-    )  # fmt: skip
+        (
+            "What is added to the score of a key that lies k positions back, one line per head.",
+            f"At lag {length - 1} it runs from {number(float(bias[:, -1].min()))} to {number(float(bias[:, -1].max()))}; "
+            "the softmax takes e to that power.",
+        ),
+        tuple(Line(name, lags, row) for name, row in zip(names, bias, strict=True)),
+        "lag k = i − j",
+        "bias",
+    )
 
 
 def bias(
@@ -98,12 +117,17 @@ def bias(
     reads = "; it depends on the queries and keys, here random ones" if not isinstance(encoding, DistanceBias) else ""
     return Matrices(
         f"{type(encoding).__name__}: added to the score, query × key",
-        (f"Blue takes attention away, red adds to it{'; grey is never seen' if causal else ''}{reads}.",
-         f"From {number(float(added.nan_to_num().min()))} to {number(float(added.nan_to_num().max()))} over {n_heads} "
-         f"head{'s' * (n_heads > 1)}; the colours end at ±{number(_limit(added))}."),
+        (
+            f"Blue takes attention away, red adds to it{'; grey is never seen' if causal else ''}{reads}.",
+            f"From {number(float(added.nan_to_num().min()))} to {number(float(added.nan_to_num().max()))} over {n_heads} "
+            f"head{'s' * (n_heads > 1)}; the colours end at ±{number(_limit(added))}.",
+        ),
         tuple(Panel(f"head {head}{_slope(encoding, head)}", one) for head, one in enumerate(added)),
-        "query", "key", "added to the score", _limit(added),
-    )  # fmt: skip
+        "query",
+        "key",
+        "added to the score",
+        _limit(added),
+    )
 
 
 @torch.no_grad()
@@ -123,10 +147,16 @@ def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matric
     sizes = ", ".join(f"{float(term.std(correction=0)):.2f}" for term in maps)
     return Matrices(
         "TransformerXL: the four terms of the score, head 0",
-        ("The first two read the query; the third is one row for all queries; the last is the same along every diagonal.",
-         f"Spread of the terms: {sizes}; random queries and keys."),
-        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)), "query", "key", "term", _limit(maps),
-    )  # fmt: skip
+        (
+            "The first two read the query; the third is one row for all queries; the last is the same along every diagonal.",
+            f"Spread of the terms: {sizes}; random queries and keys.",
+        ),
+        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
+        "query",
+        "key",
+        "term",
+        _limit(maps),
+    )
 
 
 def _limit(values: torch.Tensor) -> float:

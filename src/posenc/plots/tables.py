@@ -48,8 +48,13 @@ def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128)
     return Matrices(
         f"{_name(encoding)}: {_acts(encoding)}, position × channel",
         (_READ[_kind(encoding)], f"Rows have length {_range(norm)}; entries run from {_range(table)}."),
-        (Panel("", table),), "position", "channel", "value", limit or 1.0, paired=not width % 2,
-    )  # fmt: skip
+        (Panel("", table),),
+        "position",
+        "channel",
+        "value",
+        limit or 1.0,
+        paired=not width % 2,
+    )
 
 
 def waves(
@@ -67,13 +72,18 @@ def waves(
     if omega is not None and getattr(encoding, "layout", None) == "interleaved":
         names = [f"channel {column}: pair {column // 2}, ω = {number(omega[column // 2])}" for column in columns]
         last, slow = columns[-1], omega[columns[-1] // 2]
-        second = (f"Channel {last} is pair {last // 2}, not frequency number {last}: ω = {number(slow)}, "
-                  f"one turn in {number(2 * math.pi / slow)} positions.")  # fmt: skip
+        second = (
+            f"Channel {last} is pair {last // 2}, not frequency number {last}: ω = {number(slow)}, "
+            f"one turn in {number(2 * math.pi / slow)} positions."
+        )
     return Curves(
-        f"{_name(encoding)}: channels against position", ("One channel of the table, followed along the sequence.", second),
-        tuple(Line(name, x, table[:, c]) for name, c in zip(names, columns, strict=True)), "position", "value",
+        f"{_name(encoding)}: channels against position",
+        ("One channel of the table, followed along the sequence.", second),
+        tuple(Line(name, x, table[:, c]) for name, c in zip(names, columns, strict=True)),
+        "position",
+        "value",
         stacked=True,
-    )  # fmt: skip
+    )
 
 
 def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -> Clocks:
@@ -88,10 +98,15 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
     lengths = tuple(2 * math.pi / omega[pair] for pair in pairs)
     return Clocks(
         f"{_name(encoding)}: each pair of channels is the hand of a clock",
-        ("The hand of a pair turns by its frequency ω at every position; its height is cos, its reach to the right sin.",
-         f"{len(omega)} pairs, one turn in {number(lengths[0])} to {number(2 * math.pi / omega[-1])} positions."),
-        positions, pairs, lengths, torch.tensor(positions, dtype=torch.float64)[:, None] * chosen,
-    )  # fmt: skip
+        (
+            "The hand of a pair turns by its frequency ω at every position; its height is cos, its reach to the right sin.",
+            f"{len(omega)} pairs, one turn in {number(lengths[0])} to {number(2 * math.pi / omega[-1])} positions.",
+        ),
+        positions,
+        pairs,
+        lengths,
+        torch.tensor(positions, dtype=torch.float64)[:, None] * chosen,
+    )
 
 
 def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Curves:
@@ -99,16 +114,27 @@ def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Cu
     omega = _needed(encoding)
     pair, wave = torch.arange(len(omega)), 2 * math.pi / torch.tensor(omega, dtype=torch.float64)
     beyond = wave > length
-    lines = tuple(line for line in (
-        Line(f"turns at least once in {length} positions", pair[~beyond], wave[~beyond], points=True),
-        Line("never finishes a turn there", pair[beyond], wave[beyond], points=True)) if len(line.x))  # fmt: skip
+    lines = tuple(
+        line
+        for line in (
+            Line(f"turns at least once in {length} positions", pair[~beyond], wave[~beyond], points=True),
+            Line("never finishes a turn there", pair[beyond], wave[beyond], points=True),
+        )
+        if len(line.x)
+    )
     return Curves(
         f"{_name(encoding)}: wavelength of every pair of channels",
-        ("Each pair is slower than the one before by the same factor.",
-         f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(omega)} pairs "
-         f"are longer than {length}, and beyond it show phases not seen before."),
-        lines, "pair", "wavelength in positions", log_y=True, rule=Mark(0, float(length), f"length {length}"),
-    )  # fmt: skip
+        (
+            "Each pair is slower than the one before by the same factor.",
+            f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(omega)} pairs "
+            f"are longer than {length}, and beyond it show phases not seen before.",
+        ),
+        lines,
+        "pair",
+        "wavelength in positions",
+        log_y=True,
+        rule=Mark(0, float(length), f"length {length}"),
+    )
 
 
 def shift(*, lag: float = 3, d_model: int = 16, base: float = 10000.0) -> Matrices:
@@ -116,11 +142,18 @@ def shift(*, lag: float = 3, d_model: int = 16, base: float = 10000.0) -> Matric
     matrix = shift_matrix(lag, d_model, base)
     return Matrices(
         f"Sinusoidal shift matrix: PE(p + {lag:g}) = M · PE(p), whatever p",
-        ("Every pair of channels is turned by its own angle kω; no entry depends on the position.",
-         f"d_model = {d_model}, k = {lag:g}; the first block turns by {lag:g} rad, the last by "
-         f"{number(lag * frequencies.rotary(d_model, base)[-1])} rad."),
-        (Panel("", matrix),), "channel after", "channel before", "entry", 1.0, paired=True,
-    )  # fmt: skip
+        (
+            "Every pair of channels is turned by its own angle kω; no entry depends on the position.",
+            f"d_model = {d_model}, k = {lag:g}; the first block turns by {lag:g} rad, the last by "
+            f"{number(lag * frequencies.rotary(d_model, base)[-1])} rad.",
+        ),
+        (Panel("", matrix),),
+        "channel after",
+        "channel before",
+        "entry",
+        1.0,
+        paired=True,
+    )
 
 
 def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
@@ -129,10 +162,17 @@ def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
     turned = torch.arange(length).double()[:, None] * torch.tensor(omega, dtype=torch.float64)
     return Matrices(
         f"{_name(encoding)}: the angle of every pair, position × pair",
-        ("White is no turn, red the first half of it, dark the half-way point, blue the way back.",
-         f"Pair 0 turns 1 rad at each position, pair {len(omega) - 1} only {number(omega[-1])} rad."),
-        (Panel("", turned.remainder(2 * math.pi)),), "position", "pair", "angle", 2 * math.pi, cyclic=True,
-    )  # fmt: skip
+        (
+            "White is no turn, red the first half of it, dark the half-way point, blue the way back.",
+            f"Pair 0 turns 1 rad at each position, pair {len(omega) - 1} only {number(omega[-1])} rad.",
+        ),
+        (Panel("", turned.remainder(2 * math.pi)),),
+        "position",
+        "pair",
+        "angle",
+        2 * math.pi,
+        cyclic=True,
+    )
 
 
 def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) -> Path:
@@ -146,10 +186,13 @@ def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) ->
     step = (table[1:] - table[:-1]).norm(dim=1)
     return Path(
         f"{_name(encoding)}: the path of positions 0 … {length - 1}",
-        (_WALK.get(type(encoding).__name__, "Each position is a point; the line joins neighbours."),
-         f"The plane shows {share:.0%} of the variance; a step from one position to the next is {_range(step)} long."),
-        u[:, :2] * s[:2], share,
-    )  # fmt: skip
+        (
+            _WALK.get(type(encoding).__name__, "Each position is a point; the line joins neighbours."),
+            f"The plane shows {share:.0%} of the variance; a step from one position to the next is {_range(step)} long.",
+        ),
+        u[:, :2] * s[:2],
+        share,
+    )
 
 
 def distance(*, length: int = 4096, d_model: int = 8, base: float = 10000.0) -> Curves:
@@ -158,11 +201,17 @@ def distance(*, length: int = 4096, d_model: int = 8, base: float = 10000.0) -> 
     apart, closest = distances(lags, d_model, base), uniqueness(d_model, length, base)
     return Curves(
         f"Sinusoidal: distance of two rows by lag, d_model = {d_model}",
-        ("The distance of two rows depends on their lag alone, so one curve holds every pair of rows.",
-         f"The closest two of {length} rows are {number(closest.distance)} apart, at lag {closest.lag}: no two are equal."),
-        (Line("‖PE(p+k) − PE(p)‖", lags, apart),), "lag k", "distance", log_x=True, log_y=d_model < 8,
+        (
+            "The distance of two rows depends on their lag alone, so one curve holds every pair of rows.",
+            f"The closest two of {length} rows are {number(closest.distance)} apart, at lag {closest.lag}: no two are equal.",
+        ),
+        (Line("‖PE(p+k) − PE(p)‖", lags, apart),),
+        "lag k",
+        "distance",
+        log_x=True,
+        log_y=d_model < 8,
         marks=(Mark(closest.lag, closest.distance, f"{number(closest.distance)} at lag {closest.lag}"),),
-    )  # fmt: skip
+    )
 
 
 _READ = {

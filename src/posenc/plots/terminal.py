@@ -60,5 +60,9 @@ def _bar(length: float) -> str:
 
 
 BODIES: dict[type[Picture], Callable[[Any, int, bool], list[Text]]] = {
-    Matrices: cells.matrices, Curves: dots.curves, Clocks: dots.clocks, Path: dots.path, Bars: bars,
-}  # fmt: skip
+    Matrices: cells.matrices,
+    Curves: dots.curves,
+    Clocks: dots.clocks,
+    Path: dots.path,
+    Bars: bars,
+}

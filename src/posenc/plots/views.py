@@ -84,8 +84,9 @@ def _decay(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
 
 
 def _bias(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
-    return scores.bias(encoding, n_heads=sizes.n_heads, d_head=sizes.d_head, length=sizes.length,
-                       causal="causal_only" in encoding.traits)  # fmt: skip
+    return scores.bias(
+        encoding, n_heads=sizes.n_heads, d_head=sizes.d_head, length=sizes.length, causal="causal_only" in encoding.traits
+    )
 
 
 def _terms(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
@@ -100,47 +101,92 @@ def _order(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
 
 VIEWS: dict[str, View] = {
     "heatmap": View(
-        "the table, position × channel", _has_table,
-        lambda e, s: tables.heatmap(e, length=s.length, width=_width(e, s)), length=48),
+        "the table, position × channel",
+        _has_table,
+        lambda e, s: tables.heatmap(e, length=s.length, width=_width(e, s)),
+        length=48,
+    ),
     "bias": View(
-        "what is added to the score, query × key, per head", lambda e: bool(e.sites & (Site.BIAS | Site.CONTEXT)),
-        _bias, length=32, longest=1024),
+        "what is added to the score, query × key, per head",
+        lambda e: bool(e.sites & (Site.BIAS | Site.CONTEXT)),
+        _bias,
+        length=32,
+        longest=1024,
+    ),
     "terms": View(
-        "the four terms of Transformer-XL's score", lambda e: isinstance(e, TransformerXL), _terms,
-        length=32, longest=1024),
+        "the four terms of Transformer-XL's score", lambda e: isinstance(e, TransformerXL), _terms, length=32, longest=1024
+    ),
     "waves": View(
-        "three channels against position", _has_table,
-        lambda e, s: tables.waves(e, length=s.length, width=_width(e, s)), length=512, d_model=128),
+        "three channels against position",
+        _has_table,
+        lambda e, s: tables.waves(e, length=s.length, width=_width(e, s)),
+        length=512,
+        d_model=128,
+    ),
     "clock": View(
-        "pairs of channels as hands of clocks", lambda e: _has_frequencies(e) and _has_table(e),
-        lambda e, s: tables.clock(e, length=s.length), length=101, d_model=128, longest=2**31),
+        "pairs of channels as hands of clocks",
+        lambda e: _has_frequencies(e) and _has_table(e),
+        lambda e, s: tables.clock(e, length=s.length),
+        length=101,
+        d_model=128,
+        longest=2**31,
+    ),
     "wavelengths": View(
-        "the wavelength of every pair, and which exceed --length", _has_frequencies,
-        lambda e, s: tables.wavelength_ladder(e, length=s.length), length=4096, d_model=128, longest=2**31),
+        "the wavelength of every pair, and which exceed --length",
+        _has_frequencies,
+        lambda e, s: tables.wavelength_ladder(e, length=s.length),
+        length=4096,
+        d_model=128,
+        longest=2**31,
+    ),
     "angles": View(
-        "the angle of every pair, position × pair", lambda e: bool(e.sites & Site.ROTATE),
-        lambda e, s: tables.angles(e, length=s.length), length=48, d_model=64),
+        "the angle of every pair, position × pair",
+        lambda e: bool(e.sites & Site.ROTATE),
+        lambda e, s: tables.angles(e, length=s.length),
+        length=48,
+        d_model=64,
+    ),
     "decay": View(
-        "the score against distance", lambda e: _has_table(e) or isinstance(e, DistanceBias), _decay,
-        length=256, d_model=128, longest=4096),
+        "the score against distance",
+        lambda e: _has_table(e) or isinstance(e, DistanceBias),
+        _decay,
+        length=256,
+        d_model=128,
+        longest=4096,
+    ),
     "shift": View(
-        "the matrix that moves every row by --lag", lambda e: isinstance(e, Sinusoidal),
-        lambda e, s: tables.shift(lag=s.lag, d_model=s.d_model, base=s.base), d_model=16, widest=512),
+        "the matrix that moves every row by --lag",
+        lambda e: isinstance(e, Sinusoidal),
+        lambda e, s: tables.shift(lag=s.lag, d_model=s.d_model, base=s.base),
+        d_model=16,
+        widest=512,
+    ),
     "distance": View(
-        "the distance of two rows by their lag", lambda e: isinstance(e, Sinusoidal),
-        lambda e, s: tables.distance(length=s.length, d_model=s.d_model, base=s.base), length=4096, d_model=8),
+        "the distance of two rows by their lag",
+        lambda e: isinstance(e, Sinusoidal),
+        lambda e, s: tables.distance(length=s.length, d_model=s.d_model, base=s.base),
+        length=4096,
+        d_model=8,
+    ),
     "path": View(
-        "the rows as a path in the plane", lambda e: bool(e.sites & Site.EMBED),
-        lambda e, s: tables.path(e, length=s.length, width=s.d_model), length=512, longest=8192),
+        "the rows as a path in the plane",
+        lambda e: bool(e.sites & Site.EMBED),
+        lambda e, s: tables.path(e, length=s.length, width=s.d_model),
+        length=512,
+        longest=8192,
+    ),
     "taylor": View(
-        "how much of the position signal is relative", lambda e: isinstance(e, Sinusoidal),
-        lambda e, s: order.taylor(base=s.base)),
+        "how much of the position signal is relative",
+        lambda e: isinstance(e, Sinusoidal),
+        lambda e, s: order.taylor(base=s.base),
+    ),
     "remainder": View(
-        "what the Taylor split leaves over", lambda e: isinstance(e, Sinusoidal),
-        lambda e, s: order.remainder(base=s.base)),
+        "what the Taylor split leaves over", lambda e: isinstance(e, Sinusoidal), lambda e, s: order.remainder(base=s.base)
+    ),
     "order": View(
-        "what happens when the words change places", lambda e: True, _order, length=6, d_model=32, longest=512, widest=512),
-}  # fmt: skip
+        "what happens when the words change places", lambda e: True, _order, length=6, d_model=32, longest=512, widest=512
+    ),
+}
 
 
 def views_of(method: str) -> list[str]:
@@ -175,9 +221,11 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
     own_width = min(view.d_model // own_heads * n_heads, view.widest // n_heads * n_heads)
     sizes = Sizes(
         length=view.length if request.length is None else request.length,
-        d_model=own_width if request.d_model is None else request.d_model, n_heads=n_heads,
-        base=10000.0 if request.base is None else request.base, lag=request.lag,
-    )  # fmt: skip
+        d_model=own_width if request.d_model is None else request.d_model,
+        n_heads=n_heads,
+        base=10000.0 if request.base is None else request.base,
+        lag=request.lag,
+    )
     for name, got, most in (("length", sizes.length, view.longest), ("d_model", sizes.d_model, view.widest)):
         if got > most:
             raise ValueError(f"{name}: {view_name} is drawn up to {most}, got {got}")
@@ -205,5 +253,6 @@ def _needs(method: str, sizes: Sizes) -> dict[str, Any]:
 
 
 def _name(encoding: PositionalEncoding) -> str:
-    return next((name for name, entry in BY_NAME.items() if entry.class_name == type(encoding).__name__),
-                type(encoding).__name__)  # fmt: skip
+    return next(
+        (name for name, entry in BY_NAME.items() if entry.class_name == type(encoding).__name__), type(encoding).__name__
+    )

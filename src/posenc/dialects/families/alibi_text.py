@@ -16,8 +16,12 @@ def linear(keys: Keys, heads: str) -> Use:
 @family("bloom")
 def _(keys: Keys) -> PositionSpec:
     """Distance over the tokens that the mask keeps."""
-    keys.find("warning", "n_head", "slope·position is rounded to the model's dtype before it is added: in bfloat16 "
-              "neighbouring keys may have one bias from position 257 on")  # fmt: skip
+    keys.find(
+        "warning",
+        "n_head",
+        "slope·position is rounded to the model's dtype before it is added: in bfloat16 "
+        "neighbouring keys may have one bias from position 257 on",
+    )
     layers = [Layer((linear(keys, "n_head"),))] * keys.whole("n_layer")
     where = "0, 1, 2, … over the tokens that the mask keeps: Positions.from_mask(attention_mask)"
     return stack_of(keys, layers, heads="n_head", length=None, coordinates=where)

@@ -13,8 +13,13 @@ from posenc.dialects.spec import PositionSpec
 FRAMES = "0, 1, 2, … over frames after the convolutions"
 
 
-@family("mimi_encoder", "mimi_decoder", "voxtral_realtime_encoder", "pocket_tts_audio_tokenizer_encoder",
-        "pocket_tts_audio_tokenizer_decoder")  # fmt: skip
+@family(
+    "mimi_encoder",
+    "mimi_decoder",
+    "voxtral_realtime_encoder",
+    "pocket_tts_audio_tokenizer_encoder",
+    "pocket_tts_audio_tokenizer_decoder",
+)
 def _(keys: Keys) -> PositionSpec:
     """One window for all layers."""
     return _frames(keys)
@@ -49,8 +54,12 @@ def _(keys: Keys) -> PositionSpec:
     """Masks show all earlier tokens, while caches that are made of the configuration keep sliding_window of them."""
     window = keys.whole("sliding_window", None)
     if window is not None:
-        keys.find("warning", "sliding_window", f"masks of a plain forward pass show all earlier tokens; caches made of "
-                  f"this configuration keep {window}: generation has a window, a forward pass has none")  # fmt: skip
+        keys.find(
+            "warning",
+            "sliding_window",
+            f"masks of a plain forward pass show all earlier tokens; caches made of "
+            f"this configuration keep {window}: generation has a window, a forward pass has none",
+        )
     use = rope(keys, d_head=head_width(keys))
     inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
     own = decoder(keys, use, kinds=[FULL] * keys.whole("num_hidden_layers"))

@@ -31,15 +31,21 @@ def _(keys: Keys) -> PositionSpec:
 @family("musicgen_decoder")
 def _(keys: Keys) -> PositionSpec:
     """A position is one step of the delay pattern, all codebooks summed."""
-    return _decoder(keys, sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-                    "0, 1, 2, … over steps; codebook n is delayed by n of them")  # fmt: skip
+    return _decoder(
+        keys,
+        sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
+        "0, 1, 2, … over steps; codebook n is delayed by n of them",
+    )
 
 
 @family("musicgen_melody_decoder")
 def _(keys: Keys) -> PositionSpec:
     """As MusicGen's, but text and melody stand before the sound and are counted with it."""
-    return _decoder(keys, sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-                    "0, 1, 2, … over melody and text, then steps of sound, all in one row")  # fmt: skip
+    return _decoder(
+        keys,
+        sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
+        "0, 1, 2, … over melody and text, then steps of sound, all in one row",
+    )
 
 
 def _decoder(keys: Keys, added: Use, where: str = "0, 1, 2, … along the sequence") -> PositionSpec:
@@ -55,9 +61,13 @@ def _(keys: Keys) -> PositionSpec:
     if padding != 1:
         frames = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")
         where = "0, 1, 2, … over frames after the convolutions, padding included"
-        keys.find("error" if padding == 0 else "warning", "pad_token_id", f"{padding}: the encoder compares it with 0 for "
-                  "frames and 1 for padding; only where it is 1 does padding count as padding"
-                  + ("; with 0 real frames all get row 0, which is zero" if padding == 0 else ""))  # fmt: skip
+        keys.find(
+            "error" if padding == 0 else "warning",
+            "pad_token_id",
+            f"{padding}: the encoder compares it with 0 for "
+            "frames and 1 for padding; only where it is 1 does padding count as padding"
+            + ("; with 0 real frames all get row 0, which is zero" if padding == 0 else ""),
+        )
     for name in ("max_source_positions", "max_target_positions"):
         keys.get(name, None)
         keys.find("note", name, "no limit: sinusoids are made for whatever length comes")
@@ -87,6 +97,13 @@ def _(keys: Keys) -> PositionSpec:
 @family("bark")
 def _(keys: Keys) -> PositionSpec:
     keys.find("note", "semantic_config", "the first 256 places of the semantic model hold the sum of text and history")
-    return PositionSpec(keys.family, parts=parts(
-        keys, semantic_config="semantic", coarse_acoustics_config="coarse_acoustics",
-        fine_acoustics_config="fine_acoustics", codec_config="encodec"))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        parts=parts(
+            keys,
+            semantic_config="semantic",
+            coarse_acoustics_config="coarse_acoustics",
+            fine_acoustics_config="fine_acoustics",
+            codec_config="encodec",
+        ),
+    )

@@ -43,15 +43,26 @@ def _(keys: Keys) -> PositionSpec:
     width = keys.whole("num_mel_bins", 80) * keys.whole("num_stacked_frames", 7)
     arguments = {"d_model": width, "layout": "sin_cos", "denominator": "d/2-1", "offset": 1}
     said = dict.fromkeys(arguments, "constant of the code") | {
-        "d_model": f"{keys.said_by('num_mel_bins')} · {keys.said_by('num_stacked_frames')}"}  # fmt: skip
+        "d_model": f"{keys.said_by('num_mel_bins')} · {keys.said_by('num_stacked_frames')}"
+    }
     waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
     rows = keys.whole("max_position_embeddings")
     kernel = keys.whole("fsmn_kernel_size", 11)
     keys.find("note", "max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
-    keys.find("note", "fsmn_kernel_size", f"beside attention every layer adds a convolution of the values, {kernel} wide: "
-              "that tells order too")  # fmt: skip
-    return _frames(keys, waves, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads",
-                   length=rows - 1, where="0, 1, 2, … over stacked mel frames")  # fmt: skip
+    keys.find(
+        "note",
+        "fsmn_kernel_size",
+        f"beside attention every layer adds a convolution of the values, {kernel} wide: that tells order too",
+    )
+    return _frames(
+        keys,
+        waves,
+        layers="num_hidden_layers",
+        width="hidden_size",
+        heads="num_attention_heads",
+        length=rows - 1,
+        where="0, 1, 2, … over stacked mel frames",
+    )
 
 
 def _with(spec: PositionSpec, **values: object) -> PositionSpec:

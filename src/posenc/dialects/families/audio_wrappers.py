@@ -19,9 +19,13 @@ def _(keys: Keys) -> PositionSpec:
     """Between encoder and language model two layers more, which attend without positions."""
     adaptor = Keys(keys.table("adaptor_config"), "", keys.where("adaptor_config"))
     count = adaptor.whole("num_hidden_layers", 2)
-    between = PositionSpec(keys.family, part="adaptor_config", layers=(Layer((), "adaptor", causal=False),) * count,
-                           d_model=adaptor.whole("hidden_size", None),
-                           coordinates="none of its own: the encoder's")  # fmt: skip
+    between = PositionSpec(
+        keys.family,
+        part="adaptor_config",
+        layers=(Layer((), "adaptor", causal=False),) * count,
+        d_model=adaptor.whole("hidden_size", None),
+        coordinates="none of its own: the encoder's",
+    )
     audio, text = parts(keys, "audio_config", "text_config")
     return PositionSpec(keys.family, parts=(audio, between, text), coordinates=SOUND)
 
@@ -31,8 +35,9 @@ def _(keys: Keys) -> PositionSpec:
     """Learned queries, as many as window_size / downsample_rate, ask each window of frames: they have no other position."""
     window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
     keys.find("note", "window_size", f"{window // rate} learned queries stand for {window} frames of the encoder")
-    return PositionSpec(keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"),
-                        coordinates=SOUND)  # fmt: skip
+    return PositionSpec(
+        keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=SOUND
+    )
 
 
 @family("granite_speech5_ctc", "lasr_ctc", "parakeet_ctc")

@@ -39,8 +39,9 @@ def _(keys: Keys) -> PositionSpec:
         keys.find("warning", "num_patch_transformer_layers", f"{count} here; the code asks the first 4")
     where = "0 for an empty token, then the places of the coarsest map from 1, row by row"
     heads = "patch_transformer_num_attention_heads"
-    chooser = stack_of(keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None,
-                       coordinates=where)  # fmt: skip
+    chooser = stack_of(
+        keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None, coordinates=where
+    )
     return PositionSpec(keys.family, parts=(*inside, chooser.with_part("patch_transformer")), coordinates=INSIDE)
 
 
@@ -48,6 +49,9 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """A model of another library, by its name."""
     name = keys.text("backbone" if keys.family == "timm_backbone" else "architecture", "")
-    keys.find("warning", "backbone" if keys.family == "timm_backbone" else "architecture",
-              f"{name or 'no name'}: a model of timm, whose code decides about positions; it is not read here")  # fmt: skip
+    keys.find(
+        "warning",
+        "backbone" if keys.family == "timm_backbone" else "architecture",
+        f"{name or 'no name'}: a model of timm, whose code decides about positions; it is not read here",
+    )
     return PositionSpec(keys.family, coordinates="not read: a model of timm")

@@ -15,8 +15,12 @@ def _(keys: Keys) -> PositionSpec:
     """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
     count, whole = keys.whole("depth"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size")
-    keys.find("note", "window_size", f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-              "stand in window order, with the coordinates they have in the image")  # fmt: skip
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "stand in window order, with the coordinates they have in the image",
+    )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys, heads="num_heads"))], kinds=kinds, coordinates=BLOCKS)
 

@@ -23,10 +23,19 @@ def of_boxes(keys: Keys, prefix: str, *, combine: str, widths: Sequence[int] | N
     """A table each for x, y, height and width; x and y are read twice."""
     rows = keys.whole("max_2d_position_embeddings")
     d_model = keys.whole("hidden_size") if widths is None else sum(widths)
-    arguments = (("d_model", d_model), ("max_positions", (rows,) * 4), ("axes", 6), ("shares", SHARES),
-                 ("combine", combine), ("widths", None if widths is None else tuple(widths)))  # fmt: skip
-    said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_2d_position_embeddings")),
-            *((name, "constant of the code") for name in ("axes", "shares", "combine")))  # fmt: skip
+    arguments = (
+        ("d_model", d_model),
+        ("max_positions", (rows,) * 4),
+        ("axes", 6),
+        ("shares", SHARES),
+        ("combine", combine),
+        ("widths", None if widths is None else tuple(widths)),
+    )
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", keys.said_by("max_2d_position_embeddings")),
+        *((name, "constant of the code") for name in ("axes", "shares", "combine")),
+    )
     weights = (Weight(f"axis_tables.{n}", f"{prefix}{name}_position_embeddings.weight") for n, name in enumerate(PLACES))
     return Use("encodings.learned_axes.LearnedAxes", arguments, said, tuple(weights))
 
@@ -43,31 +52,52 @@ def embedded(keys: Keys, part: str, use: Use, coordinates: str, length: int | No
 def _(keys: Keys) -> PositionSpec:
     """Everything is summed, so that one encoding reads seven coordinates: the place in the text, then the box."""
     rows, places = keys.whole("max_position_embeddings"), keys.whole("max_2d_position_embeddings")
-    arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", (rows, *(places,) * 4)), ("axes", 7),
-                 ("shares", (0, *(1 + n for n in SHARES))))  # fmt: skip
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("max_positions", (rows, *(places,) * 4)),
+        ("axes", 7),
+        ("shares", (0, *(1 + n for n in SHARES))),
+    )
     both = f"{keys.said_by('max_position_embeddings')}, {keys.said_by('max_2d_position_embeddings')}"
-    said = (("d_model", keys.said_by("hidden_size")), ("max_positions", both), ("axes", "constant of the code"),
-            ("shares", "constant of the code"))  # fmt: skip
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", both),
+        ("axes", "constant of the code"),
+        ("shares", "constant of the code"),
+    )
     names = ("embeddings.position", *(f"embeddings.{name}_position" for name in PLACES))
     weights = (Weight(f"axis_tables.{n}", f"{name}_embeddings.weight") for n, name in enumerate(names))
     use = Use("encodings.learned_axes.LearnedAxes", arguments, said, tuple(weights))
     _inverted(keys)
-    return stack_of(keys, [Layer(causal=False)] * keys.whole("num_hidden_layers"), embedding=[use],
-                    coordinates=f"place in the text, then {SIX}")  # fmt: skip
+    return stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("num_hidden_layers"),
+        embedding=[use],
+        coordinates=f"place in the text, then {SIX}",
+    )
 
 
 @family("layoutlmv2", "layoutxlm")
 def _(keys: Keys) -> PositionSpec:
     """Text and patches read the same tables; scores get T5's bias of the place, of left x and of lower y, not divided."""
     height, width = (int(size) for size in keys.numbers("image_feature_pool_shape", (7, 7, 256))[:2])
-    keys.find("note", "image_feature_pool_shape", f"{height}·{width} patches follow the text, counted from 0 again, with "
-              f"boxes of a page cut into {height} rows and {width} columns")  # fmt: skip
+    keys.find(
+        "note",
+        "image_feature_pool_shape",
+        f"{height}·{width} patches follow the text, counted from 0 again, with "
+        f"boxes of a page cut into {height} rows and {width} columns",
+    )
     _inverted(keys)
     parts = (
-        embedded(keys, "places", table(keys, BERT), "0, 1, 2, … along the text; again from 0 over the patches",
-                 keys.whole("max_position_embeddings")),
+        embedded(
+            keys,
+            "places",
+            table(keys, BERT),
+            "0, 1, 2, … along the text; again from 0 over the patches",
+            keys.whole("max_position_embeddings"),
+        ),
         embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
-    )  # fmt: skip
+    )
     return replace(_biased(keys, divided=False), parts=parts)
 
 
@@ -91,8 +121,11 @@ def _(keys: Keys) -> PositionSpec:
         keys.find("note", "input_size", f"images of other than {side}·{side} patches fail: the table is not resized")
     spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
     if spatial and not relative:
-        keys.find("error", "has_spatial_attention_bias", "computed and not used: boxes enter the scores only where "
-                  "has_relative_attention_bias is true too")  # fmt: skip
+        keys.find(
+            "error",
+            "has_spatial_attention_bias",
+            "computed and not used: boxes enter the scores only where has_relative_attention_bias is true too",
+        )
     return replace(_biased(keys, divided=True), parts=tuple(parts))
 
 
@@ -106,21 +139,38 @@ def _(keys: Keys) -> PositionSpec:
     d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio", 4)
     sixth = d_model // 6
     if d_model % 6:
-        keys.find("warning", "hidden_size", f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
-                  f"that reads them expects {d_model}")  # fmt: skip
+        keys.find(
+            "warning",
+            "hidden_size",
+            f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
+            f"that reads them expects {d_model}",
+        )
     boxes = of_boxes(keys, "layout_embeddings.", combine="concat", widths=(sixth,) * 6)
     narrow = padded_table(keys, "layout_embeddings.box_position_embeddings.weight")
-    narrow = replace(narrow, arguments=tuple((name, d_model // ratio if name == "d_model" else value)
-                                             for name, value in narrow.arguments))  # fmt: skip
+    narrow = replace(
+        narrow,
+        arguments=tuple((name, d_model // ratio if name == "d_model" else value) for name, value in narrow.arguments),
+    )
     usable = int(dict(narrow.arguments)["max_positions"])
-    keys.find("note", "channel_shrink_ratio", "scores of text and layout are summed before either softmax, each divided by "
-              "the root of its own head width")  # fmt: skip
-    spec = stack_of(keys, [Layer(causal=False)] * keys.whole("num_hidden_layers"), embedding=[spec_of_text], length=usable,
-                    coordinates=COUNTED)  # fmt: skip
-    return replace(spec, parts=(
-        embedded(keys, "boxes", boxes, f"{SIX}; a linear layer makes them {d_model // ratio} channels"),
-        embedded(keys, "layout", narrow, COUNTED, usable),
-    ))  # fmt: skip
+    keys.find(
+        "note",
+        "channel_shrink_ratio",
+        "scores of text and layout are summed before either softmax, each divided by the root of its own head width",
+    )
+    spec = stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("num_hidden_layers"),
+        embedding=[spec_of_text],
+        length=usable,
+        coordinates=COUNTED,
+    )
+    return replace(
+        spec,
+        parts=(
+            embedded(keys, "boxes", boxes, f"{SIX}; a linear layer makes them {d_model // ratio} channels"),
+            embedded(keys, "layout", narrow, COUNTED, usable),
+        ),
+    )
 
 
 def _widths(keys: Keys) -> tuple[int, ...]:
@@ -137,15 +187,26 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
     if divided:
         spatial = spatial and relative
     of_box = ("rel_2d_pos_bins", "max_rel_2d_pos")
-    asked = [("rel_pos", relative, "rel_pos_bins", "max_rel_pos"), ("rel_pos_x", spatial, *of_box),
-             ("rel_pos_y", spatial, *of_box)]  # fmt: skip
+    asked = [
+        ("rel_pos", relative, "rel_pos_bins", "max_rel_pos"),
+        ("rel_pos_x", spatial, *of_box),
+        ("rel_pos_y", spatial, *of_box),
+    ]
     axes = [(name, keys.whole(bins), keys.whole(limit)) for name, wanted, bins, limit in asked if wanted]
     uses: tuple[Use, ...] = ()
     if axes:
-        arguments = (("n_heads", keys.whole("num_attention_heads")), ("n_buckets", tuple(bins for _, bins, _ in axes)),
-                     ("max_distance", tuple(limit for *_, limit in axes)), ("bias_over_sqrt", divided))  # fmt: skip
-        said = (("n_heads", keys.said_by("num_attention_heads")), ("n_buckets", "rel_pos_bins, rel_2d_pos_bins"),
-                ("max_distance", "max_rel_pos, max_rel_2d_pos"), ("bias_over_sqrt", "constant of the code"))  # fmt: skip
+        arguments = (
+            ("n_heads", keys.whole("num_attention_heads")),
+            ("n_buckets", tuple(bins for _, bins, _ in axes)),
+            ("max_distance", tuple(limit for *_, limit in axes)),
+            ("bias_over_sqrt", divided),
+        )
+        said = (
+            ("n_heads", keys.said_by("num_attention_heads")),
+            ("n_buckets", "rel_pos_bins, rel_2d_pos_bins"),
+            ("max_distance", "max_rel_pos, max_rel_2d_pos"),
+            ("bias_over_sqrt", "constant of the code"),
+        )
         weights = (
             Weight(f"axis_tables.{n}", f"encoder.{name}_bias.weight", transpose=True) for n, (name, *_) in enumerate(axes)
         )

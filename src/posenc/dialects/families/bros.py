@@ -17,17 +17,26 @@ def _(keys: Keys) -> PositionSpec:
     """hidden_size / 4 channels are shared by eight differences of corners."""
     d_model, heads, differences = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("dim_bbox", 8)
     if differences != 8 or d_model % 64:
-        raise ConfigError(f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; the code works "
-                          "for 8, and a hidden_size that is a multiple of 64")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; the code works "
+            "for 8, and a hidden_size that is a multiple of 64"
+        )
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
             keys.find("warning", name, f"overwritten by what follows from hidden_size: {value}")
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
-    said = (("d_head", "hidden_size / num_attention_heads"), ("width", "hidden_size / 4 / dim_bbox"),
-            ("scale", keys.said_by("bbox_scale")))  # fmt: skip
-    use = Use("encodings.sinusoidal_boxes.SinusoidalBoxes", arguments, said,
-              (Weight("project", "bbox_embeddings.bbox_projection.weight"),))  # fmt: skip
+    said = (
+        ("d_head", "hidden_size / num_attention_heads"),
+        ("width", "hidden_size / 4 / dim_bbox"),
+        ("scale", keys.said_by("bbox_scale")),
+    )
+    use = Use(
+        "encodings.sinusoidal_boxes.SinusoidalBoxes",
+        arguments,
+        said,
+        (Weight("project", "bbox_embeddings.bbox_projection.weight"),),
+    )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers of 0 … 1")

@@ -13,14 +13,18 @@ from posenc.dialects.spec import PositionSpec
 def _(keys: Keys) -> PositionSpec:
     """The image is what patch_attention_mask keeps; its height and width are counted along the first column and row."""
     table = square(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
-    keys.find("note", "image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first "
-              "cell")  # fmt: skip
+    keys.find(
+        "note", "image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell"
+    )
     return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
 
 
 @family("idefics2_perceiver")
 def _(keys: Keys) -> PositionSpec:
     """Learned vectors ask the image features, which have positions already; nothing is added here."""
-    keys.find("note", "resampler_n_latents", f"{keys.whole('resampler_n_latents')} queries, which only their own learned "
-              "vectors tell apart")  # fmt: skip
+    keys.find(
+        "note",
+        "resampler_n_latents",
+        f"{keys.whole('resampler_n_latents')} queries, which only their own learned vectors tell apart",
+    )
     return PositionSpec(keys.family, coordinates="none: learned vectors ask image features, which have positions already")

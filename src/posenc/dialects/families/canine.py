@@ -23,5 +23,6 @@ def _(keys: Keys) -> PositionSpec:
     first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"
-    return stack_of(keys, layers, embedding=[table(keys, weight, rows="num_hash_buckets")],
-                    coordinates="0, 1, 2, … over the characters")  # fmt: skip
+    return stack_of(
+        keys, layers, embedding=[table(keys, weight, rows="num_hash_buckets")], coordinates="0, 1, 2, … over the characters"
+    )

@@ -17,9 +17,18 @@ PATCHES = "embeddings.position_embedding"
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
-@family("altclip_vision_model", "bridgetower_vision_model", "chinese_clip_vision_model", "clip_vision_model",
-        "clipseg_vision_model", "git_vision_model", "kosmos_2_vision_model", "metaclip_2_vision_model",
-        "owlv2_vision_model", "owlvit_vision_model")  # fmt: skip
+@family(
+    "altclip_vision_model",
+    "bridgetower_vision_model",
+    "chinese_clip_vision_model",
+    "clip_vision_model",
+    "clipseg_vision_model",
+    "git_vision_model",
+    "kosmos_2_vision_model",
+    "metaclip_2_vision_model",
+    "owlv2_vision_model",
+    "owlvit_vision_model",
+)
 def _(keys: Keys) -> PositionSpec:
     """A row for the class token, then one for each patch; bicubic for other sizes where a call asks for it."""
     keys.find("note", "image_size", ON_REQUEST)
@@ -30,8 +39,12 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """CLIP's, stored as a parameter of its own."""
     keys.find("note", "image_size", ON_REQUEST)
-    keys.find("warning", "image_size", "smaller images are not refused: without that request their patches read the first "
-              "rows of the table, as if they stood elsewhere")  # fmt: skip
+    keys.find(
+        "warning",
+        "image_size",
+        "smaller images are not refused: without that request their patches read the first "
+        "rows of the table, as if they stood elsewhere",
+    )
     return images(keys, square(keys, PATCHES), CLASS)
 
 
@@ -69,8 +82,9 @@ def _(keys: Keys) -> PositionSpec:
             "warning", "num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers"
         )
     where = f"{RASTER}; group tokens behind the patches have none"
-    return stack_of(keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None,
-                    coordinates=where)  # fmt: skip
+    return stack_of(
+        keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
+    )
 
 
 @family("ovis2_vision")
@@ -107,8 +121,15 @@ def square(keys: Keys, weight: str, *, prefix: int = 1, mode: str | None = "bicu
 WORDS = "embeddings.position_embedding.weight"
 
 
-@family("clip_text_model", "clipseg_text_model", "groupvit_text_model", "metaclip_2_text_model", "owlv2_text_model",
-        "owlvit_text_model", "xclip_text_model")  # fmt: skip
+@family(
+    "clip_text_model",
+    "clipseg_text_model",
+    "groupvit_text_model",
+    "metaclip_2_text_model",
+    "owlv2_text_model",
+    "owlvit_text_model",
+    "xclip_text_model",
+)
 def _(keys: Keys) -> PositionSpec:
     """A word sees those before it."""
     return words(keys, table(keys, WORDS), causal=True)
@@ -123,8 +144,12 @@ def _(keys: Keys) -> PositionSpec:
 @family("blip_text_model")
 def _(keys: Keys) -> PositionSpec:
     """BERT's; one way or both as each call says, both by default: is_decoder is not what decides."""
-    keys.find("note", "is_decoder", "each call of the text model says which way it looks; as a tower both ways, as the one "
-              "that writes captions and answers only back")  # fmt: skip
+    keys.find(
+        "note",
+        "is_decoder",
+        "each call of the text model says which way it looks; as a tower both ways, as the one "
+        "that writes captions and answers only back",
+    )
     return words(keys, table(keys, "embeddings.position_embeddings.weight"))
 
 

@@ -30,8 +30,11 @@ def _(keys: Keys) -> PositionSpec:
     use = of_kind(keys, "num_attention_heads")
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.find("warning", "num_conv_pos_embeddings", "its convolution is part of the model and of the checkpoint, but "
-              "nothing calls it")  # fmt: skip
+    keys.find(
+        "warning",
+        "num_conv_pos_embeddings",
+        "its convolution is part of the model and of the checkpoint, but nothing calls it",
+    )
     return stack_of(keys, [layer_of(use)] * keys.whole("num_hidden_layers"), length=None, coordinates=FRAMES)
 
 
@@ -43,8 +46,10 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     """What position_embeddings_type asks for; nothing for null and for what the code does not know."""
     kind, d_model, n_heads = keys.text("position_embeddings_type", None), keys.whole("hidden_size"), keys.whole(heads)
     if d_model % (2 * n_heads):
-        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} for {keys.spelt(heads)}={n_heads}; expected an even "
-                          "number of channels for each")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('hidden_size')}: {d_model} for {keys.spelt(heads)}={n_heads}; expected an even "
+            "number of channels for each"
+        )
     d_head = d_model // n_heads
     stem = "layers.{layer}.self_attn"
     for name in ("rotary_embedding_base", "max_source_positions"):  # read for some kinds only
@@ -53,29 +58,53 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
         return _turned_before(keys, d_model, d_head)
     if kind == "relative" and kind in known:
         keys.find("note", "max_source_positions", "no limit: the table grows with the input")
-        weights = (Weight("u", f"{stem}.pos_bias_u"), Weight("v", f"{stem}.pos_bias_v"),
-                   Weight("w_r", f"{stem}.linear_pos.weight", reshape=True))  # fmt: skip
-        return Use("encodings.transformer_xl.TransformerXL",
-                   (("d_model", d_model), ("n_heads", n_heads), ("layout", "interleaved")),
-                   (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)),
-                    ("layout", "constant of the code"), ("base", "constant of the code")), weights)  # fmt: skip
+        weights = (
+            Weight("u", f"{stem}.pos_bias_u"),
+            Weight("v", f"{stem}.pos_bias_v"),
+            Weight("w_r", f"{stem}.linear_pos.weight", reshape=True),
+        )
+        return Use(
+            "encodings.transformer_xl.TransformerXL",
+            (("d_model", d_model), ("n_heads", n_heads), ("layout", "interleaved")),
+            (
+                ("d_model", keys.said_by("hidden_size")),
+                ("n_heads", keys.said_by(heads)),
+                ("layout", "constant of the code"),
+                ("base", "constant of the code"),
+            ),
+            weights,
+        )
     if kind == "relative_key" and kind in known:
         left, right = keys.whole("left_max_position_embeddings"), keys.whole("right_max_position_embeddings", least=0)
         arguments = (("d_head", d_head), ("max_distance", left), ("right", right), ("values", False))
-        said = (("max_distance", keys.said_by("left_max_position_embeddings")), ("values", "constant of the code"),
-                ("right", keys.said_by("right_max_position_embeddings")))  # fmt: skip
+        said = (
+            ("max_distance", keys.said_by("left_max_position_embeddings")),
+            ("values", "constant of the code"),
+            ("right", keys.said_by("right_max_position_embeddings")),
+        )
         return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", f"{stem}.distance_embedding.weight"),))
     if kind is not None:
-        keys.find("warning", "position_embeddings_type", f"{kind!r} is none that the code knows ({', '.join(known)}): "
-                  "attention has no positions")  # fmt: skip
+        keys.find(
+            "warning",
+            "position_embeddings_type",
+            f"{kind!r} is none that the code knows ({', '.join(known)}): attention has no positions",
+        )
     return None
 
 
 def _turned_before(keys: Keys, d_model: int, d_head: int) -> Use:
     plain = rope(keys, d_head=d_head, base_key="rotary_embedding_base")
     assert plain is not None
-    keys.find("warning", "position_embeddings_type", "\"rotary\" turns what goes into the projections of queries and keys, "
-              "not queries and keys: scores are no function of distance. Kept as it was trained")  # fmt: skip
+    keys.find(
+        "warning",
+        "position_embeddings_type",
+        '"rotary" turns what goes into the projections of queries and keys, '
+        "not queries and keys: scores are no function of distance. Kept as it was trained",
+    )
     arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation), ("layout", "half"))
-    return replace(plain, encoding="dialects.input_rotation.InputRotation", arguments=arguments,
-                   note="turns hidden states before they are projected")  # fmt: skip
+    return replace(
+        plain,
+        encoding="dialects.input_rotation.InputRotation",
+        arguments=arguments,
+        note="turns hidden states before they are projected",
+    )

@@ -16,26 +16,44 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
     """wav2vec 2.0's convolution, its taps under weight norm, or plain behind a batch norm (some of HuBERT's)."""
     activation = keys.text("feat_extract_activation", "gelu")
     if activation != "gelu":
-        raise ConfigError(f"{keys.where('feat_extract_activation')}: {activation!r} follows the convolution; "
-                          "only 'gelu' is known")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('feat_extract_activation')}: {activation!r} follows the convolution; only 'gelu' is known"
+        )
     sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
     said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
     inside = f"{path}.conv."
     if normed_by_batch:
         weights = [Weight("layers.0.weight", f"{inside}weight")]
-        weights += [Weight(ours, f"{path}.batch_norm.{theirs}") for ours, theirs in (
-            ("mean", "running_mean"), ("variance", "running_var"), ("gain", "weight"), ("shift", "bias"))]  # fmt: skip
+        weights += [
+            Weight(ours, f"{path}.batch_norm.{theirs}")
+            for ours, theirs in (
+                ("mean", "running_mean"),
+                ("variance", "running_var"),
+                ("gain", "weight"),
+                ("shift", "bias"),
+            )
+        ]
         arguments |= {"weight_norm": False, "batch_norm": True}
         said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
-        keys.find("warning", "conv_pos_batch_norm", "padding is zeroed before the batch norm, which makes something of it "
-                  "again: the last frames of a sound hear its padding; posenc takes padding as absent")  # fmt: skip
+        keys.find(
+            "warning",
+            "conv_pos_batch_norm",
+            "padding is zeroed before the batch norm, which makes something of it "
+            "again: the last frames of a sound hear its padding; posenc takes padding as absent",
+        )
     else:
-        weights = [Weight("layers.0.gain", f"{inside}parametrizations.weight.original0"),
-                   Weight("layers.0.direction", f"{inside}parametrizations.weight.original1")]  # fmt: skip
+        weights = [
+            Weight("layers.0.gain", f"{inside}parametrizations.weight.original0"),
+            Weight("layers.0.direction", f"{inside}parametrizations.weight.original1"),
+        ]
     weights.append(Weight("layers.0.bias", f"{inside}bias"))
-    keys.find("note", "num_conv_pos_embeddings", "padding is zeroed before the convolution only where an attention mask is "
-              "given; without one what was padded is read as sound")  # fmt: skip
+    keys.find(
+        "note",
+        "num_conv_pos_embeddings",
+        "padding is zeroed before the convolution only where an attention mask is "
+        "given; without one what was padded is read as sound",
+    )
     return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), tuple(weights))
 
 
@@ -60,15 +78,31 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Besides the convolution T5's buckets, one table for all layers, which every layer gates by its hidden states."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
-    arguments = {"n_heads": n_heads, "d_head": d_model // n_heads, "n_buckets": keys.whole("num_buckets", 320),
-                 "max_distance": keys.whole("max_bucket_distance", 800)}  # fmt: skip
-    said = {"n_heads": "num_attention_heads", "d_head": "hidden_size", "n_buckets": "num_buckets",
-            "max_distance": "max_bucket_distance"}  # fmt: skip
+    arguments = {
+        "n_heads": n_heads,
+        "d_head": d_model // n_heads,
+        "n_buckets": keys.whole("num_buckets", 320),
+        "max_distance": keys.whole("max_bucket_distance", 800),
+    }
+    said = {
+        "n_heads": "num_attention_heads",
+        "d_head": "hidden_size",
+        "n_buckets": "num_buckets",
+        "max_distance": "max_bucket_distance",
+    }
     own = "layers.{layer}.attention.gru_rel_pos"
-    weights = (Weight("rule.table", "layers.0.attention.rel_attn_embed.weight"), Weight("gate", f"{own}_linear.weight"),
-               Weight("gate_offset", f"{own}_linear.bias"), Weight("constant", f"{own}_const", reshape=True))  # fmt: skip
-    gated = Use("encodings.t5_gated.GatedT5", tuple(arguments.items()),
-                tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()), weights)  # fmt: skip
+    weights = (
+        Weight("rule.table", "layers.0.attention.rel_attn_embed.weight"),
+        Weight("gate", f"{own}_linear.weight"),
+        Weight("gate_offset", f"{own}_linear.bias"),
+        Weight("constant", f"{own}_const", reshape=True),
+    )
+    gated = Use(
+        "encodings.t5_gated.GatedT5",
+        tuple(arguments.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        weights,
+    )
     return convolved(keys, inside=gated)
 
 
@@ -101,8 +135,12 @@ def _disentangled(keys: Keys) -> Use | None:
         return None
     limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)
     rows = "max_relative_positions" if isinstance(limit, int) and limit > 0 else "max_position_embeddings"
-    arguments = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole("num_attention_heads"),
-                 "max_distance": keys.whole(rows), "terms": terms}  # fmt: skip
+    arguments = {
+        "d_model": keys.whole("hidden_size"),
+        "n_heads": keys.whole("num_attention_heads"),
+        "max_distance": keys.whole(rows),
+        "terms": terms,
+    }
     said = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "max_distance": rows, "terms": "pos_att_type"}
     if isinstance(buckets, int) and buckets > 0:
         arguments["n_buckets"], said["n_buckets"] = keys.whole("position_buckets"), "position_buckets"
@@ -119,5 +157,9 @@ def _disentangled(keys: Keys) -> Use | None:
                 Weight(name, f"{path}.weight", reshape=True),
                 Weight(f"{name}_offset", f"{path}.bias", reshape=True),
             ]
-    return Use("encodings.deberta.DeBERTa", tuple(arguments.items()),
-               tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()), tuple(weights))  # fmt: skip
+    return Use(
+        "encodings.deberta.DeBERTa",
+        tuple(arguments.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        tuple(weights),
+    )

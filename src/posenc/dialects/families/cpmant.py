@@ -10,17 +10,32 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 @family("cpmant")
 def _(keys: Keys) -> PositionSpec:
     """A prompt of prompt_length tokens stands before the text, in segment 0 as padding does; text is segment 2."""
-    named = {"n_heads": "num_attention_heads", "n_segments": "segment_types", "n_buckets": "position_bias_num_buckets",
-             "max_distance": "position_bias_max_distance"}  # fmt: skip
+    named = {
+        "n_heads": "num_attention_heads",
+        "n_segments": "segment_types",
+        "n_buckets": "position_bias_num_buckets",
+        "max_distance": "position_bias_max_distance",
+    }
     arguments = tuple((name, keys.whole(key, *([32] if key == "segment_types" else []))) for name, key in named.items())
     said = tuple((name, keys.said_by(key)) for name, key in named.items())
-    use = Use("encodings.t5_segments.SegmentedT5", arguments, said,
-              (Weight("table", "position_bias.relative_attention_bias"),))  # fmt: skip
+    use = Use(
+        "encodings.t5_segments.SegmentedT5", arguments, said, (Weight("table", "position_bias.relative_attention_bias"),)
+    )
     prompt = keys.whole("prompt_length", 32)
-    keys.find("note", "prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it "
-              "stands")  # fmt: skip
-    keys.find("warning", "num_hidden_layers", "all is context: tokens of one call see later ones; only "
-              "those that come after a cache are hidden from those before")  # fmt: skip
+    keys.find(
+        "note", "prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it stands"
+    )
+    keys.find(
+        "warning",
+        "num_hidden_layers",
+        "all is context: tokens of one call see later ones; only "
+        "those that come after a cache are hidden from those before",
+    )
     layers = [Layer((use,), causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(keys, layers, d_head=keys.whole("dim_head", 128), length=None,
-                    coordinates="slot, the prompt's included, and segment: 0 prompt and padding, 2 text")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        d_head=keys.whole("dim_head", 128),
+        length=None,
+        coordinates="slot, the prompt's included, and segment: 0 prompt and padding, 2 text",
+    )

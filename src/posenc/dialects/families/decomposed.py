@@ -49,8 +49,10 @@ def _(keys: Keys) -> PositionSpec:
     if keys.flag("use_absolute_position_embeddings"):
         height, width, said = side_of(keys, "pretrain_image_size")
         if height != width:
-            raise ConfigError(f"{keys.where('pretrain_image_size')}: the code knows square images only, got "
-                              f"{keys.get('pretrain_image_size')}")  # fmt: skip
+            raise ConfigError(
+                f"{keys.where('pretrain_image_size')}: the code knows square images only, got "
+                f"{keys.get('pretrain_image_size')}"
+            )
         table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
     return _upon(keys, table, layers, f"{RASTER}; the table reads (row, column, height, width)")
 
@@ -66,8 +68,14 @@ def _(keys: Keys) -> PositionSpec:
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
 
 
-@family("sam_vision_model", "sam_hq_vision_model", "slanext_vision", "got_ocr2_vision", "pp_formulanet_vision",
-        "pp_chart2table_vision")  # fmt: skip
+@family(
+    "sam_vision_model",
+    "sam_hq_vision_model",
+    "slanext_vision",
+    "got_ocr2_vision",
+    "pp_formulanet_vision",
+    "pp_chart2table_vision",
+)
 def _(keys: Keys) -> PositionSpec:
     """Images of one size; windows in all layers but those of global_attn_indexes."""
     count, window = keys.whole("num_hidden_layers"), keys.whole("window_size", least=0)
@@ -89,22 +97,34 @@ PLACES = "(column, row) of the place plus a half, divided by how many there are"
 def _fourier(keys: Keys) -> Use:
     arguments = (("d_model", keys.whole("hidden_size")), ("axes", 2))
     said = (("d_model", keys.said_by("hidden_size")), ("axes", "constant of the code"))
-    return Use("encodings.fourier.RandomFourier", arguments, said,
-               (Weight("matrix", "shared_image_embedding.positional_embedding"),))  # fmt: skip
+    return Use(
+        "encodings.fourier.RandomFourier",
+        arguments,
+        said,
+        (Weight("matrix", "shared_image_embedding.positional_embedding"),),
+    )
 
 
 @family("sam_prompt_encoder", "sam_hq_prompt_encoder")
 def _(keys: Keys) -> PositionSpec:
     """No attention: points and corners of boxes are turned into vectors, to which one for their kind is added."""
-    return PositionSpec(keys.family, layers=(Layer((_fourier(keys),), "prompts", causal=False),), coordinates=POINTS,
-                        d_model=keys.whole("hidden_size"))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=(Layer((_fourier(keys),), "prompts", causal=False),),
+        coordinates=POINTS,
+        d_model=keys.whole("hidden_size"),
+    )
 
 
 @family("sam_mask_decoder", "sam_hq_mask_decoder")
 def _(keys: Keys) -> PositionSpec:
     """The image's places are added in every layer anew, to queries and keys and not to values."""
-    keys.find("note", "hidden_size", "image tokens get the encoding in every layer, where they are queries or keys; prompt "
-              "tokens get the vectors that they came with, but for the self-attention of the first layer")  # fmt: skip
+    keys.find(
+        "note",
+        "hidden_size",
+        "image tokens get the encoding in every layer, where they are queries or keys; prompt "
+        "tokens get the vectors that they came with, but for the self-attention of the first layer",
+    )
     layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
     last = Layer((_fourier(keys),), "token_to_image", causal=False)
     return PositionSpec(keys.family, layers=(*layers, last), coordinates=PLACES, d_model=keys.whole("hidden_size"))

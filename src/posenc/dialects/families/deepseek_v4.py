@@ -36,10 +36,18 @@ def _(keys: Keys) -> PositionSpec:
             raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers turn")
         uses[label] = _with_origin(use, moved.get(label, {}))
     kinds = _kinds(keys, count)
-    keys.find("note", "num_key_value_heads", "keys and values are the same rotated tensor, and outputs are turned back by "
-              "the query's position: a kernel that turns queries and keys only is not enough")  # fmt: skip
-    keys.find("warning", "compress_rates", "compressed keys turn by their index in the sequence, not by position ids, and "
-              "their causal mask reads position ids: the two disagree under left padding")  # fmt: skip
+    keys.find(
+        "note",
+        "num_key_value_heads",
+        "keys and values are the same rotated tensor, and outputs are turned back by "
+        "the query's position: a kernel that turns queries and keys only is not enough",
+    )
+    keys.find(
+        "warning",
+        "compress_rates",
+        "compressed keys turn by their index in the sequence, not by position ids, and "
+        "their causal mask reads position ids: the two disagree under left padding",
+    )
     turning = {kind: uses["main" if kind == SLIDING else "compress"] for kind in (SLIDING, SPARSE, HEAVY)}
     spec = decoder(keys, None, kinds=kinds, by_kind=dict(turning), d_head=d_head)
     window = keys.whole("sliding_window")
@@ -79,14 +87,20 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     compress = flat | {"rope_theta": keys.number("compress_rope_theta"), "partial_rotary_factor": fraction}
     if compress.get("rope_type", compress.get("type")) == "yarn":
         compress.setdefault("attention_factor", 1.0)
-        keys.find("note", where, "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
-                  "attention_factor says one")  # fmt: skip
+        keys.find(
+            "note",
+            where,
+            "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
+            "attention_factor says one",
+        )
     made = Keys(keys.data, keys.family, keys.path, defaults=keys.base_may_be_default)
     made.read, made.origins, made.findings = keys.read, keys.origins, keys.findings
     made.data.pop("rope_scaling", None)
     made.data["rope_parameters"] = {"main": main, "compress": compress}
-    return made, {"main": origin | {"base": keys.said_by("rope_theta")},
-                  "compress": origin | {"base": keys.said_by("compress_rope_theta")}}  # fmt: skip
+    return made, {
+        "main": origin | {"base": keys.said_by("rope_theta")},
+        "compress": origin | {"base": keys.said_by("compress_rope_theta")},
+    }
 
 
 def _with_origin(use: Use, origin: dict[str, str]) -> Use:

@@ -17,8 +17,10 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 PIXELS = (
     "(row, column) of the place among those that are no padding, counted from 1, over the last, times 2π: Positions.pixels"
 )
-CENTRED = "(row, column) of the middle of the place among those that are no padding, over the last, times 2π: " \
-          "Positions.pixels(centred=True)"  # fmt: skip
+CENTRED = (
+    "(row, column) of the middle of the place among those that are no padding, over the last, times 2π: "
+    "Positions.pixels(centred=True)"
+)
 LEVEL = "a learned vector for the map, level_embed, is added with the sinusoids"
 LEVELS = "; each map of features by itself, one after the other"
 QUERIES = "the number of the object query"
@@ -52,8 +54,10 @@ def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -
         return sine(keys, width, **options), True
     arguments = (("d_model", keys.whole(width)), ("max_positions", (50, 50)), ("reads", (1, 0)), ("combine", "concat"))
     said = (("d_model", keys.said_by(width)), *((name, CONSTANT) for name in ("max_positions", "reads", "combine")))
-    weights = (Weight("axis_tables.0", f"{weight}.column_embeddings.weight"),
-               Weight("axis_tables.1", f"{weight}.row_embeddings.weight"))  # fmt: skip
+    weights = (
+        Weight("axis_tables.0", f"{weight}.column_embeddings.weight"),
+        Weight("axis_tables.1", f"{weight}.row_embeddings.weight"),
+    )
     return Use("encodings.learned_axes.LearnedAxes", arguments, said, weights), False
 
 
@@ -104,8 +108,12 @@ def _(keys: Keys) -> PositionSpec:
     query = learned(keys, "d_model", "query_position_embeddings.weight")
     encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
     kinds = [("queries", query), ("queries_to_image", boxes(keys, "d_model", 2))]
-    keys.find("note", "decoder_layers", "vectors and sinusoids have projections of their own; sinusoids, from the second "
-              "layer on times a network of the query, stand beside the content, as the image's do")  # fmt: skip
+    keys.find(
+        "note",
+        "decoder_layers",
+        "vectors and sinusoids have projections of their own; sinusoids, from the second "
+        "layer on times a network of the query, stand beside the content, as the image's do",
+    )
     about = f"{QUERIES}; in queries_to_image (x, y) of its reference point, from 0 to 1; for the image {where}"
     decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
     return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
@@ -124,8 +132,12 @@ def _(keys: Keys) -> PositionSpec:
     if keys.whole("query_dim") != 4:
         raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only one that the class takes")
     box = boxes(keys, "hidden_size", 4, times=2)
-    keys.find("note", "decoder_layers", "a network of the sinusoids is added; towards the image, their first half times a "
-              "network of the query, and by the size of the box, stands beside the content")  # fmt: skip
+    keys.find(
+        "note",
+        "decoder_layers",
+        "a network of the sinusoids is added; towards the image, their first half times a "
+        "network of the query, and by the size of the box, stands beside the content",
+    )
     kinds = [("queries", box), ("queries_to_image", box)]
     where = f"(x, y, width, height) of the query's box, from 0 to 1; for the image {PIXELS}"
     decoder = stack(keys, "decoder", kinds, "decoder_layers", where, "hidden_size")
@@ -163,10 +175,16 @@ def _(keys: Keys) -> PositionSpec:
     use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
     where = (PIXELS if sines else "(row, column) of the place, from 0, to 49") + LEVELS
     keys.find("note", "num_feature_levels", LEVEL)
-    keys.find("warning", "max_text_len", "positions of text are whole numbers times 2π: the fastest sine is 0, the fastest "
-              "cosine 1 for all of them")  # fmt: skip
-    text = Use("encodings.sinusoidal.Sinusoidal", (("d_model", keys.whole("d_model")), ("scale", 2 * pi)),
-               (("d_model", keys.said_by("d_model")), ("base", CONSTANT), ("scale", CONSTANT)))  # fmt: skip
+    keys.find(
+        "warning",
+        "max_text_len",
+        "positions of text are whole numbers times 2π: the fastest sine is 0, the fastest cosine 1 for all of them",
+    )
+    text = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        (("d_model", keys.whole("d_model")), ("scale", 2 * pi)),
+        (("d_model", keys.said_by("d_model")), ("base", CONSTANT), ("scale", CONSTANT)),
+    )
     kinds = [("image_and_text", None), ("text", text), ("deformable", use)]
     encoder = stack(keys, "encoder", kinds, "encoder_layers", f"{where}; of text, from 0 in each phrase between . and ?")
     box = boxes(keys, "d_model", 4, times=2)
@@ -195,8 +213,12 @@ def _(keys: Keys) -> PositionSpec:
     )
     if first:
         return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
-    keys.find("note", "query_dec_layers", "object queries are made by further layers, which read sinusoids of the "
-              "finest map as the image, and the same vectors of queries but the last")  # fmt: skip
+    keys.find(
+        "note",
+        "query_dec_layers",
+        "object queries are made by further layers, which read sinusoids of the "
+        "finest map as the image, and the same vectors of queries but the last",
+    )
     rows = (
         ("d_model", keys.whole("text_encoder_width", 256)),
         ("max_positions", keys.whole("text_encoder_context_length")),
@@ -234,8 +256,12 @@ def hybrid(keys: Keys) -> tuple[PositionSpec, ...]:
         raise ConfigError(f"{keys.where('encode_proj_layers')}: expected a list of maps, got {maps!r}")
     kinds = [("full_attention", use)] * len(maps)
     if omdet:
-        keys.find("warning", "encoder_projection_indices", "tokens stand row by row, but the code counts places column by "
-                  "column: where a map is not square, they get vectors of other places")  # fmt: skip
+        keys.find(
+            "warning",
+            "encoder_projection_indices",
+            "tokens stand row by row, but the code counts places column by "
+            "column: where a map is not square, they get vectors of other places",
+        )
     encoder = stack(keys, "encoder", kinds, "encoder_layers", COLUMNS if omdet else GRID, "encoder_hidden_dim")
     count = "decoder_num_layers" if omdet else "decoder_layers"
     keys.find("note", count, "a network of the query's box, four numbers as they are, is added to queries in every layer")

@@ -12,8 +12,12 @@ from posenc.dialects.spec import PositionSpec
 @family("diffusion_gemma_text")
 def _(keys: Keys) -> PositionSpec:
     """Every sixth layer is full, the last one always, with wider heads of which a quarter turns."""
-    keys.find("note", "layer_types", "the layers of the reader; the writer's are the same, look both ways within what is "
-              "written, and count on from what was read")  # fmt: skip
+    keys.find(
+        "note",
+        "layer_types",
+        "the layers of the reader; the writer's are the same, look both ways within what is "
+        "written, and count on from what was read",
+    )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
         keys.find("warning", "use_bidirectional_attention", "makes no mask: the reader stays causal where masks are given")
     return _decoder(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)

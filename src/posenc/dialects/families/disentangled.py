@@ -31,8 +31,12 @@ def _(keys: Keys) -> PositionSpec:
         else:
             keys.find("warning", "pos_att_type", "names no term: relative_attention changes nothing")
     elif terms:
-        keys.find("warning", "relative_attention", f"false: position does not enter the scores, but q·k is divided by "
-                  f"√({len(terms) + 1}·d_head) for the terms of pos_att_type")  # fmt: skip
+        keys.find(
+            "warning",
+            "relative_attention",
+            f"false: position does not enter the scores, but q·k is divided by "
+            f"√({len(terms) + 1}·d_head) for the terms of pos_att_type",
+        )
     embedding = []
     if keys.flag("position_biased_input", True):
         width = "embedding_size" if keys.has("embedding_size") else "hidden_size"
@@ -62,10 +66,19 @@ def _relative(keys: Keys, terms: tuple[str, ...], d_head: int, second: bool) -> 
     said_limit = keys.get(limit, -1)
     if not isinstance(said_limit, int) or said_limit < 1:
         limit = "max_position_embeddings"
-    arguments: dict[str, Any] = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole("num_attention_heads"),
-                                 "d_head": d_head, "max_distance": keys.whole(limit), "terms": terms}  # fmt: skip
-    said = {"d_model": keys.said_by("hidden_size"), "n_heads": keys.said_by("num_attention_heads"),
-            "max_distance": keys.said_by(limit), "terms": keys.said_by("pos_att_type")}  # fmt: skip
+    arguments: dict[str, Any] = {
+        "d_model": keys.whole("hidden_size"),
+        "n_heads": keys.whole("num_attention_heads"),
+        "d_head": d_head,
+        "max_distance": keys.whole(limit),
+        "terms": terms,
+    }
+    said = {
+        "d_model": keys.said_by("hidden_size"),
+        "n_heads": keys.said_by("num_attention_heads"),
+        "max_distance": keys.said_by(limit),
+        "terms": keys.said_by("pos_att_type"),
+    }
     said["d_head"] = keys.said_by("attention_head_size") if keys.has("attention_head_size") else said["d_model"]
     weights = [Weight("table", "encoder.rel_embeddings.weight")]
     stored = {"key": "pos_proj", "query": "pos_q_proj"}

@@ -35,9 +35,14 @@ def _(keys: Keys) -> PositionSpec:
 
 
 def _stack(
-    keys: Keys, kinds: tuple[str, ...], *, squared: bool, more: dict[str, Any] | None = None,
-    said: tuple[tuple[str, str], ...] = (), mixing: str | None = None,
-) -> PositionSpec:  # fmt: skip
+    keys: Keys,
+    kinds: tuple[str, ...],
+    *,
+    squared: bool,
+    more: dict[str, Any] | None = None,
+    said: tuple[tuple[str, str], ...] = (),
+    mixing: str | None = None,
+) -> PositionSpec:
     """`squared`: products are divided by d_head instead of its root."""
     window = keys.whole("sliding_window_size")
     floor = keys.whole("log_scaling_n_floor", None)
@@ -48,10 +53,19 @@ def _stack(
         prefix = "swa_" if kind == SLIDING else ""
         heads, width = f"{prefix}num_attention_heads", f"{prefix}head_dim"
         extent = "sliding_window_size" if kind == SLIDING else "rel_extent"
-        arguments = {"n_heads": keys.whole(heads), "d_in": keys.whole("hidden_size"), "profiles": keys.whole("d_rel"),
-                     "extent": keys.whole(extent)} | (more or {})  # fmt: skip
-        sources = [("n_heads", keys.said_by(heads)), ("d_in", keys.said_by("hidden_size")),
-                   ("profiles", keys.said_by("d_rel")), ("extent", keys.said_by(extent)), *said]  # fmt: skip
+        arguments = {
+            "n_heads": keys.whole(heads),
+            "d_in": keys.whole("hidden_size"),
+            "profiles": keys.whole("d_rel"),
+            "extent": keys.whole(extent),
+        } | (more or {})
+        sources = [
+            ("n_heads", keys.said_by(heads)),
+            ("d_in", keys.said_by("hidden_size")),
+            ("profiles", keys.said_by("d_rel")),
+            ("extent", keys.said_by(extent)),
+            *said,
+        ]
         if kind == FULL and floor is not None:
             arguments |= {"floor": floor, "alpha": keys.number("log_scaling_alpha", positive=False)}
             sources += [("floor", keys.said_by("log_scaling_n_floor")), ("alpha", keys.said_by("log_scaling_alpha"))]

@@ -43,13 +43,31 @@ def _(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions are counted from the row after it")
     if rows < padding + 2:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after padding row {padding}")
-    arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", rows - padding - 1),
-                 ("row_offset", padding + 1), ("padding_row", padding))  # fmt: skip
-    said_by = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings")),
-               ("row_offset", keys.said_by("pad_token_id")), ("padding_row", keys.said_by("pad_token_id")))  # fmt: skip
-    table = Use("encodings.learned.Learned", arguments, said_by,
-                weights=(Weight("table", "embeddings.position_embeddings.weight"),))  # fmt: skip
-    keys.find("note", "max_position_embeddings", f"rows of the table: the longest sequence has {rows - padding - 1} "
-              f"tokens, and position_ids that a caller gives are rows, from {padding + 1}")  # fmt: skip
-    return stack_of(keys, layers, embedding=[table], length=rows - padding - 1,
-                    coordinates="0, 1, 2, … over the tokens that are not padding")  # fmt: skip
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("max_positions", rows - padding - 1),
+        ("row_offset", padding + 1),
+        ("padding_row", padding),
+    )
+    said_by = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", keys.said_by("max_position_embeddings")),
+        ("row_offset", keys.said_by("pad_token_id")),
+        ("padding_row", keys.said_by("pad_token_id")),
+    )
+    table = Use(
+        "encodings.learned.Learned", arguments, said_by, weights=(Weight("table", "embeddings.position_embeddings.weight"),)
+    )
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        f"rows of the table: the longest sequence has {rows - padding - 1} "
+        f"tokens, and position_ids that a caller gives are rows, from {padding + 1}",
+    )
+    return stack_of(
+        keys,
+        layers,
+        embedding=[table],
+        length=rows - padding - 1,
+        coordinates="0, 1, 2, … over the tokens that are not padding",
+    )

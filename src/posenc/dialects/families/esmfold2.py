@@ -19,12 +19,18 @@ def _(keys: Keys) -> PositionSpec:
     denoiser = Keys(inner.table("diffusion_module"), "", "structure_head.diffusion_module")
     trunk = _atoms(Keys(keys.table("atom_encoder"), "", "atom_encoder"), window, "atom_encoder", 1)
     again = _atoms(Keys(denoiser.table("atom_encoder"), "", f"{denoiser.path}.atom_encoder"), window, "structure_head", 2)
-    text = (f"pairs of tokens get a learned vector of their clipped difference: residues and, within one residue, atoms of "
-            f"±{residues}, chains of ±{chains}, with a vector of its own where they have no chain (or residue) in common. "
-            "Networks make biases of it: it is no term of attention")  # fmt: skip
+    text = (
+        f"pairs of tokens get a learned vector of their clipped difference: residues and, within one residue, atoms of "
+        f"±{residues}, chains of ±{chains}, with a vector of its own where they have no chain (or residue) in common. "
+        "Networks make biases of it: it is no term of attention"
+    )
     keys.find("note", "num_relative_residx_bins", text)
-    return PositionSpec(keys.family, parts=(trunk, again, *parts(keys, "esmc_config")), d_model=keys.whole("hidden_size"),
-                        coordinates="(residue, token, chain, molecule) of each token, read as differences")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        parts=(trunk, again, *parts(keys, "esmc_config")),
+        d_model=keys.whole("hidden_size"),
+        coordinates="(residue, token, chain, molecule) of each token, read as differences",
+    )
 
 
 def _atoms(keys: Keys, window: int, part: str, stacks: int) -> PositionSpec:
@@ -37,9 +43,20 @@ def _atoms(keys: Keys, window: int, part: str, stacks: int) -> PositionSpec:
             f"{keys.where('num_uid_rope_pairs')}: {3 * near[1] + far[1]} pairs do not fit in heads of {d_head}"
         )
     said = {"d_head": "head_dim", "spatial": "spatial_rope_base_frequency", "residue": "uid_rope_base_frequency"}
-    use = Use("dialects.atoms.of_atoms", (("d_head", d_head), ("spatial", near), ("residue", far)),
-              tuple((name, keys.said_by(key)) for name, key in said.items()))  # fmt: skip
+    use = Use(
+        "dialects.atoms.of_atoms",
+        (("d_head", d_head), ("spatial", near), ("residue", far)),
+        tuple((name, keys.said_by(key)) for name, key in said.items()),
+    )
     count = keys.whole("num_hidden_layers", 3) * stacks
     layers = (Layer((use,), "sliding_attention", window, causal=False),) * count
-    return PositionSpec("esmfold2", part=part, layers=layers, coordinates=ATOMS, d_model=d_model, d_head=d_head,
-                        n_heads=n_heads, keys=tuple(keys.read.items()))  # fmt: skip
+    return PositionSpec(
+        "esmfold2",
+        part=part,
+        layers=layers,
+        coordinates=ATOMS,
+        d_model=d_model,
+        d_head=d_head,
+        n_heads=n_heads,
+        keys=tuple(keys.read.items()),
+    )

@@ -8,8 +8,15 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-SAPROT = {"hidden_size": 1280, "num_hidden_layers": 33, "num_attention_heads": 20, "max_position_embeddings": 1026,
-          "position_embedding_type": "rotary", "rope_theta": 10000.0, "pad_token_id": 1}  # fmt: skip
+SAPROT = {
+    "hidden_size": 1280,
+    "num_hidden_layers": 33,
+    "num_attention_heads": 20,
+    "max_position_embeddings": 1026,
+    "position_embedding_type": "rotary",
+    "rope_theta": 10000.0,
+    "pad_token_id": 1,
+}
 
 
 @family("EvollaModel", "evolla")
@@ -20,8 +27,9 @@ def _(keys: Keys) -> PositionSpec:
         "saprot",
         {"class": "SaProtConfig", "names": {}, "defaults": SAPROT, "parts": {}, "base": 1e4},
     )
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys),
-                   parts=(read(inner, "protein_encoder_config"),))  # fmt: skip
+    return decoder(
+        keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys), parts=(read(inner, "protein_encoder_config"),)
+    )
 
 
 @family("saprot")
@@ -35,10 +43,15 @@ def _(keys: Keys) -> PositionSpec:
     rows = keys.whole("max_position_embeddings") - padding - 1
     arguments = {"d_model": d_model, "max_positions": rows, "row_offset": padding + 1, "padding_row": padding}
     said = (("max_positions", keys.said_by("max_position_embeddings")), ("row_offset", keys.said_by("pad_token_id")))
-    table = Use("encodings.learned.Learned", tuple(arguments.items()), said,
-                (Weight("table", "embeddings.position_embeddings.weight"),))  # fmt: skip
-    return stack_of(keys, [Layer(causal=False)] * count, embedding=[table],
-                    coordinates="0, 1, 2, … over tokens that are no padding")  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        tuple(arguments.items()),
+        said,
+        (Weight("table", "embeddings.position_embeddings.weight"),),
+    )
+    return stack_of(
+        keys, [Layer(causal=False)] * count, embedding=[table], coordinates="0, 1, 2, … over tokens that are no padding"
+    )
 
 
 def _uses(use: Use | None) -> tuple[Use, ...]:

@@ -20,8 +20,17 @@ def _(keys: Keys) -> PositionSpec:
     heads = keys.whole("num_attention_heads")
     said = (("n_heads", keys.said_by("num_attention_heads")),)
     use = Use("encodings.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
-    keys.find("warning", "alibi", "transformers adds the bias twice where attention is computed eagerly, once with sdpa, "
-              "which is what this is")  # fmt: skip
+    keys.find(
+        "warning",
+        "alibi",
+        "transformers adds the bias twice where attention is computed eagerly, once with sdpa, which is what this is",
+    )
     keys.find("warning", "alibi", "rounded to bfloat16: from position 257 on neighbouring keys may have one bias")
-    return decoder(keys, use, kinds=kinds, d_head=d_head, width=width,
-                   coordinates="0, 1, 2, … over the tokens that the mask keeps; position_ids are not read")  # fmt: skip
+    return decoder(
+        keys,
+        use,
+        kinds=kinds,
+        d_head=d_head,
+        width=width,
+        coordinates="0, 1, 2, … over the tokens that the mask keeps; position_ids are not read",
+    )

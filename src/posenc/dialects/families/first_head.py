@@ -16,12 +16,20 @@ def _(keys: Keys) -> PositionSpec:
     in the layers that the file names."""
     use = rope(keys, d_head=head_width(keys), layout="interleaved", returns="half")
     assert use is not None
-    use = replace(use, encoding="encodings.first_heads.FirstHeadsRoPE", arguments=(*use.arguments, ("turning_heads", 1)),
-                  said_by=(*use.said_by, ("turning_heads", "constant of the code")))  # fmt: skip
+    use = replace(
+        use,
+        encoding="encodings.first_heads.FirstHeadsRoPE",
+        arguments=(*use.arguments, ("turning_heads", 1)),
+        said_by=(*use.said_by, ("turning_heads", "constant of the code")),
+    )
     keys.find("warning", "rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
     ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
     size = keys.whole("block_size", 24)
-    keys.find("note", "block_size", f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
-              f"layers {list(back)} the one before")  # fmt: skip
+    keys.find(
+        "note",
+        "block_size",
+        f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
+        f"layers {list(back)} the one before",
+    )
     layers = [Layer((use,), "block_attention", causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, d_head=head_width(keys), coordinates="frames of sound, from 0")

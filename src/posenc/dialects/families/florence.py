@@ -25,16 +25,25 @@ def _(keys: Keys) -> PositionSpec:
         for block in range(depth):
             for kind, window in (("spatial", side * side), ("channel", None)):
                 own = f"blocks.{stage}.{block}.{kind}_block"
-                uses = (_neighbours(width, f"{own}.conv1", "before attention"),
-                        _neighbours(width, f"{own}.conv2", "before the feed-forward part"))  # fmt: skip
+                uses = (
+                    _neighbours(width, f"{own}.conv1", "before attention"),
+                    _neighbours(width, f"{own}.conv2", "before the feed-forward part"),
+                )
                 layers.append(
                     Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
                 )
-    keys.find("note", "window_size", f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
-              "them only the convolutions tell places apart")  # fmt: skip
+    keys.find(
+        "note",
+        "window_size",
+        f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
+        "them only the convolutions tell places apart",
+    )
     rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
-    keys.find("note", "max_position_embeddings", f"{rows} rows and columns, {frames} frames: read by the projector of the "
-              "model around this tower, not here")  # fmt: skip
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        f"{rows} rows and columns, {frames} frames: read by the projector of the model around this tower, not here",
+    )
     return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
 
 
@@ -58,19 +67,38 @@ def _(keys: Keys) -> PositionSpec:
     vision = typed(keys, "vision_config").section("vision_config")
     width, rows = whole(vision, "embed_dim")[-1], vision.whole("max_position_embeddings")
     half = width // 2
-    table = (("d_model", width), ("max_positions", (rows, rows)), ("axes", 3), ("reads", (1, 0)), ("combine", "concat"),
-             ("widths", (width - half, half)))  # fmt: skip
+    table = (
+        ("d_model", width),
+        ("max_positions", (rows, rows)),
+        ("axes", 3),
+        ("reads", (1, 0)),
+        ("combine", "concat"),
+        ("widths", (width - half, half)),
+    )
     said = (("d_model", vision.said_by("embed_dim")), ("max_positions", vision.said_by("max_position_embeddings")))
-    place = Use("encodings.learned_axes.LearnedAxes", table, said,
-                (Weight("axis_tables.0", "image_position_embed.column_embeddings.weight"),
-                 Weight("axis_tables.1", "image_position_embed.row_embeddings.weight")))  # fmt: skip
-    time = Use("encodings.sinusoidal.Sinusoidal", (("d_model", width), ("axes", 3), ("reads", (2,))),
-               (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")))  # fmt: skip
+    place = Use(
+        "encodings.learned_axes.LearnedAxes",
+        table,
+        said,
+        (
+            Weight("axis_tables.0", "image_position_embed.column_embeddings.weight"),
+            Weight("axis_tables.1", "image_position_embed.row_embeddings.weight"),
+        ),
+    )
+    time = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        (("d_model", width), ("axes", 3), ("reads", (2,))),
+        (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
+    )
     vision.whole("max_temporal_embeddings")
     keys.find(
         "note", "vision_config.max_temporal_embeddings", "only frame 0 is ever read: every patch gets [0, 1, 0, 1, …]"
     )
     keys.find("note", "vision_config", "the mean of all patches stands before them, made after positions were added")
     layer = Layer((place, time), "projector", causal=False)
-    return PositionSpec(keys.family, layers=(layer,), parts=own_parts(keys, "text_config", "vision_config"),
-                        coordinates=f"{ONE}; in the projector (row, column, frame), frame 0")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=(layer,),
+        parts=own_parts(keys, "text_config", "vision_config"),
+        coordinates=f"{ONE}; in the projector (row, column, frame), frame 0",
+    )

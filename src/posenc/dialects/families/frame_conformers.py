@@ -21,10 +21,18 @@ def _(keys: Keys) -> PositionSpec:
     """A frame sees its chunk of num_lookahead_tokens + 1 frames and the whole chunks within sliding_window - 1 frames."""
     window, ahead = keys.whole("sliding_window"), keys.whole("default_num_lookahead_tokens", least=0)
     behind = (window - 1) // (ahead + 1)
-    keys.find("note", "default_num_lookahead_tokens", f"frames come in chunks of {ahead + 1}; a frame sees its own chunk, "
-              f"all of it, and {behind} before it; callers may ask for other chunks")  # fmt: skip
-    keys.find("warning", "sliding_window", "with eager attention their mask comes out the wrong way round: frames see only "
-              "what they should not; sdpa sees what is meant")  # fmt: skip
+    keys.find(
+        "note",
+        "default_num_lookahead_tokens",
+        f"frames come in chunks of {ahead + 1}; a frame sees its own chunk, "
+        f"all of it, and {behind} before it; callers may ask for other chunks",
+    )
+    keys.find(
+        "warning",
+        "sliding_window",
+        "with eager attention their mask comes out the wrong way round: frames see only "
+        "what they should not; sdpa sees what is meant",
+    )
     keys.find("note", "max_position_embeddings", "longer inputs, together with what is cached, are an error")
     return _nvidia(keys, Layer((_terms(keys),), "chunked_attention", window, causal=False))
 
@@ -39,12 +47,23 @@ def _d_head(keys: Keys) -> int:
 
 def _terms(keys: Keys) -> Use:
     stem = "layers.{layer}.self_attn"
-    weights = (Weight("u", f"{stem}.bias_u"), Weight("v", f"{stem}.bias_v"),
-               Weight("w_r", f"{stem}.relative_k_proj.weight", reshape=True))  # fmt: skip
-    arguments = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole("num_attention_heads"),
-                 "d_head": _d_head(keys), "layout": "interleaved"}  # fmt: skip
-    said = {"d_model": keys.said_by("hidden_size"), "n_heads": keys.said_by("num_attention_heads"),
-            "layout": "constant of the code", "base": "constant of the code"}  # fmt: skip
+    weights = (
+        Weight("u", f"{stem}.bias_u"),
+        Weight("v", f"{stem}.bias_v"),
+        Weight("w_r", f"{stem}.relative_k_proj.weight", reshape=True),
+    )
+    arguments = {
+        "d_model": keys.whole("hidden_size"),
+        "n_heads": keys.whole("num_attention_heads"),
+        "d_head": _d_head(keys),
+        "layout": "interleaved",
+    }
+    said = {
+        "d_model": keys.said_by("hidden_size"),
+        "n_heads": keys.said_by("num_attention_heads"),
+        "layout": "constant of the code",
+        "base": "constant of the code",
+    }
     return Use("encodings.transformer_xl.TransformerXL", tuple(arguments.items()), tuple(said.items()), weights)
 
 
@@ -64,11 +83,18 @@ def _(keys: Keys) -> PositionSpec:
         if d_model % n_heads:
             raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of {heads}={n_heads}")
         stem = f"{part}.conformer_layers.{{layer}}.self_attn"
-        weights = (Weight("u", f"{stem}.pos_bias_u"), Weight("v", f"{stem}.pos_bias_v"),
-                   Weight("w_r", f"{stem}.linear_pos.weight", reshape=True))  # fmt: skip
+        weights = (
+            Weight("u", f"{stem}.pos_bias_u"),
+            Weight("v", f"{stem}.pos_bias_v"),
+            Weight("w_r", f"{stem}.linear_pos.weight", reshape=True),
+        )
         arguments = (("d_model", d_model), ("n_heads", n_heads), ("layout", "interleaved"))
-        said = (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)),
-                ("layout", "constant of the code"), ("base", "constant of the code"))  # fmt: skip
+        said = (
+            ("d_model", keys.said_by("hidden_size")),
+            ("n_heads", keys.said_by(heads)),
+            ("layout", "constant of the code"),
+            ("base", "constant of the code"),
+        )
         use = Use("encodings.transformer_xl.TransformerXL", arguments, said, weights)
         layers = [Layer((use,), causal=False)] * keys.whole(f"{part}_layers")
         made.append(stack_of(keys, layers, heads=heads, length=None, coordinates=coordinates).with_part(part))

@@ -29,8 +29,11 @@ def _(keys: Keys) -> PositionSpec:
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
-    keys.find("warning", "sliding_window", f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 "
-              "with the same number")  # fmt: skip
+    keys.find(
+        "warning",
+        "sliding_window",
+        f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 with the same number",
+    )
     return both_ways(spec, 2 * beside + 1)
 
 
@@ -49,8 +52,13 @@ def _decoder(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
             keys.find("warning", "layer_types", "the last layer is full attention, whatever stands here")
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
-    spec = decoder(keys, None, kinds=kinds, by_kind=per_kind(with_assumed(keys, assumed), kinds, d_head=widths),
-                   d_head=keys.whole("head_dim"))  # fmt: skip
+    spec = decoder(
+        keys,
+        None,
+        kinds=kinds,
+        by_kind=per_kind(with_assumed(keys, assumed), kinds, d_head=widths),
+        d_head=keys.whole("head_dim"),
+    )
     return spec if widths[FULL] == widths[SLIDING] else replace(spec, d_head=None)
 
 
@@ -60,8 +68,9 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
         table = keys.table("per_layer_config")
         for number, own in table.items():
             if not str(number).isdigit() or not isinstance(own, Mapping):
-                raise ConfigError(f"{keys.where('per_layer_config')}.{number}: expected an object under a layer's number, "
-                                  f"got {own!r}")  # fmt: skip
+                raise ConfigError(
+                    f"{keys.where('per_layer_config')}.{number}: expected an object under a layer's number, got {own!r}"
+                )
         said = {int(number): own for number, own in table.items()}
         each = [Keys(said.get(n, {}), "").whole("head_dim", keys.whole("head_dim")) for n in range(len(kinds))]
     else:
@@ -71,7 +80,9 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
     for kind in widths:
         found = {width for width, own in zip(each, kinds, strict=True) if own == kind}
         if len(found) > 1:
-            raise ConfigError(f"{keys.where('per_layer_config')}: head_dim is {sorted(found)} in {kind} layers, but "
-                              "one rotation serves all of a kind")  # fmt: skip
+            raise ConfigError(
+                f"{keys.where('per_layer_config')}: head_dim is {sorted(found)} in {kind} layers, but "
+                "one rotation serves all of a kind"
+            )
         widths[kind] = next(iter(found), widths[kind])
     return widths

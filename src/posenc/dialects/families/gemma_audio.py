@@ -27,10 +27,17 @@ def _(keys: Keys) -> PositionSpec:
     future, chunk = keys.whole("attention_context_right", least=0), keys.whole("attention_chunk_size")
     farthest = (chunk + past + future) // 2
     if farthest != past:
-        keys.find("error", "attention_chunk_size", f"distances are {farthest - past} too large: the code numbers them from "
-                  f"half the context, {farthest}, while the past is {past} frames")  # fmt: skip
-    keys.find("note", "attention_context_left", f"a frame sees {past} frames, itself included, one less than Gemma 3n does "
-              "with the same number")  # fmt: skip
+        keys.find(
+            "error",
+            "attention_chunk_size",
+            f"distances are {farthest - past} too large: the code numbers them from "
+            f"half the context, {farthest}, while the past is {past} frames",
+        )
+    keys.find(
+        "note",
+        "attention_context_left",
+        f"a frame sees {past} frames, itself included, one less than Gemma 3n does with the same number",
+    )
     _look_ahead(keys, future, "attention_context_right")
     use = _use(keys, "num_attention_heads", "self_attn.relative_k_proj.weight", farthest, 0, shift=farthest - past)
     return _encoder(keys, use, past, "num_hidden_layers", "num_attention_heads")
@@ -39,9 +46,13 @@ def _(keys: Keys) -> PositionSpec:
 def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: int) -> Use:
     arguments = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole(heads), "left": left, "right": right} | options
     said = (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)), ("base", "constant of the code"))
-    return Use("encodings.sinusoidal_keys.SinusoidalKeys", tuple(arguments.items()), said,
-               (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
-               note="queries come scaled, each channel by a learned number; scores are capped afterwards")  # fmt: skip
+    return Use(
+        "encodings.sinusoidal_keys.SinusoidalKeys",
+        tuple(arguments.items()),
+        said,
+        (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
+        note="queries come scaled, each channel by a learned number; scores are capped afterwards",
+    )
 
 
 def _look_ahead(keys: Keys, future: int, key: str) -> None:

@@ -26,8 +26,11 @@ def _(keys: Keys) -> PositionSpec:
     use = _vectors(keys, d_head, "max_position_embeddings", "head_dim", "layers.{layer}.self_attn.rel_pos_emb.weight")
     halved = keys.wholes("subsample_layers", None, least=0)
     if halved:
-        keys.find("note", "subsample_layers", f"layers {', '.join(map(str, halved))} leave every second frame: after each "
-                  "a distance is twice as long")  # fmt: skip
+        keys.find(
+            "note",
+            "subsample_layers",
+            f"layers {', '.join(map(str, halved))} leave every second frame: after each a distance is twice as long",
+        )
     return _blocks(keys, use, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads", d_head=d_head)
 
 
@@ -37,14 +40,20 @@ def _vectors(keys: Keys, d_head: int, limit: str, head: str, weight: str) -> Use
     if block > most:
         raise ConfigError(f"{keys.where('context_size')}: {block} exceeds {limit}={most}, which their code refuses")
     arguments = (("d_head", d_head), ("max_distance", most), ("values", False))
-    said = (("d_head", keys.origins.get(head, head)), ("max_distance", keys.said_by(limit)),
-            ("values", "constant of the code"))  # fmt: skip
+    said = (
+        ("d_head", keys.origins.get(head, head)),
+        ("max_distance", keys.said_by(limit)),
+        ("values", "constant of the code"),
+    )
     return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", weight, flip=True),))
 
 
 def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head: int) -> PositionSpec:
     block = keys.whole("context_size")
-    keys.find("note", "context_size", f"frames attend within blocks of {block}, none across; order between blocks comes "
-              "from convolutions")  # fmt: skip
+    keys.find(
+        "note",
+        "context_size",
+        f"frames attend within blocks of {block}, none across; order between blocks comes from convolutions",
+    )
     stack = [Layer((use,), "block_attention", block, causal=False)] * keys.whole(layers)
     return stack_of(keys, stack, width=width, heads=heads, length=None, coordinates=BLOCKS, d_head=d_head)

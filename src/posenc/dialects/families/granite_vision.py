@@ -42,12 +42,23 @@ def _(keys: Keys) -> PositionSpec:
     names = [f"layerwise_projectors.{n}" for n in range(len(pairs))] + [f"spatial_projectors.{n}" for n in range(4)]
     layers = []
     for name in names:
-        use = Use("encodings.learned_grid.LearnedGrid", (("d_model", width), ("height", side), ("width", side)),
-                  (("d_model", vision.said_by("hidden_size")), ("height", "downsample_rate"), ("width", "downsample_rate")),
-                  (Weight("table", f"{name}.image_positions", reshape=True),))  # fmt: skip
+        use = Use(
+            "encodings.learned_grid.LearnedGrid",
+            (("d_model", width), ("height", side), ("width", side)),
+            (("d_model", vision.said_by("hidden_size")), ("height", "downsample_rate"), ("width", "downsample_rate")),
+            (Weight("table", f"{name}.image_positions", reshape=True),),
+        )
         layers.append(Layer((use,), "projector", side * side, causal=False))
-    keys.find("note", "downsample_rate", f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
-              "queries that ask them are told apart by what they hold")  # fmt: skip
+    keys.find(
+        "note",
+        "downsample_rate",
+        f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
+        "queries that ask them are told apart by what they hold",
+    )
     inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
-    return PositionSpec(keys.family, layers=tuple(layers), parts=inside,
-                        coordinates=f"{ONE}; in projectors (row, column) of the patch in its window")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=tuple(layers),
+        parts=inside,
+        coordinates=f"{ONE}; in projectors (row, column) of the patch in its window",
+    )

@@ -77,9 +77,13 @@ def _(keys: Keys) -> PositionSpec:
     kinds = schedule(
         keys, lambda n: FULL if n % 4 == 2 else SLIDING if n and n % 4 == 0 else "conv", (FULL, SLIDING, "conv")
     )
-    keys = with_assumed(keys, {
-        SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
-        FULL: {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.5}})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
+            FULL: {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.5},
+        },
+    )
     kept = attention_among(keys, kinds, ("conv",), CONV)
     by_kind = {
         kind: rope(keys, d_head=head_width(keys), label=kind, labels=(SLIDING, FULL)) for kind in dict.fromkeys(kept)
@@ -172,8 +176,15 @@ def _(keys: Keys) -> PositionSpec:
 @family("zamba2")
 def _(keys: Keys) -> PositionSpec:
     """As Zamba; use_mem_rope turns the shared attention's heads, which are twice as wide as hidden_size / heads."""
-    assumed = [RECURRENT, *([RECURRENT] * 5 + ["hybrid"]) * 7, *[RECURRENT] * 4, "hybrid", *[RECURRENT] * 3, "hybrid",
-               *[RECURRENT] * 2]  # fmt: skip
+    assumed = [
+        RECURRENT,
+        *([RECURRENT] * 5 + ["hybrid"]) * 7,
+        *[RECURRENT] * 4,
+        "hybrid",
+        *[RECURRENT] * 3,
+        "hybrid",
+        *[RECURRENT] * 2,
+    ]
     if not keys.has("layers_block_type") and keys.whole("num_hidden_layers") != len(assumed):
         raise ConfigError(f"{keys.where('layers_block_type')}: missing; the class assumes a list of {len(assumed)} layers")
     kinds = schedule(keys, lambda n: assumed[n], ("hybrid", RECURRENT), key="layers_block_type")

@@ -30,8 +30,12 @@ def _(keys: Keys) -> PositionSpec:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
         d_head = d_model // n_heads
         if d_model % n_heads:
-            keys.find("warning", "hidden_size", f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
-                      f"is missing: the code rounds the head width down to {d_head}")  # fmt: skip
+            keys.find(
+                "warning",
+                "hidden_size",
+                f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
+                f"is missing: the code rounds the head width down to {d_head}",
+            )
     return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)
 
 
@@ -39,8 +43,10 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """The first rotary_dim channels turn at base 10 000, read from a table of n_positions rows."""
     if keys.data.get("rotary_dim", 0) is None:
-        raise ConfigError(f"{keys.where('rotary_dim')}: null; the code then makes n_embd/2 frequencies, which no head has "
-                          "room for. Give the number of channels that turn")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rotary_dim')}: null; the code then makes n_embd/2 frequencies, which no head has "
+            "room for. Give the number of channels that turn"
+        )
     d_model, n_heads, turning = keys.whole("n_embd"), keys.whole("n_head"), keys.whole("rotary_dim", least=2)
     if d_model % n_heads:
         raise ConfigError(f"{keys.where('n_embd')}: {d_model} is not a multiple of n_head={n_heads}")
@@ -50,8 +56,12 @@ def _(keys: Keys) -> PositionSpec:
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
     keys.find("note", "n_positions", "a table of this many rows is read; positions beyond it fail")
-    said = {"d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}", "rotary_dim": keys.said_by("rotary_dim"),
-            "base": "constant of the code", "layout": "constant of the code"}  # fmt: skip
+    said = {
+        "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
+        "rotary_dim": keys.said_by("rotary_dim"),
+        "base": "constant of the code",
+        "layout": "constant of the code",
+    }
     use = Use(
         "encodings.rope.RoPE",
         (("d_head", d_head), ("layout", "interleaved"), ("frequencies", Rotation(turning, 10000.0))),
@@ -64,9 +74,17 @@ def _(keys: Keys) -> PositionSpec:
 @family("openai_privacy_filter")
 def _(keys: Keys) -> PositionSpec:
     """An encoder in which every token sees sliding_window tokens on each side."""
-    keys = with_assumed(keys, {
-        "rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
-        "original_max_position_embeddings": 4096})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            "rope_type": "yarn",
+            "factor": 32.0,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "truncate": False,
+            "original_max_position_embeddings": 4096,
+        },
+    )
     d_head, side = head_width(keys), keys.whole("sliding_window")
     keys.find("note", "sliding_window", f"{side} tokens on each side and the token itself: {2 * side + 1} in all")
     use = rope(keys, d_head=d_head, layout="interleaved")

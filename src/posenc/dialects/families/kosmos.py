@@ -13,11 +13,21 @@ from posenc.dialects.spec import Layer, PositionSpec
 def _(keys: Keys) -> PositionSpec:
     """fairseq's: padding is not counted and gets nothing."""
     after = keys.whole("pad_token_id", least=0) + 1
-    keys.find("warning", "pad_token_id", "input_ids are compared with it to count, whatever attention_mask says; "
-              f"position_ids, where given, are rows of the table: position p is p + {after}")  # fmt: skip
+    keys.find(
+        "warning",
+        "pad_token_id",
+        "input_ids are compared with it to count, whatever attention_mask says; "
+        f"position_ids, where given, are rows of the table: position p is p + {after}",
+    )
     layers = [Layer()] * keys.whole("layers")
-    return stack_of(keys, layers, embedding=[fairseq(keys, "embed_dim")], width="embed_dim", heads="attention_heads",
-                    coordinates=COUNTED)  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=[fairseq(keys, "embed_dim")],
+        width="embed_dim",
+        heads="attention_heads",
+        coordinates=COUNTED,
+    )
 
 
 @family("tipsv2_text_model")

@@ -58,8 +58,12 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
             "partial_rotary_factor"
         )
         if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
-            keys.find("error", f"{name}.partial_rotary_factor", f"{factor:g} of {width} makes frequencies for "
-                      f"{int(width * factor)} channels, {rotary_dim} turn: the model fails")  # fmt: skip
+            keys.find(
+                "error",
+                f"{name}.partial_rotary_factor",
+                f"{factor:g} of {width} makes frequencies for "
+                f"{int(width * factor)} channels, {rotary_dim} turn: the model fails",
+            )
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
         made.data[name] = settings | {label: rest} if label else rest
     return made
@@ -76,12 +80,18 @@ def sharpened(keys: Keys, use: Use) -> Use:
     if weight:
         Keys(settings, "", keys.where("rope_parameters")).number("mscale_all_dim")
     if weight and (rotation.kind in ("dynamic", "longrope") or factor is None):
-        raise ConfigError(f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} beside "
-                          f"{rotation.kind}, which depends on length: not one that posenc builds")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} beside "
+            f"{rotation.kind}, which depends on length: not one that posenc builds"
+        )
     if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
-        keys.find("warning", "rope_parameters.mscale", "mscale and mscale_all_dim count in cos and sin only together; here "
-                  "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""))  # fmt: skip
+        keys.find(
+            "warning",
+            "rope_parameters.mscale",
+            "mscale and mscale_all_dim count in cos and sin only together; here "
+            "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""),
+        )
     scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
     made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
     return with_rotation(use, made)
@@ -117,8 +127,10 @@ def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, 
         said = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
         arguments = (("d_head", width), *options.items(), ("frequencies", plain), ("trailing", trailing))
         uses = (Use("encodings.rope.RoPE", arguments, said),)
-    made = [Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
-            for number in range(keys.whole("num_hidden_layers"))]  # fmt: skip
+    made = [
+        Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
+        for number in range(keys.whole("num_hidden_layers"))
+    ]
     return PositionSpec(keys.family, part="indexer", layers=tuple(made), d_head=width, n_heads=keys.whole("index_n_heads"))
 
 
@@ -166,8 +178,11 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Two attentions in each layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
     if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
-        keys.find("error", "head_dim", "frequencies are made for head_dim channels, qk_rope_head_dim of them turn: both "
-                  "must be the same")  # fmt: skip
+        keys.find(
+            "error",
+            "head_dim",
+            "frequencies are made for head_dim channels, qk_rope_head_dim of them turn: both must be the same",
+        )
     keys.find("note", "num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are those of their layer n")
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))
 
@@ -188,8 +203,11 @@ def _(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     use = latent(keys, interleave=True)
-    keys.find("note", "index_head_dim", "the indexer pairs halves and turns its first channels; attention pairs neighbours "
-              "and turns its last")  # fmt: skip
+    keys.find(
+        "note",
+        "index_head_dim",
+        "the indexer pairs halves and turns its first channels; attention pairs neighbours and turns its last",
+    )
     return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
 
 
@@ -236,18 +254,34 @@ def _(keys: Keys) -> PositionSpec:
 @family("mistral4")
 def _(keys: Keys) -> PositionSpec:
     """Interleaved slice, and queries that grow with position: 1 + β·ln(1 + ⌊p/original length⌋)."""
-    keys = with_assumed(keys, {
-        "type": "yarn", "rope_theta": 10000.0, "factor": 128.0, "original_max_position_embeddings": 8192, "beta_fast": 32.0,
-        "beta_slow": 1.0, "mscale_all_dim": 1.0, "mscale": 1.0, "llama_4_scaling_beta": 0.1})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            "type": "yarn",
+            "rope_theta": 10000.0,
+            "factor": 128.0,
+            "original_max_position_embeddings": 8192,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "mscale_all_dim": 1.0,
+            "mscale": 1.0,
+            "llama_4_scaling_beta": 0.1,
+        },
+    )
     use = latent(keys, whole=True)
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
     if not (isinstance(scale, (int, float)) and isinstance(length, int) and scale > 0 and length > 0):
-        raise ConfigError(f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
-                          f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
+            f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}"
+        )
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
-    said_by = (("scale", f"{where}.llama_4_scaling_beta"), ("length", f"{where}.original_max_position_embeddings"),
-               ("offset", "constant of the code"))  # fmt: skip
+    said_by = (
+        ("scale", f"{where}.llama_4_scaling_beta"),
+        ("length", f"{where}.original_max_position_embeddings"),
+        ("offset", "constant of the code"),
+    )
     growing = Use(
         "encodings.temperature.FloorLogTemperature", (("scale", scale), ("length", length), ("offset", 0)), said_by
     )

@@ -21,24 +21,46 @@ def table(
 def absolute_only(keys: Keys) -> None:
     """Older files may ask for relative positions, position_embedding_type, which no family's code has any more."""
     if keys.text("position_embedding_type", "absolute") != "absolute":
-        keys.find("error", "position_embedding_type", f"{keys.get('position_embedding_type')!r} is not read any more: "
-                  "positions are absolute, and what such a checkpoint learnt besides is dropped")  # fmt: skip
+        keys.find(
+            "error",
+            "position_embedding_type",
+            f"{keys.get('position_embedding_type')!r} is not read any more: "
+            "positions are absolute, and what such a checkpoint learnt besides is dropped",
+        )
 
 
 BERT = "embeddings.position_embeddings.weight"
 
 
-@family("bert", "electra", "ernie", "megatron-bert", "rembert", "splinter", "visual_bert", "squeezebert",
-        "convbert", "albert", "mobilebert", "bert-generation", "big_bird", "roc_bert",
-        "dpr")  # fmt: skip
+@family(
+    "bert",
+    "electra",
+    "ernie",
+    "megatron-bert",
+    "rembert",
+    "splinter",
+    "visual_bert",
+    "squeezebert",
+    "convbert",
+    "albert",
+    "mobilebert",
+    "bert-generation",
+    "big_bird",
+    "roc_bert",
+    "dpr",
+)
 def _(keys: Keys) -> PositionSpec:
     """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
     width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
     if keys.family == "rembert":
         width = "input_embedding_size"
     if keys.family == "visual_bert":
-        keys.find("note", "max_position_embeddings", "regions of an image read row 0 of a table of their own, and the "
-                  "mean of the rows of the words that a call aligns them with")  # fmt: skip
+        keys.find(
+            "note",
+            "max_position_embeddings",
+            "regions of an image read row 0 of a table of their own, and the "
+            "mean of the rows of the words that a call aligns them with",
+        )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[table(keys, BERT, width=width)])
@@ -48,8 +70,14 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     weight = "positions_embed.weight" if keys.family == "openai-gpt" else "wpe.weight"
     layers = [Layer()] * keys.whole("n_layer")
-    return stack_of(keys, layers, embedding=[table(keys, weight, rows="n_positions", width="n_embd")],
-                    width="n_embd", heads="n_head", length="n_positions")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=[table(keys, weight, rows="n_positions", width="n_embd")],
+        width="n_embd",
+        heads="n_head",
+        length="n_positions",
+    )
 
 
 @family("fnet")

@@ -72,8 +72,13 @@ def _(keys: Keys) -> PositionSpec:
     deep = count + (count - (last if last >= 0 else count + last) - 1)
     layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
     keys.find("note", "decoder_layers", "a network of each query's box is added to queries: no sinusoids there")
-    return PositionSpec(keys.family, layers=tuple(layers), parts=parts(keys, "backbone_config"), d_model=width,
-                        coordinates="(row, column) of one map, from 0, row by row")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=tuple(layers),
+        parts=parts(keys, "backbone_config"),
+        d_model=width,
+        coordinates="(row, column) of one map, from 0, row by row",
+    )
 
 
 def _kinds(keys: Keys, windows: tuple[float, ...]) -> list[str]:

@@ -11,9 +11,27 @@ from posenc.dialects.spec import PositionSpec
 NORMALISED = "queries and keys are normalised after the rotation, which takes any magnitude of cos and sin away"
 
 
-@family("arcee", "bitnet", "diffllama", "emu3_text_model", "flex_olmo", "granite", "granitemoe", "granitemoeshared",
-        "hy_v3", "hyperclovax", "internlm3", "iquestcoder", "jais2", "jetmoe", "llama", "olmo", "olmo2", "olmoe",
-        "seed_oss")  # fmt: skip
+@family(
+    "arcee",
+    "bitnet",
+    "diffllama",
+    "emu3_text_model",
+    "flex_olmo",
+    "granite",
+    "granitemoe",
+    "granitemoeshared",
+    "hy_v3",
+    "hyperclovax",
+    "internlm3",
+    "iquestcoder",
+    "jais2",
+    "jetmoe",
+    "llama",
+    "olmo",
+    "olmo2",
+    "olmoe",
+    "seed_oss",
+)
 def _(keys: Keys) -> PositionSpec:
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys))
 
@@ -37,8 +55,14 @@ def _(keys: Keys) -> PositionSpec:
 @family("apertus")
 def _(keys: Keys) -> PositionSpec:
     """Scaled as Llama 3.1, base 12 000 000, where the file has no rotary settings at all."""
-    llama3 = {"rope_type": "llama3", "rope_theta": 12000000.0, "factor": 8.0, "original_max_position_embeddings": 8192,
-              "low_freq_factor": 1.0, "high_freq_factor": 4.0}  # fmt: skip
+    llama3 = {
+        "rope_type": "llama3",
+        "rope_theta": 12000000.0,
+        "factor": 8.0,
+        "original_max_position_embeddings": 8192,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+    }
     return decoder(keys, rope(with_assumed(keys, llama3), d_head=head_width(keys)), kinds=alike(keys))
 
 
@@ -56,8 +80,12 @@ def _(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys))
     inner = keys.table("attn_config").get("rope_theta")
     if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
-        keys.find("error", "attn_config.rope_theta", f"{inner:g} stands here, but transformers turns at the base "
-                  f"{use.rotation.base:g} ({keys.origins['base']}); models made with {inner:g} come out wrong")  # fmt: skip
+        keys.find(
+            "error",
+            "attn_config.rope_theta",
+            f"{inner:g} stands here, but transformers turns at the base "
+            f"{use.rotation.base:g} ({keys.origins['base']}); models made with {inner:g} come out wrong",
+        )
     if inner is None:
         keys.find("warning", "attn_config.rope_theta", "missing: transformers asks for it and fails, and turns by another")
     return decoder(keys, use, kinds=alike(keys), length="max_seq_len")

@@ -23,17 +23,22 @@ def _(keys: Keys) -> PositionSpec:
     encoder, decoder = spec.parts
     windows = keys.get("attention_window")
     windows = [windows] * len(encoder.layers) if isinstance(windows, int) else windows
-    if not isinstance(windows, (list, tuple)) or len(windows) != len(encoder.layers) or any(
-        isinstance(window, bool) or not isinstance(window, int) or window < 2 or window % 2 for window in windows
-    ):  # fmt: skip
-        raise ConfigError(f"{keys.where('attention_window')}: expected an even number from 2 for each of "
-                          f"{len(encoder.layers)} encoder layers, got {windows!r}"[:200])  # fmt: skip
+    if (
+        not isinstance(windows, (list, tuple))
+        or len(windows) != len(encoder.layers)
+        or any(isinstance(window, bool) or not isinstance(window, int) or window < 2 or window % 2 for window in windows)
+    ):
+        raise ConfigError(
+            f"{keys.where('attention_window')}: expected an even number from 2 for each of "
+            f"{len(encoder.layers)} encoder layers, got {windows!r}"[:200]
+        )
     layers = [
         Layer(layer.uses, "sliding_attention", window + 1, causal=False)
         for layer, window in zip(encoder.layers, windows, strict=True)
     ]
-    keys.find("note", "attention_window", "half of it on either side and the token itself; global tokens see and are seen "
-              "by all")  # fmt: skip
+    keys.find(
+        "note", "attention_window", "half of it on either side and the token itself; global tokens see and are seen by all"
+    )
     encoder = replace(encoder, layers=tuple(layers), trained_length=keys.whole("max_encoder_position_embeddings"))
     decoder = replace(decoder, trained_length=keys.whole("max_decoder_position_embeddings"))
     return replace(spec, parts=(encoder, decoder))
@@ -45,6 +50,10 @@ def _(keys: Keys) -> PositionSpec:
     sides = [table(keys, f"{side}.embed_positions.weight", width="d_model") for side in ("encoder", "decoder")]
     if keys.text("attention_type", "block_sparse") == "block_sparse":
         size, random = keys.whole("block_size", 64), keys.whole("num_random_blocks", 3)
-        keys.find("note", "attention_type", f"encoder layers attend to blocks of {size}: their own, both neighbours, the "
-                  f"first, the last and {random} random ones; short texts switch to full attention")  # fmt: skip
+        keys.find(
+            "note",
+            "attention_type",
+            f"encoder layers attend to blocks of {size}: their own, both neighbours, the "
+            f"first, the last and {random} random ones; short texts switch to full attention",
+        )
     return two_stacks(keys, *sides)

@@ -37,10 +37,17 @@ def _(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('rope_scaling')}: expected longrope, got {kind!r}; Phimoe scales by nothing else")
     inner = Keys(settings, "", keys.where("rope_scaling"))
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
-    rotation = replace(use.rotation, kind="dialects.short_factors.short_factors_at_any_length",
-                       parameters=(*use.rotation.parameters, *scales))  # fmt: skip
-    keys.find("warning", "rope_scaling.long_factor", "never used: the family's code computes the frequencies without a "
-              "length, for which it takes short_factor; only long_mscale is chosen by length")  # fmt: skip
+    rotation = replace(
+        use.rotation,
+        kind="dialects.short_factors.short_factors_at_any_length",
+        parameters=(*use.rotation.parameters, *scales),
+    )
+    keys.find(
+        "warning",
+        "rope_scaling.long_factor",
+        "never used: the family's code computes the frequencies without a "
+        "length, for which it takes short_factor; only long_mscale is chosen by length",
+    )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
     return decoder(keys, use, kinds=_windowed(keys))
 
@@ -55,8 +62,10 @@ def _rotation(keys: Keys) -> Use | None:
         keys = copy(keys)  # reads and findings are still those of the caller
         keys.data = keys.data | {where: {**settings, "rope_type": "longrope", "type": None}}
     elif kind not in ("default", "longrope", "su"):
-        raise ConfigError(f"{keys.where(where)}.rope_type: expected longrope or default, got {kind!r}; "
-                          f"{keys.facts['class']} takes nothing else")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where(where)}.rope_type: expected longrope or default, got {kind!r}; "
+            f"{keys.facts['class']} takes nothing else"
+        )
     return rope(keys, d_head=head_width(keys), partial=True)
 
 

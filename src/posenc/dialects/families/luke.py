@@ -16,13 +16,21 @@ def _(keys: Keys) -> PositionSpec:
     words = padded_table(keys, "embeddings.position_embeddings.weight")
     usable, rows = int(dict(words.arguments)["max_positions"]), keys.whole("max_position_embeddings")
     places = keys.whole("max_mention_length", 30)
-    keys.find("note", "max_position_embeddings", "mentions are counted from row 0 of their own table, words from row "
-              "pad_token_id + 1 of theirs")  # fmt: skip
-    mentions = Use("encodings.mean_of_rows.MeanOfRows",
-                   (("d_model", keys.whole("hidden_size")), ("max_positions", rows), ("places", places)),
-                   (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings")),
-                    ("places", keys.said_by("max_mention_length"))),
-                   (Weight("table", "entity_embeddings.position_embeddings.weight"),))  # fmt: skip
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        "mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs",
+    )
+    mentions = Use(
+        "encodings.mean_of_rows.MeanOfRows",
+        (("d_model", keys.whole("hidden_size")), ("max_positions", rows), ("places", places)),
+        (
+            ("d_model", keys.said_by("hidden_size")),
+            ("max_positions", keys.said_by("max_position_embeddings")),
+            ("places", keys.said_by("max_mention_length")),
+        ),
+        (Weight("table", "entity_embeddings.position_embeddings.weight"),),
+    )
     where = f"the places where an entity is mentioned, up to {places} as the tokenizer gives them, filled up with -1"
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=COUNTED)

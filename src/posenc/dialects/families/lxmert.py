@@ -21,10 +21,17 @@ def _(keys: Keys) -> PositionSpec:
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
     words = stack_of(keys, own + both, embedding=[use]).with_part("language")
     arguments = (("d_model", keys.whole("hidden_size")), ("axes", keys.whole("visual_pos_dim", 4)), ("norm_eps", 1e-12))
-    said = (("d_model", keys.said_by("hidden_size")), ("axes", keys.said_by("visual_pos_dim")),
-            ("norm_eps", "constant of the code"))  # fmt: skip
-    stored = {"project": "box_fc.weight", "offset": "box_fc.bias", "norm": "box_layer_norm.weight",
-              "norm_offset": "box_layer_norm.bias"}  # fmt: skip
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("axes", keys.said_by("visual_pos_dim")),
+        ("norm_eps", "constant of the code"),
+    )
+    stored = {
+        "project": "box_fc.weight",
+        "offset": "box_fc.bias",
+        "norm": "box_layer_norm.weight",
+        "norm_offset": "box_layer_norm.bias",
+    }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
     boxes = Use("encodings.linear_boxes.LinearBoxes", arguments, said, weights)
     where = "boxes of regions as a call gives them, visual_pos: (x0, y0, x1, y1) as shares of the image"

@@ -16,15 +16,21 @@ PATH = "embeddings.xpath_embeddings."
 @family("markuplm")
 def _(keys: Keys) -> PositionSpec:
     depth = keys.whole("max_depth", 50)
-    sizes = {"d_model": "hidden_size", "depth": "max_depth", "n_tags": "max_xpath_tag_unit_embeddings",
-             "n_subscripts": "max_xpath_subs_unit_embeddings", "unit": "xpath_unit_hidden_size"}  # fmt: skip
+    sizes = {
+        "d_model": "hidden_size",
+        "depth": "max_depth",
+        "n_tags": "max_xpath_tag_unit_embeddings",
+        "n_subscripts": "max_xpath_subs_unit_embeddings",
+        "unit": "xpath_unit_hidden_size",
+    }
     usual = {"d_model": 768, "depth": 50, "n_tags": 256, "n_subscripts": 1024, "unit": 32}
     arguments = tuple((name, keys.whole(key, usual[name])) for name, key in sizes.items())
     said = tuple((name, keys.said_by(key)) for name, key in sizes.items())
     weights = [
         Weight(parameter, f"{PATH}xpath_{stored}_sub_embeddings.{step}.weight", into=(0, step))
-        for parameter, stored in (("tags", "tag"), ("subscripts", "subs")) for step in range(depth)
-    ]  # fmt: skip
+        for parameter, stored in (("tags", "tag"), ("subscripts", "subs"))
+        for step in range(depth)
+    ]
     for layer, stored in (("inner", "xpath_unitseq2_inner"), ("outer", "inner2emb")):
         weights += [Weight(f"{layer}.{kind}", f"{PATH}{stored}.{kind}") for kind in ("weight", "bias")]
     path = Use("encodings.xpath.XPath", arguments, said, tuple(weights))

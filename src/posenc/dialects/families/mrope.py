@@ -17,8 +17,10 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import is_nested, rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
-COORDINATES = ("(time, row, column): equal for text, counted on by one; an image or frame starts where the text before it "
-               "ends, and text goes on after the larger of its two sides")  # fmt: skip
+COORDINATES = (
+    "(time, row, column): equal for text, counted on by one; an image or frame starts where the text before it "
+    "ends, and text goes on after the larger of its two sides"
+)
 TRAP = "neighbouring channels make a pair, as in GLM-4; the sections are the same as Qwen's, the rows of q and k are not"
 READ = ("mrope_section", "mrope_interleaved", "interleaved")
 Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
@@ -54,9 +56,15 @@ def ernie(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
 
 
 def mrope(
-    keys: Keys, deal: Dealing, default: tuple[int, int, int], *, knows_mrope: bool = False, label: str | None = None,
-    labels: tuple[str, ...] = (), **options: Any,
-) -> Use | None:  # fmt: skip
+    keys: Keys,
+    deal: Dealing,
+    default: tuple[int, int, int],
+    *,
+    knows_mrope: bool = False,
+    label: str | None = None,
+    labels: tuple[str, ...] = (),
+    **options: Any,
+) -> Use | None:
     """RoPE whose pairs are dealt out by `mrope_section`, or `default`, a constant of the family's code.
 
     knows_mrope  whether the class turns rope_type "mrope" into "default"; others fail at it
@@ -156,8 +164,12 @@ def _(keys: Keys) -> PositionSpec:
 @family("qwen4_exp_text")
 def _(keys: Keys) -> PositionSpec:
     """Attention reads tokens that an indexer selects, whose queries and keys turn by the same angles."""
-    keys.find("note", "indexer_head_dim", "the indexer's queries turn at the first channels of its own heads by the same "
-              "angles; which tokens it selects is not compared")  # fmt: skip
+    keys.find(
+        "note",
+        "indexer_head_dim",
+        "the indexer's queries turn at the first channels of its own heads by the same "
+        "angles; which tokens it selects is not compared",
+    )
     return _among_recurrent(keys, mrope(keys, in_turn, (11, 11, 10), partial=True), "indexed_attention")
 
 

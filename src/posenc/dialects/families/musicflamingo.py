@@ -32,12 +32,21 @@ def _(keys: Keys) -> PositionSpec:
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
         keys.find("warning", "max_position_embeddings", f"the class puts rope_theta={turning.rotation.base:g} in its place")
-    keys.find("note", "rope_parameters.rope_theta", "the base of the frequencies, and the longest number of windows and "
-              "of frames in one: three things in one number")  # fmt: skip
+    keys.find(
+        "note",
+        "rope_parameters.rope_theta",
+        "the base of the frequencies, and the longest number of windows and of frames in one: three things in one number",
+    )
     said = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))
     said_by = (("d_model", "audio_config.hidden_size"), ("base", said["base"]), ("longest", said["base"]))
     use = Use("encodings.timed_rotation.TimedRotation", arguments, said_by)
-    times = PositionSpec(keys.family, part="audio_times", layers=(Layer((use,), "embedding", causal=False),), d_model=width,
-                         trained_length=int(turning.rotation.base), coordinates=WHERE)  # fmt: skip
+    times = PositionSpec(
+        keys.family,
+        part="audio_times",
+        layers=(Layer((use,), "embedding", causal=False),),
+        d_model=width,
+        trained_length=int(turning.rotation.base),
+        coordinates=WHERE,
+    )
     return PositionSpec(keys.family, parts=(*inside, times))

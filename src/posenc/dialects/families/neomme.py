@@ -32,13 +32,28 @@ def _(keys: Keys) -> PositionSpec:
     for kind in dict.fromkeys(kinds):
         own = copy(keys)
         own.facts = keys.facts | {"base": assumed[kind][0]}
-        uses[kind] = rope(own, d_head=d_head, label=kind, labels=LABELS, partial=True, partial_default=assumed[kind][1],
-                          maps=(("cycling", (("order", (0, 1)),)),))  # fmt: skip
-    spec = decoder(keys, None, kinds=kinds, by_kind=uses, d_head=d_head,
-                   coordinates="(row, column); text counts 0, 1, 2, … with both the same")  # fmt: skip
+        uses[kind] = rope(
+            own,
+            d_head=d_head,
+            label=kind,
+            labels=LABELS,
+            partial=True,
+            partial_default=assumed[kind][1],
+            maps=(("cycling", (("order", (0, 1)),)),),
+        )
+    spec = decoder(
+        keys,
+        None,
+        kinds=kinds,
+        by_kind=uses,
+        d_head=d_head,
+        coordinates="(row, column); text counts 0, 1, 2, … with both the same",
+    )
     halves = _halves(keys, kinds)
-    layers = [replace(layer, window=2 * half + 1 if half is not None else None)
-              for layer, half in zip(spec.layers, halves, strict=True)]  # fmt: skip
+    layers = [
+        replace(layer, window=2 * half + 1 if half is not None else None)
+        for layer, half in zip(spec.layers, halves, strict=True)
+    ]
     return both_ways(replace(spec, layers=tuple(layers)))
 
 

@@ -101,18 +101,26 @@ def _(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None)
     if window is None and "hybrid_sliding" in kinds:
         raise ConfigError(f"{keys.where('sliding_window')}: missing, and layer_types has hybrid_sliding layers")
-    return replace(spec, layers=tuple(replace(layer, window=window if layer.kind == "hybrid_sliding" else None)
-                                      for layer in spec.layers))  # fmt: skip
+    return replace(
+        spec,
+        layers=tuple(replace(layer, window=window if layer.kind == "hybrid_sliding" else None) for layer in spec.layers),
+    )
 
 
 def per_kind(
-    keys: Keys, kinds: Sequence[str], *, known: tuple[str, ...] = KINDS, d_head: Mapping[str, int] | None = None,
+    keys: Keys,
+    kinds: Sequence[str],
+    *,
+    known: tuple[str, ...] = KINDS,
+    d_head: Mapping[str, int] | None = None,
     **options: Any,
-) -> dict[str, Use | None]:  # fmt: skip
+) -> dict[str, Use | None]:
     """The rotation of each kind that occurs. Raises ConfigError unless rope_parameters has one object for each."""
     if not is_nested(keys, known):
-        raise ConfigError(f"{keys.where('rope_parameters')}: expected an object for each kind ({', '.join(known)}); "
-                          f"{keys.facts['class']} reads nothing else")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}: expected an object for each kind ({', '.join(known)}); "
+            f"{keys.facts['class']} reads nothing else"
+        )
     if keys.table("rope_scaling"):
         raise ConfigError(f"{keys.where('rope_scaling')}: {keys.facts['class']} knows rope_parameters only; move it there")
     width = {kind: head_width(keys) for kind in known} if d_head is None else d_head
@@ -152,8 +160,14 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
                 keys.find(
                     "error", "rope_theta", f"transformers reads it for full layers only and turns sliding ones at {base:g}"
                 )
-        uses[kind] = rope(full if kind == FULL else sliding, d_head=head_width(keys), label=kind, labels=KINDS, base=base,
-                          base_key="rope_theta" if kind == FULL or local is None else local)  # fmt: skip
+        uses[kind] = rope(
+            full if kind == FULL else sliding,
+            d_head=head_width(keys),
+            label=kind,
+            labels=KINDS,
+            base=base,
+            base_key="rope_theta" if kind == FULL or local is None else local,
+        )
     return uses
 
 

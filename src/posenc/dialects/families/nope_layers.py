@@ -23,8 +23,12 @@ def _(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window", False) else None
     kinds = schedule(keys, lambda n: SLIDING if window and not turning[n] else FULL)
     if SLIDING in kinds and not window:
-        keys.find("warning", "layer_types", "layers are called sliding while use_sliding_window is off: their mask has the "
-                  "window, but kernels that make their own mask are told of none")  # fmt: skip
+        keys.find(
+            "warning",
+            "layer_types",
+            "layers are called sliding while use_sliding_window is off: their mask has the "
+            "window, but kernels that make their own mask are told of none",
+        )
     return turning_where(decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds), turning)
 
 
@@ -46,8 +50,9 @@ def turning_layers(keys: Keys) -> tuple[bool, ...]:
 
 def turning_where(spec: PositionSpec, turning: Sequence[bool], other: Sequence[Use] = ()) -> PositionSpec:
     """The spec with the rotation taken from the layers that do not turn, which get `other` instead."""
-    layers = [layer if turns else replace(layer, uses=tuple(other))
-              for layer, turns in zip(spec.layers, turning, strict=True)]  # fmt: skip
+    layers = [
+        layer if turns else replace(layer, uses=tuple(other)) for layer, turns in zip(spec.layers, turning, strict=True)
+    ]
     return replace(spec, layers=tuple(layers))
 
 
@@ -58,11 +63,17 @@ def _(keys: Keys) -> PositionSpec:
     if window is None and keys.family == "exaone_moe":
         raise ConfigError(f"{keys.where('sliding_window')}: null, which its class refuses; it asks for a number of tokens")
     if not keys.has("layer_types") and (window is None or not isinstance(pattern, int) or isinstance(pattern, bool)):
-        keys.find("error", "layer_types", f"missing: the class divides by sliding_window_pattern={pattern!r}"
-                  f"{', taken as 0 since there is no window,' if window is None else ''} and fails")  # fmt: skip
+        keys.find(
+            "error",
+            "layer_types",
+            f"missing: the class divides by sliding_window_pattern={pattern!r}"
+            f"{', taken as 0 since there is no window,' if window is None else ''} and fails",
+        )
         if window is not None:
-            raise ConfigError(f"{keys.where('sliding_window_pattern')}: expected a whole number, got {pattern!r}; the "
-                              "class fails with it unless layer_types says which layers slide")  # fmt: skip
+            raise ConfigError(
+                f"{keys.where('sliding_window_pattern')}: expected a whole number, got {pattern!r}; the "
+                "class fails with it unless layer_types says which layers slide"
+            )
         pattern = 0
     kinds = schedule(keys, lambda n: SLIDING if pattern and (n + 1) % pattern else FULL)
     return _where_sliding(keys, kinds, window)
@@ -73,8 +84,9 @@ def _(keys: Keys) -> PositionSpec:
     """As EXAONE 4: layers with a window turn; every fifth layer is full and does not."""
     window = keys.whole("sliding_window", None)
     if window is None:
-        raise ConfigError(f"{keys.where('sliding_window')}: null; the code makes a mask with it whatever the layers are, "
-                          "and fails")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('sliding_window')}: null; the code makes a mask with it whatever the layers are, and fails"
+        )
     return _where_sliding(keys, schedule(keys, lambda n: SLIDING if (n + 1) % 5 else FULL), window)
 
 
@@ -115,9 +127,12 @@ def _(keys: Keys) -> PositionSpec:
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
-    sharper = Use("encodings.temperature.PowerTemperature", (("exponent", 0.1), ("length", 2048)),
-                  (("exponent", "constant of the code"), ("length", "constant of the code")),
-                  note="the code's own comment has p where it computes p + 1")  # fmt: skip
+    sharper = Use(
+        "encodings.temperature.PowerTemperature",
+        (("exponent", 0.1), ("length", 2048)),
+        (("exponent", "constant of the code"), ("length", "constant of the code")),
+        note="the code's own comment has p where it computes p + 1",
+    )
     by_kind = {kind: rope(keys, d_head=head_width(keys), label=kind, labels=labels) or sharper for kind in set(kinds)}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind)
 
@@ -131,8 +146,12 @@ def _(keys: Keys) -> PositionSpec:
     if keys.has("layer_types") and any(turns != (kind == CHUNKED) for turns, kind in zip(turning, kinds, strict=True)):
         keys.find("warning", "layer_types", "chunked layers and layers that turn are not the same ones here")
     if CHUNKED in kinds:
-        keys.find("note", "attention_chunk_size", f"a query of a chunked layer sees earlier tokens of its own chunk of "
-                  f"{chunk} only: the first token of a chunk sees itself alone")  # fmt: skip
+        keys.find(
+            "note",
+            "attention_chunk_size",
+            f"a query of a chunked layer sees earlier tokens of its own chunk of "
+            f"{chunk} only: the first token of a chunk sees itself alone",
+        )
     if keys.flag("use_qk_norm", False):
         keys.find("note", "use_qk_norm", "queries and keys of layers that turn are normalised after it")
     use = rope(keys, d_head=d_head, layout="interleaved")
@@ -140,11 +159,23 @@ def _(keys: Keys) -> PositionSpec:
     if keys.flag("attn_temperature_tuning", True):
         length = keys.whole("floor_scale")
         given = (("scale", keys.number("attn_scale")), ("length", length), ("offset", 1))
-        tempered.append(Use("encodings.temperature.FloorLogTemperature", given,
-                            (("scale", keys.said_by("attn_scale")), ("length", keys.said_by("floor_scale")),
-                             ("offset", "constant of the code"))))  # fmt: skip
-        keys.find("note", "attn_temperature_tuning", "counts the tokens of the cache, not position_ids: with left padding "
-                  "a row's temperature is that of a later position")  # fmt: skip
+        tempered.append(
+            Use(
+                "encodings.temperature.FloorLogTemperature",
+                given,
+                (
+                    ("scale", keys.said_by("attn_scale")),
+                    ("length", keys.said_by("floor_scale")),
+                    ("offset", "constant of the code"),
+                ),
+            )
+        )
+        keys.find(
+            "note",
+            "attn_temperature_tuning",
+            "counts the tokens of the cache, not position_ids: with left padding "
+            "a row's temperature is that of a later position",
+        )
     spec = turning_where(decoder(keys, use, kinds=kinds, d_head=d_head), turning, tempered)
     return replace(spec, layers=tuple(_chunk(layer, chunk) for layer in spec.layers))
 

@@ -31,14 +31,20 @@ def _(keys: Keys) -> PositionSpec:
         everywhere = number in whole or not side
         reach = (height, width) if everywhere else (side, side)
         origin = said if everywhere else keys.said_by("window_size")
-        bias = Use("encodings.decomposed.DecomposedBias", (("d_head", d_model // n_heads), ("window", reach)),
-                   (("d_head", "hidden_size / num_attention_heads"), ("window", origin)),
-                   (Weight("rows", "layers.{layer}.attn.rel_pos_h"),
-                    Weight("columns", "layers.{layer}.attn.rel_pos_w")))  # fmt: skip
+        bias = Use(
+            "encodings.decomposed.DecomposedBias",
+            (("d_head", d_model // n_heads), ("window", reach)),
+            (("d_head", "hidden_size / num_attention_heads"), ("window", origin)),
+            (Weight("rows", "layers.{layer}.attn.rel_pos_h"), Weight("columns", "layers.{layer}.attn.rel_pos_w")),
+        )
         kind = "full_attention" if everywhere else "window_attention"
         layers.append(Layer((bias,) if keys.flag("use_rel_pos") else (), kind, None if everywhere else side * side, False))
-    keys.find("note", "window_size", f"layers but {list(whole)} attend within windows of {side} × {side} patches, in which "
-              "coordinates are those of the window; the last ones are padded, and padding is attended to")  # fmt: skip
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} patches, in which "
+        "coordinates are those of the window; the last ones are padded, and padding is attended to",
+    )
     return stack_of(keys, layers, embedding=[table] if keys.flag("use_abs_pos") else [], length=None, coordinates=RASTER)
 
 
@@ -84,8 +90,12 @@ def _(keys: Keys) -> PositionSpec:
     count, kind = keys.whole("num_hidden_layers"), "full_attention"
     if keys.family == "unlimited_ocr_text":
         kind = "reference_sliding_attention"
-        keys.find("note", "sliding_window", f"after the prompt, a token sees all of the prompt and the last "
-                  f"{keys.whole('sliding_window')} tokens, itself included; within the prompt all before it")  # fmt: skip
+        keys.find(
+            "note",
+            "sliding_window",
+            f"after the prompt, a token sees all of the prompt and the last "
+            f"{keys.whole('sliding_window')} tokens, itself included; within the prompt all before it",
+        )
     kinds = keys.names("layer_types", None, length=count) or (kind,) * count
     return decoder(keys, rope(keys, d_head=d_model // n_heads), kinds=kinds, d_head=d_model // n_heads)
 

@@ -25,16 +25,30 @@ def _(keys: Keys) -> PositionSpec:
     """A number for every head and distance, clipped to -k … k-1, in every layer alike; more than 500 frames are cut."""
     far, heads = keys.whole("bias_max_distance"), keys.whole("num_attention_heads")
     if keys.flag("bias_symmetric", False):
-        raise ConfigError(f"{keys.where('bias_symmetric')}: expected false; with it the code reads a row behind the last "
-                          f"for keys {far} before the query, and fails")  # fmt: skip
-    keys.find("warning", "chunk_size", "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
-              "may not: padding stays in sight, its scores 1 lower")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('bias_symmetric')}: expected false; with it the code reads a row behind the last "
+            f"for keys {far} before the query, and fails"
+        )
+    keys.find(
+        "warning",
+        "chunk_size",
+        "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
+        "may not: padding stays in sight, its scores 1 lower",
+    )
     arguments = {"n_heads": heads, "max_distance": far, "right": far - 1}
     said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
-    use = Use("encodings.distance_table.DistanceTable", tuple(arguments.items()), said,
-              (Weight("table", "relative_attention_bias_layer.bias_values.weight"),))  # fmt: skip
-    return stack_of(keys, [Layer((use,), causal=False)] * keys.whole("num_blocks", 24), length=500,
-                    coordinates="0, 1, 2, … over frames, after time_reduction; again from 0 every 500, alone")  # fmt: skip
+    use = Use(
+        "encodings.distance_table.DistanceTable",
+        tuple(arguments.items()),
+        said,
+        (Weight("table", "relative_attention_bias_layer.bias_values.weight"),),
+    )
+    return stack_of(
+        keys,
+        [Layer((use,), causal=False)] * keys.whole("num_blocks", 24),
+        length=500,
+        coordinates="0, 1, 2, … over frames, after time_reduction; again from 0 every 500, alone",
+    )
 
 
 @family("radio")
@@ -43,8 +57,13 @@ def _(keys: Keys) -> PositionSpec:
     side = keys.whole("max_img_size", 2048) // keys.whole("patch_size")
     said = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embedding", side, side, said, mode="bilinear", reshape=True)
-    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (longer side, longer side) of the image; class "
-                 "and register tokens stand first, at (-1, -1), and get nothing")  # fmt: skip
+    return tower(
+        keys,
+        [],
+        embedding=[table],
+        coordinates=f"{RASTER}; with (longer side, longer side) of the image; class "
+        "and register tokens stand first, at (-1, -1), and get nothing",
+    )
 
 
 @family("idefics_vision")
@@ -57,8 +76,17 @@ def _(keys: Keys) -> PositionSpec:
             f"{keys.where('image_size')}: expected a square, got {high} × {wide}; the family's code has no other"
         )
     said = f"{keys.said_by('image_size')} / {keys.said_by('patch_size')}"
-    table = grid(keys, "embeddings.position_embedding.weight", high // patch, high // patch, said, d_model="hidden_size",
-                 mode="bicubic", prefix=1, surplus=0.1)  # fmt: skip
+    table = grid(
+        keys,
+        "embeddings.position_embedding.weight",
+        high // patch,
+        high // patch,
+        said,
+        d_model="hidden_size",
+        mode="bicubic",
+        prefix=1,
+        surplus=0.1,
+    )
     keys.find("note", "image_size", "other sizes only where a call says interpolate_pos_encoding")
     places = f"{RASTER}, and at other sizes than image_size (row, column, height, width); the class token first"
     return tower(keys, [], embedding=[table], coordinates=places)

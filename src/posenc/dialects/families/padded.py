@@ -29,15 +29,32 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
         ("row_offset", padding + 1),
         ("padding_row", padding),
     )
-    said = (("d_model", keys.said_by(width)), ("max_positions", keys.said_by("max_position_embeddings")),
-            ("row_offset", keys.said_by("pad_token_id")), ("padding_row", keys.said_by("pad_token_id")))  # fmt: skip
-    keys.find("warning", "max_position_embeddings", f"{rows} rows are {usable} positions: {padding + 1} rows come before "
-              "position 0; content equal to the padding token shifts what follows")  # fmt: skip
+    said = (
+        ("d_model", keys.said_by(width)),
+        ("max_positions", keys.said_by("max_position_embeddings")),
+        ("row_offset", keys.said_by("pad_token_id")),
+        ("padding_row", keys.said_by("pad_token_id")),
+    )
+    keys.find(
+        "warning",
+        "max_position_embeddings",
+        f"{rows} rows are {usable} positions: {padding + 1} rows come before "
+        "position 0; content equal to the padding token shifts what follows",
+    )
     return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
 
 
-@family("roberta", "xlm-roberta", "camembert", "data2vec-text", "ibert", "roberta-prelayernorm", "xlm-roberta-xl", "xmod",
-        "longformer")  # fmt: skip
+@family(
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "data2vec-text",
+    "ibert",
+    "roberta-prelayernorm",
+    "xlm-roberta-xl",
+    "xmod",
+    "longformer",
+)
 def _(keys: Keys) -> PositionSpec:
     use = padded_table(keys)
     causal = bool(keys.flag("is_decoder", False))

@@ -27,8 +27,10 @@ def _(keys: Keys) -> PositionSpec:
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, partial=True)
     if use is not None and use.rotation is not None and use.rotation.width != d_head:
-        raise ConfigError(f"{keys.where('rope_parameters')}.partial_rotary_factor: expected 1, got {use.rotation.width} of "
-                          f"{d_head} channels; this family's rotation fails for a part of the head")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}.partial_rotary_factor: expected 1, got {use.rotation.width} of "
+            f"{d_head} channels; this family's rotation fails for a part of the head"
+        )
     return decoder(keys, use, kinds=alike(keys))
 
 

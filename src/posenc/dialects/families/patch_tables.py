@@ -103,8 +103,12 @@ def _(keys: Keys) -> PositionSpec:
     """
     height, width, said = _square(keys)
     if height in ROUNDED:
-        keys.find("warning", "image_size", f"{height} cells to a side: theirs divides in fp32, and in images of some "
-                  "sizes (as many patches, for one) patches on a border read the cell before")  # fmt: skip
+        keys.find(
+            "warning",
+            "image_size",
+            f"{height} cells to a side: theirs divides in fp32, and in images of some "
+            "sizes (as many patches, for one) patches on a border read the cell before",
+        )
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
     where = "(row, column, height, width) of the patch in its own image, row by row"
     return tower(keys, [], embedding=[table], coordinates=where)
@@ -116,9 +120,12 @@ def _(keys: Keys) -> PositionSpec:
     size, patch = pair(keys, "image_size") if keys.has("image_size") else (378, 378), keys.whole("patch_size")
     rows = keys.whole("num_position_embeddings", (size[0] // patch) * (size[1] // patch))
     said = keys.said_by("num_position_embeddings")
-    table = Use("encodings.learned.Learned", (("d_model", keys.whole("hidden_size")), ("max_positions", rows)),
-                (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
-                (Weight("table", "positional_embedding"),))  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", keys.whole("hidden_size")), ("max_positions", rows)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (Weight("table", "positional_embedding"),),
+    )
     return tower(
         keys,
         [],
@@ -158,8 +165,11 @@ def _(keys: Keys) -> PositionSpec:
     height, width, _ = _square(keys)
 
     def tiles(name: str, n_patches: int | None = None) -> Use:
-        said = (("d_model", keys.said_by("hidden_size")), ("n_tiles", keys.said_by("max_num_tiles")),
-                ("n_ratios", f"{keys.said_by('supported_aspect_ratios')}, and 0 for none"))  # fmt: skip
+        said = (
+            ("d_model", keys.said_by("hidden_size")),
+            ("n_tiles", keys.said_by("max_num_tiles")),
+            ("n_ratios", f"{keys.said_by('supported_aspect_ratios')}, and 0 for none"),
+        )
         whole = n_patches is not None
         weights = [
             Weight("tiles", f"{name}.{'tile_' if whole else ''}embedding.weight", reshape=True),
@@ -174,8 +184,12 @@ def _(keys: Keys) -> PositionSpec:
     last = (tiles("post_tile_positional_embedding"),)
     layers = [Layer(first if n == 0 else (), "local", causal=False) for n in range(local)]
     layers += [Layer(last if n == 0 else (), "global", causal=False) for n in range(count)]
-    keys.find("note", "max_num_tiles", "the first use of layer 0 comes before the class token is put in front, that of the "
-              "first global layer before that layer")  # fmt: skip
+    keys.find(
+        "note",
+        "max_num_tiles",
+        "the first use of layer 0 comes before the class token is put in front, that of the "
+        "first global layer before that layer",
+    )
     where = "(number of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)"
     return stack_of(keys, layers, length=None, coordinates=where)
 

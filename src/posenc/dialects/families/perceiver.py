@@ -35,8 +35,14 @@ def _(keys: Keys) -> PositionSpec:
     layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
     keys.find("note", "num_blocks", "the same layers run so many times over the latents")
-    return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, parts=inputs,
-                        coordinates="none: latents are told apart by what they learn")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=tuple(layers),
+        d_model=d_model,
+        n_heads=n_heads,
+        parts=inputs,
+        coordinates="none: latents are told apart by what they learn",
+    )
 
 
 def _inputs(keys: Keys) -> list[PositionSpec]:
@@ -44,12 +50,17 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
     samples = frames * keys.whole("audio_samples_per_frame", 1920)
     train = tuple(int(n) for n in keys.numbers("train_size", (368, 496)))
     image = Use(
-        "encodings.learned_grid.LearnedGrid", (("d_model", 256), ("height", side), ("width", side), ("mode", "bicubic")),
-        (("d_model", CONSTANT), ("height", keys.said_by("image_size")), ("width", keys.said_by("image_size")),
-         ("mode", CONSTANT)),
+        "encodings.learned_grid.LearnedGrid",
+        (("d_model", 256), ("height", side), ("width", side), ("mode", "bicubic")),
+        (
+            ("d_model", CONSTANT),
+            ("height", keys.said_by("image_size")),
+            ("width", keys.said_by("image_size")),
+            ("mode", CONSTANT),
+        ),
         (Weight("table", "input_preprocessor.position_embeddings.position_embeddings", reshape=True),),
         note="stands beside the channels after a linear layer, positions_projection",
-    )  # fmt: skip
+    )
     text = "0, 1, 2, … along the sequence"
     spread = "(row, column) spread from -1 to 1: posenc.encodings.fourier.spread(height, width)"
     queries = "decoder.output_position_encodings.position_embeddings"
@@ -60,16 +71,28 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
         _part(keys, "image_convolved", _bands(64, (56, 56), CONSTANT), f"{spread}, after a convolution"),
         _part(keys, "flow", _bands(64, train, "train_size"), f"{spread}, both frames in the channels; queries too"),
-        _part(keys, "video", _bands(32, (frames, side, side), "num_frames, image_size"), "(frame, row, column), each "
-              "spread from -1 to 1 over patches of 4·4 pixels, for queries over output_shape"),
-        _part(keys, "audio", _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
-              "patches of samples_per_patch, spread from -1 to 1; queries too"),
-    ]  # fmt: skip
+        _part(
+            keys,
+            "video",
+            _bands(32, (frames, side, side), "num_frames, image_size"),
+            "(frame, row, column), each spread from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
+        ),
+        _part(
+            keys,
+            "audio",
+            _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
+            "patches of samples_per_patch, spread from -1 to 1; queries too",
+        ),
+    ]
 
 
 def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
-    return Use("encodings.fourier.FourierBands", (("n_bands", count), ("resolution", resolution)),
-               (("n_bands", CONSTANT), ("resolution", said)), note="stands beside the channels of the input")  # fmt: skip
+    return Use(
+        "encodings.fourier.FourierBands",
+        (("n_bands", count), ("resolution", resolution)),
+        (("n_bands", CONSTANT), ("resolution", said)),
+        note="stands beside the channels of the input",
+    )
 
 
 def _part(keys: Keys, name: str, use: Use, where: str) -> PositionSpec:

@@ -19,8 +19,14 @@ def _(keys: Keys) -> PositionSpec:
     below = parts(keys, "audio_config", "video_config") if keys.family == "pe_audio_video_encoder" else ()
     if keys.family == "pe_video_encoder":
         keys.find("note", "vision_config", "makes one vector of each frame, before positions enter; not read here")
-    return tower(keys, [use] if use else [], length=keys.whole("max_position_embeddings"), d_head=d_head, parts=below,
-                 coordinates=COUNTED)  # fmt: skip
+    return tower(
+        keys,
+        [use] if use else [],
+        length=keys.whole("max_position_embeddings"),
+        d_head=d_head,
+        parts=below,
+        coordinates=COUNTED,
+    )
 
 
 @family("pe_audio")

@@ -11,11 +11,32 @@ from posenc.dialects.own_parts import own_parts
 from posenc.dialects.spec import PositionSpec
 
 
-@family("aria", "aya_vision", "cohere2_vision", "deepseek_vl", "fast_vlm", "got_ocr2",
-        "hyperclovax_vision_v2", "idefics3", "internvl", "kosmos-2", "kosmos-2.5", "lfm2_vl", "lfm3_vl", "lighton_ocr",
-        "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "perception_lm", "pp_chart2table",
-        "qianfan_ocr", "smolvlm",
-        "vipllava")  # fmt: skip
+@family(
+    "aria",
+    "aya_vision",
+    "cohere2_vision",
+    "deepseek_vl",
+    "fast_vlm",
+    "got_ocr2",
+    "hyperclovax_vision_v2",
+    "idefics3",
+    "internvl",
+    "kosmos-2",
+    "kosmos-2.5",
+    "lfm2_vl",
+    "lfm3_vl",
+    "lighton_ocr",
+    "llava",
+    "llava_next",
+    "llava_next_video",
+    "llava_onevision",
+    "ovis2",
+    "perception_lm",
+    "pp_chart2table",
+    "qianfan_ocr",
+    "smolvlm",
+    "vipllava",
+)
 def _(keys: Keys) -> PositionSpec:
     return together(keys, "text_config", "vision_config")
 
@@ -29,8 +50,12 @@ def _(keys: Keys) -> PositionSpec:
 @family("video_llava")
 def _(keys: Keys) -> PositionSpec:
     """One section for two towers alike, one of which sees the frames of videos."""
-    keys.find("note", "vision_config", "two towers of this kind, image_tower and video_tower, which sees each frame "
-              "alone; their tables have one name, so that weights are read from one of them at a time")  # fmt: skip
+    keys.find(
+        "note",
+        "vision_config",
+        "two towers of this kind, image_tower and video_tower, which sees each frame "
+        "alone; their tables have one name, so that weights are read from one of them at a time",
+    )
     return together(keys, "text_config", "vision_config")
 
 
@@ -68,17 +93,28 @@ def _(keys: Keys) -> PositionSpec:
     """Counted from 1. Under rotation only differences matter, but a cache of other numbers does not fit."""
     keys.find("note", "model_type", "the first token stands at 1, not 0, where no position_ids are given")
     keys.find("note", "text_config", "tokens whose token_type_ids are 0, image and prompt, see each other both ways")
-    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
-                        coordinates="1, 2, 3, … along the sequence, patches of images counted like words")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, "text_config", "vision_config"),
+        coordinates="1, 2, 3, … along the sequence, patches of images counted like words",
+    )
 
 
 @family("pi0")
 def _(keys: Keys) -> PositionSpec:
     """Actions are counted on from image and prompt, whose keys they see in every layer."""
-    keys.find("note", "dit_config", "the state, then actions stand behind the prompt; actions see each other both ways. "
-              "The time of denoising is a sinusoid beside the actions, no position of theirs")  # fmt: skip
-    keys.find("warning", "vlm_config", "without attention_mask the prompt is counted from 1 and what follows as if from 0: "
-              "the state stands where the last word does; a mask of ones is not the same as none")  # fmt: skip
+    keys.find(
+        "note",
+        "dit_config",
+        "the state, then actions stand behind the prompt; actions see each other both ways. "
+        "The time of denoising is a sinusoid beside the actions, no position of theirs",
+    )
+    keys.find(
+        "warning",
+        "vlm_config",
+        "without attention_mask the prompt is counted from 1 and what follows as if from 0: "
+        "the state stands where the last word does; a mask of ones is not the same as none",
+    )
     where = "0, 1, 2, … over the tokens that the mask keeps, images, words, state and actions"
     return PositionSpec(keys.family, parts=parts(keys, "vlm_config", "dit_config"), coordinates=where)
 
@@ -86,8 +122,14 @@ def _(keys: Keys) -> PositionSpec:
 @family("fuyu")
 def _(keys: Keys) -> PositionSpec:
     """Persimmon, which reads patches like words and has no tower. Published files have its keys beside the others."""
-    known = {*facts()["persimmon"]["defaults"], *facts()["persimmon"]["names"], "rope_scaling", "rope_theta",
-             "rope_parameters", "partial_rotary_factor"}  # fmt: skip
+    known = {
+        *facts()["persimmon"]["defaults"],
+        *facts()["persimmon"]["names"],
+        "rope_scaling",
+        "rope_theta",
+        "rope_parameters",
+        "partial_rotary_factor",
+    }
     moved = {name: value for name, value in keys.data.items() if name in known}
     if keys.has("text_config") or not moved:
         return together(keys, "text_config")

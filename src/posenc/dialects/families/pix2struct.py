@@ -19,12 +19,21 @@ def _(keys: Keys) -> PositionSpec:
     rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
     said = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
     width = keys.whole("d_kv" if key == "seq_len" else "head_dim")
-    use = Use("encodings.learned_axes.LearnedAxes", (("d_model", d_model), ("max_positions", (rows, rows))),
-              (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
-              (Weight("axis_tables.0", "embeddings.row_embedder.weight"),
-               Weight("axis_tables.1", "embeddings.column_embedder.weight")))  # fmt: skip
-    keys.find("note", key, "an image is scaled to at most so many patches, so rows and columns count pieces of it: the "
-              "same number is another place in another image")  # fmt: skip
+    use = Use(
+        "encodings.learned_axes.LearnedAxes",
+        (("d_model", d_model), ("max_positions", (rows, rows))),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (
+            Weight("axis_tables.0", "embeddings.row_embedder.weight"),
+            Weight("axis_tables.1", "embeddings.column_embedder.weight"),
+        ),
+    )
+    keys.find(
+        "note",
+        key,
+        "an image is scaled to at most so many patches, so rows and columns count pieces of it: the "
+        "same number is another place in another image",
+    )
     return tower(keys, [], embedding=[use], coordinates=CARRIED, d_head=width)
 
 
@@ -37,11 +46,17 @@ def _(keys: Keys) -> PositionSpec:
         keys.find("warning", "is_decoder", "false: later tokens are seen, and all share the bucket of distance 0")
     keys.find("note", "relative_attention_num_buckets", "patches of the image are asked without a bias")
     layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
-    return PositionSpec(keys.family, layers=layers, d_model=keys.whole("hidden_size"), d_head=keys.whole("d_kv"),
-                        n_heads=keys.whole("num_heads"))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=layers,
+        d_model=keys.whole("hidden_size"),
+        d_head=keys.whole("d_kv"),
+        n_heads=keys.whole("num_heads"),
+    )
 
 
 @family("pix2struct")
 def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=own_parts(keys, "text_config", "vision_config"),
-                        coordinates="each part counts its own tokens")  # fmt: skip
+    return PositionSpec(
+        keys.family, parts=own_parts(keys, "text_config", "vision_config"), coordinates="each part counts its own tokens"
+    )

@@ -19,18 +19,30 @@ def _(keys: Keys) -> PositionSpec:
         keys.find(
             "warning", "num_decoder_layers", "more than num_encoder_layers: caches are made for so many layers, and fail"
         )
-    keys.find("warning", "ngram", "whole sequences at once: the code mixes up tokens, streams and heads in the bias of the "
-              "predicting streams; step by step with a cache it is right, as here")  # fmt: skip
+    keys.find(
+        "warning",
+        "ngram",
+        "whole sequences at once: the code mixes up tokens, streams and heads in the bias of the "
+        "predicting streams; step by step with a cache it is right, as here",
+    )
     d_model, heads = keys.whole("hidden_size"), keys.whole("num_decoder_attention_heads")
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
     if rows <= padding + 1:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after pad_token_id={padding}")
-    keys.find("warning", "max_position_embeddings", f"{padding + 1} rows come before position 0; further positions than "
-              f"{rows - padding - 2} read the last row, but one step with a cache fails there; a mask is not looked at: "
-              "padding is counted")  # fmt: skip
+    keys.find(
+        "warning",
+        "max_position_embeddings",
+        f"{padding + 1} rows come before position 0; further positions than "
+        f"{rows - padding - 2} read the last row, but one step with a cache fails there; a mask is not looked at: "
+        "padding is counted",
+    )
     arguments = (("d_model", d_model), ("max_positions", rows - padding - 1), ("row_offset", padding + 1), ("clamp", True))
-    said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings")),
-            ("row_offset", keys.said_by("pad_token_id")), ("clamp", "constant of the code"))  # fmt: skip
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", keys.said_by("max_position_embeddings")),
+        ("row_offset", keys.said_by("pad_token_id")),
+        ("clamp", "constant of the code"),
+    )
     tables = [
         Use("encodings.learned.Learned", arguments, said, (Weight("table", f"{side}.position_embeddings.weight"),))
         for side in ("encoder", "decoder")
@@ -39,12 +51,16 @@ def _(keys: Keys) -> PositionSpec:
     bias = Use(
         "encodings.t5_content.T5OfContent",
         (("n_heads", heads), ("d_in", d_model), *limits, ("reads", "hidden")),
-        (("n_heads", keys.said_by("num_decoder_attention_heads")), ("d_in", "hidden_size"),
-         ("n_buckets", keys.said_by("num_buckets")), ("max_distance", keys.said_by("relative_max_distance")),
-         ("reads", "constant of the code")),
+        (
+            ("n_heads", keys.said_by("num_decoder_attention_heads")),
+            ("d_in", "hidden_size"),
+            ("n_buckets", keys.said_by("num_buckets")),
+            ("max_distance", keys.said_by("relative_max_distance")),
+            ("reads", "constant of the code"),
+        ),
         (Weight("project", f"{WEIGHT}.weight", order=(1, 0, 2)), Weight("offset", f"{WEIGHT}.bias", order=(1, 0))),
         note="call read(hidden states) once a layer",
-    )  # fmt: skip
+    )
     parts = []
     for side, table, uses in (("encoder", tables[0], ()), ("decoder", tables[1], (bias,))):
         layers = [Layer(uses, causal=side == "decoder")] * keys.whole(f"num_{side}_layers")
@@ -55,7 +71,15 @@ def _(keys: Keys) -> PositionSpec:
             where += f"; {ahead} predicting streams: the token after position p sits at p + 1, "
             where += "sees the main stream to p and itself"
         width = keys.whole(f"num_{side}_attention_heads")
-        stack = PositionSpec(keys.family, part=side, layers=tuple(layers), d_model=d_model, n_heads=width,
-                             d_head=d_model // width, trained_length=rows - padding - 1, coordinates=where)  # fmt: skip
+        stack = PositionSpec(
+            keys.family,
+            part=side,
+            layers=tuple(layers),
+            d_model=d_model,
+            n_heads=width,
+            d_head=d_model // width,
+            trained_length=rows - padding - 1,
+            coordinates=where,
+        )
         parts.append(stack)
     return PositionSpec(keys.family, parts=tuple(parts))

@@ -9,9 +9,17 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 # What the class of the section assumes, which has no model type of its own.
-ASSUMED = {"hidden_size": 512, "num_hidden_layers": 6, "max_position_embeddings": 514, "pad_token_id": 1,
-           "max_2d_position_embeddings": 1024, "coordinate_size": 171, "shape_size": 170,
-           "has_relative_attention_bias": False, "has_spatial_attention_bias": True}  # fmt: skip
+ASSUMED = {
+    "hidden_size": 512,
+    "num_hidden_layers": 6,
+    "max_position_embeddings": 514,
+    "pad_token_id": 1,
+    "max_2d_position_embeddings": 1024,
+    "coordinate_size": 171,
+    "shape_size": 170,
+    "has_relative_attention_bias": False,
+    "has_spatial_attention_bias": True,
+}
 
 
 @family("pp_doclayout_v2")
@@ -28,11 +36,22 @@ def reading_order(keys: Keys) -> PositionSpec:
     weights = tuple(
         Weight(f"axis_tables.{n}", f"embeddings.{axis}_position_embeddings.weight") for n, axis in enumerate("xyhw")
     )
-    arguments = (("d_model", 4 * corner + 2 * size), ("max_positions", (rows,) * 4), ("axes", 6), ("combine", "concat"),
-                 ("shares", (0, 1, 0, 1, 2, 3)), ("widths", (corner,) * 4 + (size,) * 2))  # fmt: skip
-    said = (("d_model", f"4 · {keys.said_by('coordinate_size')} + 2 · {keys.said_by('shape_size')}"),
-            ("max_positions", keys.said_by("max_2d_position_embeddings")), ("axes", CONSTANT), ("combine", CONSTANT),
-            ("shares", CONSTANT), ("widths", "coordinate_size, shape_size"))  # fmt: skip
+    arguments = (
+        ("d_model", 4 * corner + 2 * size),
+        ("max_positions", (rows,) * 4),
+        ("axes", 6),
+        ("combine", "concat"),
+        ("shares", (0, 1, 0, 1, 2, 3)),
+        ("widths", (corner,) * 4 + (size,) * 2),
+    )
+    said = (
+        ("d_model", f"4 · {keys.said_by('coordinate_size')} + 2 · {keys.said_by('shape_size')}"),
+        ("max_positions", keys.said_by("max_2d_position_embeddings")),
+        ("axes", CONSTANT),
+        ("combine", CONSTANT),
+        ("shares", CONSTANT),
+        ("widths", "coordinate_size, shape_size"),
+    )
     tables = Use(
         "encodings.learned_axes.LearnedAxes", arguments, said, weights, "goes through spatial_proj before it is added"
     )
@@ -44,10 +63,21 @@ def reading_order(keys: Keys) -> PositionSpec:
     if keys.flag("has_relative_attention_bias", False):
         keys.find("error", "has_relative_attention_bias", "the code gives these layers no positions, and fails")
     if keys.flag("has_spatial_attention_bias", True):
-        keys.find("warning", "has_spatial_attention_bias", "scores get a network of sinusoids of the distances and sizes "
-                  "of two boxes, for which there is no encoding here")  # fmt: skip
+        keys.find(
+            "warning",
+            "has_spatial_attention_bias",
+            "scores get a network of sinusoids of the distances and sizes "
+            "of two boxes, for which there is no encoding here",
+        )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))
     found = tuple(keys.findings)
-    return PositionSpec(keys.family, part="reading_order_config", layers=layers, parts=(boxes_of,), findings=found,
-                        coordinates=COUNTED, d_model=keys.whole("hidden_size"))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        part="reading_order_config",
+        layers=layers,
+        parts=(boxes_of,),
+        findings=found,
+        coordinates=COUNTED,
+        d_model=keys.whole("hidden_size"),
+    )

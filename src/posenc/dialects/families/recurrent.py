@@ -18,8 +18,12 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Its time mixing decays with distance by a learned rate for each channel; context_length limits one CUDA kernel."""
     coordinates = "none: time mixing carries a state from token to token, which decays at a learned rate for each channel"
-    return PositionSpec(keys.family, coordinates=coordinates, d_model=keys.whole("hidden_size"),
-                        trained_length=keys.whole("context_length", None))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        coordinates=coordinates,
+        d_model=keys.whole("hidden_size"),
+        trained_length=keys.whole("context_length", None),
+    )
 
 
 @family("xlstm")

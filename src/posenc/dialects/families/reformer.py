@@ -22,22 +22,39 @@ def _(keys: Keys) -> PositionSpec:
         shape, widths = (keys.wholes(name, length=2) for name in ("axial_pos_shape", "axial_pos_embds_dim"))
         if sum(widths) != d_model:
             raise ConfigError(f"{keys.where('axial_pos_embds_dim')}: {widths} do not sum to hidden_size={d_model}")
-        arguments = (("d_model", d_model), ("max_positions", shape), ("combine", "concat"), ("widths", widths),
-                     ("folded", True))  # fmt: skip
-        said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("axial_pos_shape")),
-                ("combine", constant), ("widths", keys.said_by("axial_pos_embds_dim")), ("folded", constant))  # fmt: skip
+        arguments = (
+            ("d_model", d_model),
+            ("max_positions", shape),
+            ("combine", "concat"),
+            ("widths", widths),
+            ("folded", True),
+        )
+        said = (
+            ("d_model", keys.said_by("hidden_size")),
+            ("max_positions", keys.said_by("axial_pos_shape")),
+            ("combine", constant),
+            ("widths", keys.said_by("axial_pos_embds_dim")),
+            ("folded", constant),
+        )
         weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
         use, length = Use("encodings.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
         keys.find("note", "axial_pos_shape", f"in training a text must have exactly {length} tokens")
     else:
         length = keys.whole("max_position_embeddings")
-        use = Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", length)),
-                  (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings"))),
-                  (Weight("table", f"{embeddings}embedding.weight"),))  # fmt: skip
+        use = Use(
+            "encodings.learned.Learned",
+            (("d_model", d_model), ("max_positions", length)),
+            (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("max_position_embeddings"))),
+            (Weight("table", f"{embeddings}embedding.weight"),),
+        )
     chunk, before = keys.whole("local_attn_chunk_length"), keys.whole("local_num_chunks_before", 1, least=0)
     after = keys.whole("local_num_chunks_after", 0, least=0)
-    keys.find("note", "local_attn_chunk_length", f"local layers see a token's own chunk of {chunk}, {before} before it and "
-              f"{after} after; lsh layers see what hashes alike")  # fmt: skip
+    keys.find(
+        "note",
+        "local_attn_chunk_length",
+        f"local layers see a token's own chunk of {chunk}, {before} before it and "
+        f"{after} after; lsh layers see what hashes alike",
+    )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((), kind, causal=causal) for kind in kinds]
     limit = min(length, keys.whole("max_position_embeddings"))

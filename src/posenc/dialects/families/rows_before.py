@@ -16,8 +16,12 @@ def _(keys: Keys) -> PositionSpec:
     where = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(attention_mask)"
     if keys.family == "biogpt":
         where = "0, 1, 2, … along the sequence; over the tokens that are not padding where a call says so (generate does)"
-        keys.find("warning", "max_position_embeddings", "a forward pass without position_ids counts padding too, "
-                  "generate() does not: left-padded rows are read differently by the two")  # fmt: skip
+        keys.find(
+            "warning",
+            "max_position_embeddings",
+            "a forward pass without position_ids counts padding too, "
+            "generate() does not: left-padded rows are read differently by the two",
+        )
     use = table(keys, "embed_positions.weight", row_offset=2, padding_row=1)
     return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
 
@@ -25,7 +29,11 @@ def _(keys: Keys) -> PositionSpec:
 @family("mra", "nystromformer", "yoso")
 def _(keys: Keys) -> PositionSpec:
     """Both directions; position_ids that a call gives are rows, two more than positions."""
-    keys.find("note", "max_position_embeddings", "the table has two rows more than positions: position p reads row p + 2; "
-              "position_ids that a call gives are rows, so that 0 is two before the first token")  # fmt: skip
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        "the table has two rows more than positions: position p reads row p + 2; "
+        "position_ids that a call gives are rows, so that 0 is two before the first token",
+    )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[table(keys, BERT, row_offset=2)])

@@ -25,15 +25,25 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Frames see their own chunk and some to its left. The decoder of units looks both ways, and counts padding too."""
     size, left = keys.whole("speech_encoder_chunk_size", None), keys.number("speech_encoder_left_chunk_num", positive=False)
-    keys.find("note", "speech_encoder_chunk_size", f"a frame sees its own chunk of {size} frames and "
-              f"{f'{left:g} chunks' if left >= 0 else 'all'} to its left")  # fmt: skip
+    keys.find(
+        "note",
+        "speech_encoder_chunk_size",
+        f"a frame sees its own chunk of {size} frames and {f'{left:g} chunks' if left >= 0 else 'all'} to its left",
+    )
     if size is not None:
-        keys.find("warning", "speech_encoder_chunk_size", "the mask of chunks is true or false: sdpa hides what is false, "
-                  "eager attention adds 1 to the scores of what is true and hides nothing")  # fmt: skip
+        keys.find(
+            "warning",
+            "speech_encoder_chunk_size",
+            "the mask of chunks is true or false: sdpa hides what is false, "
+            "eager attention adds 1 to the scores of what is true and hides nothing",
+        )
     speech = _speech(keys, ("relative_key",))
     units = _waves(keys, "t2u_pad_token_id", scaled=True)
-    keys.find("note", "t2u_pad_token_id", "characters get the same sinusoids, times a learned number of their own, before "
-              "they are spread over units")  # fmt: skip
+    keys.find(
+        "note",
+        "t2u_pad_token_id",
+        "characters get the same sinusoids, times a learned number of their own, before they are spread over units",
+    )
     return _made(keys, speech, units, causal=False)
 
 
@@ -50,10 +60,20 @@ def _speech(keys: Keys, known: tuple[str, ...]) -> PositionSpec:
 def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
     """Sinusoids from the row after padding on, nothing for padding."""
     start = keys.whole(padding, least=0) + 1
-    arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("denominator", "d/2-1"), ("odd", "zero"),
-                 ("offset", start), *([] if scaled else [("silent", "padding")]))  # fmt: skip
-    said = (("d_model", keys.said_by("hidden_size")), ("offset", keys.said_by(padding)), ("layout", "constant of the code"),
-            ("denominator", "constant of the code"))  # fmt: skip
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("layout", "sin_cos"),
+        ("denominator", "d/2-1"),
+        ("odd", "zero"),
+        ("offset", start),
+        *([] if scaled else [("silent", "padding")]),
+    )
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("offset", keys.said_by(padding)),
+        ("layout", "constant of the code"),
+        ("denominator", "constant of the code"),
+    )
     name = "ScaledSinusoidal" if scaled else "Sinusoidal"
     weights = (Weight("alpha", "pos_emb_alpha", reshape=True),) if scaled else ()
     return Use(f"encodings.sinusoidal.{name}", arguments, said, weights)

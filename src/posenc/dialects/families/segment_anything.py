@@ -30,8 +30,16 @@ def _(keys: Keys) -> PositionSpec:
     whole = keys.numbers("global_attention_blocks", (5, 7, 9))
     said = keys.said_by("window_positional_embedding_background_size")
     large = grid(keys, "pos_embed", high, wide, said, reshape=True, transpose=True, mode="bicubic")
-    small = grid(keys, "pos_embed_window", windows[0], windows[0], keys.said_by("window_size_per_stage"), reshape=True,
-                 transpose=True, mode="tile")  # fmt: skip
+    small = grid(
+        keys,
+        "pos_embed_window",
+        windows[0],
+        windows[0],
+        keys.said_by("window_size_per_stage"),
+        reshape=True,
+        transpose=True,
+        mode="tile",
+    )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(sum(counts))]
     keys.find("note", "window_size_per_stage", "attention within windows has no positions of its own")
     layers = [Layer((large, small) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
@@ -89,20 +97,36 @@ def _sine(keys: Keys, width: int, key: str, **options: Any) -> Use:
 # --- prompts and masks ------------------------------------------------------------------------------------------------
 
 
-@family("sam2_prompt_encoder", "sam2_video_prompt_encoder", "sam3_tracker_prompt_encoder",
-        "sam3_tracker_video_prompt_encoder", "edgetam_prompt_encoder", "edgetam_video_prompt_encoder")  # fmt: skip
+@family(
+    "sam2_prompt_encoder",
+    "sam2_video_prompt_encoder",
+    "sam3_tracker_prompt_encoder",
+    "sam3_tracker_video_prompt_encoder",
+    "edgetam_prompt_encoder",
+    "edgetam_video_prompt_encoder",
+)
 def _(keys: Keys) -> PositionSpec:
     """Sines and cosines of a random projection, drawn once and kept with the weights; the image's own grid has the same."""
     width = keys.whole("hidden_size")
     arguments = (("d_model", width), ("axes", 2), ("scale", keys.number("scale", 1.0)))
-    use = Use("encodings.fourier.RandomFourier", arguments, (("d_model", keys.said_by("hidden_size")),
-              ("scale", keys.said_by("scale"))), (Weight("matrix", "shared_embedding.positional_embedding"),))  # fmt: skip
+    use = Use(
+        "encodings.fourier.RandomFourier",
+        arguments,
+        (("d_model", keys.said_by("hidden_size")), ("scale", keys.said_by("scale"))),
+        (Weight("matrix", "shared_embedding.positional_embedding"),),
+    )
     layers = (Layer((use,), "prompts", causal=False),)
     return PositionSpec(keys.family, layers=layers, d_model=width, coordinates=PROMPTS)
 
 
-@family("sam2_mask_decoder", "sam2_video_mask_decoder", "sam3_tracker_mask_decoder", "sam3_tracker_video_mask_decoder",
-        "edgetam_mask_decoder", "edgetam_video_mask_decoder")  # fmt: skip
+@family(
+    "sam2_mask_decoder",
+    "sam2_video_mask_decoder",
+    "sam3_tracker_mask_decoder",
+    "sam3_tracker_video_mask_decoder",
+    "edgetam_mask_decoder",
+    "edgetam_video_mask_decoder",
+)
 def _(keys: Keys) -> PositionSpec:
     """No positions of its own: what the prompt encoder gives is added to queries and keys of every layer anew."""
     kinds = ["prompts", "prompts_to_image", "image_to_prompts"] * keys.whole("num_hidden_layers") + ["prompts_to_image"]
@@ -147,17 +171,26 @@ def _(keys: Keys) -> PositionSpec:
         "outer": "layer2.weight",
         "outer_offset": "layer2.bias",
     }
-    weights = tuple(Weight(f"{axis}_{part}", f"box_rpb_embed_{letter}.{name}") for axis, letter in
-                    (("rows", "y"), ("columns", "x")) for part, name in names.items())  # fmt: skip
+    weights = tuple(
+        Weight(f"{axis}_{part}", f"box_rpb_embed_{letter}.{name}")
+        for axis, letter in (("rows", "y"), ("columns", "x"))
+        for part, name in names.items()
+    )
     said = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
     sides = Use("encodings.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
-    keys.find("note", "num_queries", "the first query, which says whether anything is there, has neither; all layers share "
-              "the bias, which is for one map only")  # fmt: skip
+    keys.find(
+        "note",
+        "num_queries",
+        "the first query, which says whether anything is there, has neither; all layers share "
+        "the bias, which is for one map only",
+    )
     uses = {"queries": (boxes,), "queries_to_text": (), "queries_to_image": (sides,)}
     count = keys.whole("num_layers")
     layers = tuple(Layer(added, kind, causal=False) for _ in range(count) for kind, added in uses.items())
-    where = ("(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height; "
-             "patches at (row / rows, column / columns), their upper left corners")  # fmt: skip
+    where = (
+        "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height; "
+        "patches at (row / rows, column / columns), their upper left corners"
+    )
     return PositionSpec(keys.family, layers=layers, d_model=width, coordinates=where)
 
 
@@ -172,12 +205,20 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """A learned table, squeezed to the length of the text where that is another: position depends on length."""
     rows, width, count = keys.whole("max_position_embeddings"), keys.whole("hidden_size"), keys.whole("num_hidden_layers")
-    keys.find("warning", "max_position_embeddings", f"a text of another length has the table of {rows} stretched to it "
-              "(Learned.resize(n, 'centres')): what a token gets depends on how many there are")  # fmt: skip
+    keys.find(
+        "warning",
+        "max_position_embeddings",
+        f"a text of another length has the table of {rows} stretched to it "
+        "(Learned.resize(n, 'centres')): what a token gets depends on how many there are",
+    )
     mixing = {0, count - 1} if keys.flag("use_repmixer_blocks", True) else set()
     said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
-    table = Use("encodings.learned.Learned", (("d_model", width), ("max_positions", rows)), said,
-                (Weight("table", "embeddings.position_embedding.position_embedding", reshape=True),))  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", width), ("max_positions", rows)),
+        said,
+        (Weight("table", "embeddings.position_embedding.position_embedding", reshape=True),),
+    )
     kinds = ["convolution" if n in mixing else "full_attention" for n in range(count)]
     return tower(keys, [], embedding=[table], kinds=kinds, length=rows, coordinates="0, 1, 2, … along the sequence")
 
@@ -195,14 +236,26 @@ def _(keys: Keys) -> PositionSpec:
     for name in ("memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"):
         keys.numbers(name, None)
     keys.number("memory_attention_rope_dropout", None, positive=False)  # dropout, no position
-    keys.find("note", "num_maskmem", "sinusoids of the neck, a tenth of them, are added to this frame, and whole ones "
-              "to remembered frames, with a learned vector for how long ago; pointers have sinusoids of time")  # fmt: skip
+    keys.find(
+        "note",
+        "num_maskmem",
+        "sinusoids of the neck, a tenth of them, are added to this frame, and whole ones "
+        "to remembered frames, with a learned vector for how long ago; pointers have sinusoids of time",
+    )
     kinds = ["memory_self", "memory_cross"] * keys.whole("memory_attention_num_layers")
-    where = ("(row, column) of a patch, from 0, in every frame alike; what has no place (pointers to objects, "
-             "EdgeTAM's latents of a whole frame) at (0, 0), where nothing turns")  # fmt: skip
-    return PositionSpec(keys.family, layers=tuple(Layer((use,), kind, causal=False) for kind in kinds), d_model=width,
-                        d_head=d_head, n_heads=heads, coordinates=where,
-                        parts=parts(keys, "vision_config", "prompt_encoder_config", "mask_decoder_config"))  # fmt: skip
+    where = (
+        "(row, column) of a patch, from 0, in every frame alike; what has no place (pointers to objects, "
+        "EdgeTAM's latents of a whole frame) at (0, 0), where nothing turns"
+    )
+    return PositionSpec(
+        keys.family,
+        layers=tuple(Layer((use,), kind, causal=False) for kind in kinds),
+        d_model=width,
+        d_head=d_head,
+        n_heads=heads,
+        coordinates=where,
+        parts=parts(keys, "vision_config", "prompt_encoder_config", "mask_decoder_config"),
+    )
 
 
 # --- whole models -----------------------------------------------------------------------------------------------------
@@ -216,8 +269,15 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("sam3", "sam3_lite_text")
 def _(keys: Keys) -> PositionSpec:
-    found = parts(keys, "vision_config", "text_config", "geometry_encoder_config", "detr_encoder_config",
-                  "detr_decoder_config", "mask_decoder_config")  # fmt: skip
+    found = parts(
+        keys,
+        "vision_config",
+        "text_config",
+        "geometry_encoder_config",
+        "detr_encoder_config",
+        "detr_decoder_config",
+        "mask_decoder_config",
+    )
     return PositionSpec(keys.family, parts=found, coordinates="each part's own")
 
 

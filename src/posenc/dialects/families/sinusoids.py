@@ -37,18 +37,27 @@ def _(keys: Keys) -> PositionSpec:
     """Encoder layers see blocks, shifted by half in every second layer, and global tokens, which have no position."""
     use = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
     size, n_global = keys.whole("block_size", 512), keys.whole("num_global_tokens", 32)
-    keys.find("note", "block_size", f"encoder layers attend within blocks of {size} and to {n_global} global tokens; only "
-              "these carry from block to block" + "; odd layers shift blocks by half" * bool(
-                  keys.flag("stagger_local_blocks", True)))  # fmt: skip
+    keys.find(
+        "note",
+        "block_size",
+        f"encoder layers attend within blocks of {size} and to {n_global} global tokens; only "
+        "these carry from block to block"
+        + "; odd layers shift blocks by half"
+        * bool(keys.flag("stagger_local_blocks", True)),
+    )
     return two_stacks(keys, use, use)
 
 
 @family("m2m_100", "nllb-moe", "fsmt")
 def _(keys: Keys) -> PositionSpec:
     use = fairseq(keys)
-    keys.find("warning", "pad_token_id", "input_ids are compared with it to count, whatever attention_mask says; "
-              "with inputs_embeds " + ("tokens whose first channel is 0 count as padding" if keys.family == "fsmt"
-                                       else "every token is counted"))  # fmt: skip
+    keys.find(
+        "warning",
+        "pad_token_id",
+        "input_ids are compared with it to count, whatever attention_mask says; "
+        "with inputs_embeds "
+        + ("tokens whose first channel is 0 count as padding" if keys.family == "fsmt" else "every token is counted"),
+    )
     return two_stacks(keys, use, use, coordinates=COUNTED)
 
 
@@ -64,8 +73,14 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     keys.find("note", "n_positions", "the table ends there; its angles are made in fp32")
     layers = [Layer()] * keys.whole("n_layer")
-    return stack_of(keys, layers, embedding=[sinusoid(keys, "n_embd", layout="sin_cos")], width="n_embd", heads="n_head",
-                    length="n_positions")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=[sinusoid(keys, "n_embd", layout="sin_cos")],
+        width="n_embd",
+        heads="n_head",
+        length="n_positions",
+    )
 
 
 @family("distilbert")
@@ -103,5 +118,4 @@ def _(keys: Keys) -> PositionSpec:
     else:
         use, where = fairseq(keys), COUNTED
     layers = [Layer()] * keys.whole("decoder_layers")
-    return stack_of(keys, layers, embedding=[use], width="d_model", heads="decoder_attention_heads",
-                    coordinates=where)  # fmt: skip
+    return stack_of(keys, layers, embedding=[use], width="d_model", heads="decoder_attention_heads", coordinates=where)

@@ -66,8 +66,17 @@ def _(keys: Keys) -> PositionSpec:
 @family("cwm")
 def _(keys: Keys) -> PositionSpec:
     """Every fourth layer is full, the first one among them. Scaled as Llama 3.1 where the file says nothing."""
-    keys = with_assumed(keys, {"rope_theta": 1000000.0, "factor": 16.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
-                               "original_max_position_embeddings": 8192, "rope_type": "llama3"})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            "rope_theta": 1000000.0,
+            "factor": 16.0,
+            "high_freq_factor": 4.0,
+            "low_freq_factor": 1.0,
+            "original_max_position_embeddings": 8192,
+            "rope_type": "llama3",
+        },
+    )
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds_of(keys, lambda n: n % 4 != 0))
 
 
@@ -89,8 +98,14 @@ def _(keys: Keys) -> PositionSpec:
 @family("gpt_oss")
 def _(keys: Keys) -> PositionSpec:
     """Every second layer is full, the first one slides; YaRN where the file says nothing; halves as two chunks."""
-    yarn = {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
-            "truncate": False, "original_max_position_embeddings": 4096}  # fmt: skip
+    yarn = {
+        "rope_type": "yarn",
+        "factor": 32.0,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "truncate": False,
+        "original_max_position_embeddings": 4096,
+    }
     keys = with_assumed(keys, yarn)
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds_of(keys, lambda n: n % 2 == 0))
 
@@ -123,8 +138,9 @@ def _(keys: Keys) -> PositionSpec:
     if bases is None:
         return spec
     uses = [_at_base(use, float(base)) for base in bases]
-    return replace(spec, layers=tuple(replace(layer, uses=(own,) if own else ())
-                                      for layer, own in zip(spec.layers, uses, strict=True)))  # fmt: skip
+    return replace(
+        spec, layers=tuple(replace(layer, uses=(own,) if own else ()) for layer, own in zip(spec.layers, uses, strict=True))
+    )
 
 
 def _at_base(use: Use | None, base: float) -> Use | None:
@@ -160,6 +176,8 @@ def _first_full(keys: Keys, window: int | None) -> PositionSpec:
 def _through(keys: Keys, kinds: Sequence[str], window: int | None) -> PositionSpec:
     """Sliding layers with this window, whatever the key beside the switch says."""
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=[FULL] * len(kinds))
-    layers = [replace(layer, kind=kind, window=window if kind == SLIDING else None)
-              for layer, kind in zip(spec.layers, kinds, strict=True)]  # fmt: skip
+    layers = [
+        replace(layer, kind=kind, window=window if kind == SLIDING else None)
+        for layer, kind in zip(spec.layers, kinds, strict=True)
+    ]
     return replace(spec, layers=tuple(layers))

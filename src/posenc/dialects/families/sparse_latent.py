@@ -23,16 +23,29 @@ def _(keys: Keys) -> PositionSpec:
     """ω·exp(α) with α from the checkpoint, in three of four layers; queries × scale_h·ln(p + 1) + bias_h in all."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
-    keys = with_assumed(keys, {
-        "rope_type": "yarn", "rope_theta": 10000.0, "factor": 2048.0, "original_max_position_embeddings": 512,
-        "beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": 1.0})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            "rope_type": "yarn",
+            "rope_theta": 10000.0,
+            "factor": 2048.0,
+            "original_max_position_embeddings": 512,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "attention_factor": 1.0,
+        },
+    )
     turning = keys.numbers("no_rope_layers", None, length=count)
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
     keys.find("note", "no_rope_layers", "1 means that the layer turns, 0 that it does not, whatever the name says")
-    keys.find("note", "rope_parameters", "frequencies are multiplied by exp(α), a buffer of the checkpoint "
-              "(rotary_emb.alpha): the configuration alone gives those of α = 0")  # fmt: skip
+    keys.find(
+        "note",
+        "rope_parameters",
+        "frequencies are multiplied by exp(α), a buffer of the checkpoint "
+        "(rotary_emb.alpha): the configuration alone gives those of α = 0",
+    )
     plain = latent(keys, interleave=True)
     assert plain is not None
     learned = replace(plain, encoding=LEARNED, weights=(Weight("alpha", "rotary_emb.alpha"),))
@@ -46,8 +59,13 @@ def _(keys: Keys) -> PositionSpec:
         mine = tuple(index if turns else index[-1:])
         own.append(Layer(mine, "indexer") if types[number] != "shared" else Layer((), "shared_indexer"))
     spec = stack(keys, plain, kinds)
-    inside = PositionSpec(keys.family, part="indexer", layers=tuple(own), d_head=keys.whole("index_head_dim"),
-                          n_heads=keys.whole("index_n_heads"))  # fmt: skip
+    inside = PositionSpec(
+        keys.family,
+        part="indexer",
+        layers=tuple(own),
+        d_head=keys.whole("index_head_dim"),
+        n_heads=keys.whole("index_n_heads"),
+    )
     return replace(spec, layers=tuple(layers), parts=(inside,))
 
 
@@ -56,9 +74,12 @@ def _indexer_uses(keys: Keys, use: Use) -> tuple[Use, ...]:
 
 
 def _sharper(keys: Keys, heads: str, module: str) -> Use:
-    return Use("encodings.temperature.LearnedTemperature", (("n_heads", keys.whole(heads)),),
-               (("n_heads", keys.said_by(heads)),),
-               (Weight("scale", f"{module}.scale"), Weight("intercept", f"{module}.bias")))  # fmt: skip
+    return Use(
+        "encodings.temperature.LearnedTemperature",
+        (("n_heads", keys.whole(heads)),),
+        (("n_heads", keys.said_by(heads)),),
+        (Weight("scale", f"{module}.scale"), Weight("intercept", f"{module}.bias")),
+    )
 
 
 @family("mistral_large4")
@@ -86,8 +107,10 @@ def _(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None) or keys.whole("sliding_window_size", 512)
     labels = tuple(sorted(set(kinds)))
     uses = {kind: _of_kind(keys, kind, kinds.index(kind), nested, labels) for kind in labels}
-    layers = [Layer((use,) if (use := uses[kind]) else (), kind, window if kind == "sliding_attention" else None)
-              for kind in kinds]  # fmt: skip
+    layers = [
+        Layer((use,) if (use := uses[kind]) else (), kind, window if kind == "sliding_attention" else None)
+        for kind in kinds
+    ]
     spec = decoder(keys, None, kinds=kinds, by_kind=dict.fromkeys(labels), d_head=keys.whole("head_dim"))
     own = [n for n, kind in enumerate(kinds) if kind == "indexed_attention"]
     inside = (indexer(keys, uses["indexed_attention"], own, pairs=True, trailing=False),) if own else ()
@@ -108,11 +131,27 @@ def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any], labels: 
         base_key = "swa_rope_theta" if kind == "sliding_attention" else "rope_theta"
         assumed = 50000.0 if kind == "sliding_attention" else None
         base = assumed if assumed and not keys.has(base_key) else None
-        return rope(keys, d_head=still + rotary_dim, rotary_dim=int(width * (rotary_dim / width)), layout="interleaved",
-                    returns="half", trailing=True, base_key=base_key, base=base)  # fmt: skip
+        return rope(
+            keys,
+            d_head=still + rotary_dim,
+            rotary_dim=int(width * (rotary_dim / width)),
+            layout="interleaved",
+            returns="half",
+            trailing=True,
+            base_key=base_key,
+            base=base,
+        )
     keys = without_fraction(keys, rotary_dim, width, kind)
-    return rope(keys, d_head=still + rotary_dim, rotary_dim=int(width * (rotary_dim / width)), layout="interleaved",
-                returns="half", trailing=True, label=kind, labels=labels)  # fmt: skip
+    return rope(
+        keys,
+        d_head=still + rotary_dim,
+        rotary_dim=int(width * (rotary_dim / width)),
+        layout="interleaved",
+        returns="half",
+        trailing=True,
+        label=kind,
+        labels=labels,
+    )
 
 
 @family("dots3_note_audio_encoder")

@@ -16,11 +16,23 @@ def _(keys: Keys) -> PositionSpec:
     size = keys.whole("patch_size")
     high = (keys.whole("num_mel_bins", 128) - size) // keys.whole("frequency_stride") + 1
     wide = (keys.whole("max_length") - size) // keys.whole("time_stride") + 1
-    table = grid(keys, "embeddings.position_embeddings", high, wide, "num_mel_bins, max_length, patch_size and strides",
-                 reshape=True, prefix=2)  # fmt: skip
+    table = grid(
+        keys,
+        "embeddings.position_embeddings",
+        high,
+        wide,
+        "num_mel_bins, max_length, patch_size and strides",
+        reshape=True,
+        prefix=2,
+    )
     keys.find("note", "max_length", "no other length than this: the table is not resized")
-    return tower(keys, [], embedding=[table], coordinates="(row of frequencies, column of times) of the patch, row by row; "
-                 "class and distillation token before all")  # fmt: skip
+    return tower(
+        keys,
+        [],
+        embedding=[table],
+        coordinates="(row of frequencies, column of times) of the patch, row by row; "
+        "class and distillation token before all",
+    )
 
 
 @family("clap_text_model")
@@ -39,12 +51,19 @@ def _(keys: Keys) -> PositionSpec:
     for stage, (depth, n_heads) in enumerate(zip(depths, heads, strict=True)):
         least = min(side // stride // 2**stage for stride in strides)
         if least < size:
-            keys.find("error", "window_size", f"stage {stage} has {least} patches a side: the code takes a smaller window "
-                      "there and fails, since its table is for the whole one")  # fmt: skip
+            keys.find(
+                "error",
+                "window_size",
+                f"stage {stage} has {least} patches a side: the code takes a smaller window "
+                "there and fails, since its table is for the whole one",
+            )
         for block in range(int(depth)):
-            use = Use("encodings.window_bias.WindowBias", (("n_heads", int(n_heads)), ("window", (size, size))),
-                      (("n_heads", keys.said_by("num_attention_heads")), ("window", keys.said_by("window_size"))),
-                      (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),))  # fmt: skip
+            use = Use(
+                "encodings.window_bias.WindowBias",
+                (("n_heads", int(n_heads)), ("window", (size, size))),
+                (("n_heads", keys.said_by("num_attention_heads")), ("window", keys.said_by("window_size"))),
+                (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),),
+            )
             layers.append(Layer((use,), "shifted_window" if block % 2 and least > size else "window", causal=False))
     keys.find("note", "window_size", "shifted windows: pairs from two sides get -100, not minus infinity")
     return stack_of(keys, layers, width="patch_embeds_hidden_size", heads="no one number", length=None, coordinates=WHERE)

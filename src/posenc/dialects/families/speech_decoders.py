@@ -21,9 +21,17 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("higgs_audio_v2")
 def _(keys: Keys) -> PositionSpec:
-    keys = with_assumed(keys, {
-        "factor": 32.0, "rope_theta": 500000.0, "high_freq_factor": 0.5, "low_freq_factor": 0.125,
-        "original_max_position_embeddings": 1024, "rope_type": "llama3"})  # fmt: skip
+    keys = with_assumed(
+        keys,
+        {
+            "factor": 32.0,
+            "rope_theta": 500000.0,
+            "high_freq_factor": 0.5,
+            "low_freq_factor": 0.125,
+            "original_max_position_embeddings": 1024,
+            "rope_type": "llama3",
+        },
+    )
     return decoder(keys, rope(keys, d_head=head_width(keys)))
 
 
@@ -56,8 +64,12 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("dia")
 def _(keys: Keys) -> PositionSpec:
-    keys.find("note", "delay_pattern", "channel n of the decoder's input is delayed by the n-th number of tokens: frames "
-              "of one position are of different times")  # fmt: skip
+    keys.find(
+        "note",
+        "delay_pattern",
+        "channel n of the decoder's input is delayed by the n-th number of tokens: frames "
+        "of one position are of different times",
+    )
     return PositionSpec(keys.family, parts=parts(keys, "encoder_config", "decoder_config"))
 
 
@@ -66,8 +78,12 @@ def _(keys: Keys) -> PositionSpec:
     """Neighbours paired, nine tenths of a head; encoder and decoder alike."""
     heads, other = keys.whole("encoder_num_attention_heads"), keys.whole("decoder_num_attention_heads")
     if heads != other:
-        keys.find("warning", "decoder_num_attention_heads", f"{other} is lost: while the encoder is built its {heads} "
-                  "heads are written into the configuration under the name that the decoder reads")  # fmt: skip
+        keys.find(
+            "warning",
+            "decoder_num_attention_heads",
+            f"{other} is lost: while the encoder is built its {heads} "
+            "heads are written into the configuration under the name that the decoder reads",
+        )
     d_model = keys.whole("hidden_size")
     d_head = keys.whole("head_dim", None) or d_model // heads
     use = rope(keys, d_head=d_head, layout="interleaved", partial=True, partial_default=0.9)
@@ -75,8 +91,17 @@ def _(keys: Keys) -> PositionSpec:
     stacks = []
     for part, causal in (("encoder", False), ("decoder", True)):
         layers = (Layer(uses, causal=causal),) * keys.whole(f"{part}_num_hidden_layers")
-        stacks.append(PositionSpec(keys.family, part=part, layers=layers, d_model=d_model, d_head=d_head, n_heads=heads,
-                                   trained_length=keys.whole("max_position_embeddings")))  # fmt: skip
+        stacks.append(
+            PositionSpec(
+                keys.family,
+                part=part,
+                layers=layers,
+                d_model=d_model,
+                d_head=d_head,
+                n_heads=heads,
+                trained_length=keys.whole("max_position_embeddings"),
+            )
+        )
     return PositionSpec(keys.family, parts=tuple(stacks))
 
 
@@ -89,12 +114,20 @@ def _(keys: Keys) -> PositionSpec:
     if not fits or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in windows):
         raise ConfigError(f"{keys.where('sliding_windows')}: expected {count} pairs (behind, ahead), got {windows!r}"[:160])
     keys.find("warning", "sliding_windows", "applied where an attention mask is given; without one every frame sees all")
-    keys.find("note", "sliding_windows", "(behind, ahead): a frame sees itself and behind - 1 frames before it, and ahead "
-              "- 1 after it")  # fmt: skip
+    keys.find(
+        "note",
+        "sliding_windows",
+        "(behind, ahead): a frame sees itself and behind - 1 frames before it, and ahead - 1 after it",
+    )
     layers = [Layer((), "sliding_attention", behind + max(ahead - 1, 0), causal=ahead < 2) for behind, ahead in windows]
-    return PositionSpec(keys.family, layers=tuple(layers[:count]), d_model=keys.whole("hidden_size"),
-                        n_heads=keys.whole("num_attention_heads"), trained_length=keys.whole("max_position_embeddings"),
-                        coordinates="none: order comes from convolutions and windows")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=tuple(layers[:count]),
+        d_model=keys.whole("hidden_size"),
+        n_heads=keys.whole("num_attention_heads"),
+        trained_length=keys.whole("max_position_embeddings"),
+        coordinates="none: order comes from convolutions and windows",
+    )
 
 
 @family("moonshine_streaming")
@@ -106,13 +139,25 @@ def _(keys: Keys) -> PositionSpec:
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, layout="interleaved", partial=True, partial_default=0.8 if silent else 1.0)
     rows = keys.whole("max_position_embeddings")
-    table = Use("encodings.learned.Learned", (("d_model", encoder.d_model), ("max_positions", rows)),
-                (("d_model", "encoder_config.hidden_size"), ("max_positions", keys.said_by("max_position_embeddings"))),
-                (Weight("table", "pos_emb.weight"),))  # fmt: skip
-    keys.find("warning", "max_position_embeddings", "the table is added in place: a second call of the decoder with the "
-              "same encoder output, cache or not, adds it again")  # fmt: skip
-    memory = PositionSpec(keys.family, part="memory", layers=(Layer((table,), "cross_attention", causal=False),),
-                          d_model=encoder.d_model, trained_length=rows,
-                          coordinates="frames of the encoder's output, from 0, before cross-attention")  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", encoder.d_model), ("max_positions", rows)),
+        (("d_model", "encoder_config.hidden_size"), ("max_positions", keys.said_by("max_position_embeddings"))),
+        (Weight("table", "pos_emb.weight"),),
+    )
+    keys.find(
+        "warning",
+        "max_position_embeddings",
+        "the table is added in place: a second call of the decoder with the "
+        "same encoder output, cache or not, adds it again",
+    )
+    memory = PositionSpec(
+        keys.family,
+        part="memory",
+        layers=(Layer((table,), "cross_attention", causal=False),),
+        d_model=encoder.d_model,
+        trained_length=rows,
+        coordinates="frames of the encoder's output, from 0, before cross-attention",
+    )
     spec = decoder(keys, use, d_head=d_head)
     return PositionSpec(keys.family, parts=(encoder, memory, replace(spec, part="decoder")))

@@ -38,8 +38,11 @@ def _(keys: Keys) -> PositionSpec:
 
 def _cut(keys: Keys, count: int, padded: int) -> Keys:
     """Lists that go on for the layers that predict further tokens, without those: the code keeps them apart."""
-    long = [name for name in ("layer_types", "rope_theta", "partial_rotary_factors")
-            if isinstance(keys.data.get(name), list) and len(keys.data[name]) == padded > count]  # fmt: skip
+    long = [
+        name
+        for name in ("layer_types", "rope_theta", "partial_rotary_factors")
+        if isinstance(keys.data.get(name), list) and len(keys.data[name]) == padded > count
+    ]
     made = copy(keys)
     made.data = keys.data | {name: keys.data[name][:count] for name in long}
     return made
@@ -60,8 +63,10 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
         keys.find("error", "rope_parameters", f"has no entry for each of {', '.join(sorted(there))}, and is not read")
     bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
     if bases is None and not keys.base_may_be_default:
-        raise ConfigError(f"{keys.where('rope_theta')}: missing; {keys.facts['class']} would assume 10000, others "
-                          "something else. Add it to the file, or read with defaults=True")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('rope_theta')}: missing; {keys.facts['class']} would assume 10000, others "
+            "something else. Add it to the file, or read with defaults=True"
+        )
     if bases is None:
         keys.find("error", "rope_theta", f"missing: {keys.facts['class']} assumes 10000, other programs may not")
     settings: dict[str, Any] = {}

@@ -15,12 +15,20 @@ BLOCK = "{side}.block.{layer}.layer.0.{attention}.relative_attention_bias.weight
 
 def bucketed(keys: Keys, weight: str, *, both_ways: bool) -> Use:
     """One table of relative_attention_num_buckets rows."""
-    arguments = (("n_heads", keys.whole("num_heads")), ("n_buckets", keys.whole("relative_attention_num_buckets", least=2)),
-                 ("max_distance", keys.whole("relative_attention_max_distance")), ("bidirectional", both_ways),
-                 ("scale", 1.0))  # fmt: skip
-    said = (("n_heads", keys.said_by("num_heads")), ("n_buckets", keys.said_by("relative_attention_num_buckets")),
-            ("max_distance", keys.said_by("relative_attention_max_distance")), ("bidirectional", "constant of the code"),
-            ("scale", "constant of the code"))  # fmt: skip
+    arguments = (
+        ("n_heads", keys.whole("num_heads")),
+        ("n_buckets", keys.whole("relative_attention_num_buckets", least=2)),
+        ("max_distance", keys.whole("relative_attention_max_distance")),
+        ("bidirectional", both_ways),
+        ("scale", 1.0),
+    )
+    said = (
+        ("n_heads", keys.said_by("num_heads")),
+        ("n_buckets", keys.said_by("relative_attention_num_buckets")),
+        ("max_distance", keys.said_by("relative_attention_max_distance")),
+        ("bidirectional", "constant of the code"),
+        ("scale", "constant of the code"),
+    )
     return Use("encodings.t5.T5", arguments, said, (Weight("table", weight),))
 
 
@@ -31,19 +39,31 @@ def stack(keys: Keys, side: str, use: Use, *, window: int | None = None) -> Posi
         count = keys.whole("num_decoder_layers", count)
     kind = "full_attention" if window is None else "sliding_attention"
     layers = (Layer((use,), kind, window, causal=side == "decoder"),) * count
-    return PositionSpec(keys.family, part=side, layers=layers, d_model=keys.whole("d_model"), d_head=keys.whole("d_kv"),
-                        n_heads=keys.whole("num_heads"))  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        part=side,
+        layers=layers,
+        d_model=keys.whole("d_model"),
+        d_head=keys.whole("d_kv"),
+        n_heads=keys.whole("num_heads"),
+    )
 
 
 @family("t5", "mt5", "umt5", "switch_transformers", "pop2piano")
 def _(keys: Keys) -> PositionSpec:
     layer = "{layer}" if keys.family == "umt5" else "0"
     weights = {side: BLOCK.format(side=side, layer=layer, attention="SelfAttention") for side in ("encoder", "decoder")}
-    keys.find("note", "relative_attention_num_buckets", "the encoder spends half of the buckets on tokens after the query, "
-              "the decoder none")  # fmt: skip
-    return PositionSpec(keys.family, parts=tuple(
-        stack(keys, side, bucketed(keys, weight, both_ways=side == "encoder")) for side, weight in weights.items()
-    ))  # fmt: skip
+    keys.find(
+        "note",
+        "relative_attention_num_buckets",
+        "the encoder spends half of the buckets on tokens after the query, the decoder none",
+    )
+    return PositionSpec(
+        keys.family,
+        parts=tuple(
+            stack(keys, side, bucketed(keys, weight, both_ways=side == "encoder")) for side, weight in weights.items()
+        ),
+    )
 
 
 @family("longt5")
@@ -58,12 +78,18 @@ def _(keys: Keys) -> PositionSpec:
         size = keys.whole("global_block_size", 16)
         to_blocks = bucketed(keys, f"block.0.layer.0.{attention}.global_relative_attention_bias.weight", both_ways=True)
         layers = (Layer((to_blocks,), "cross_attention", causal=False),) * len(parts[0].layers)
-        parts.append(PositionSpec(
-            keys.family, part="encoder_to_blocks", layers=layers, n_heads=keys.whole("num_heads"),
-            d_head=keys.whole("d_kv"), coordinates=f"query: the number of its block of {size} tokens, those of an "
-            "incomplete last block belong to the one before it; key: the number of the block that it sums up; one softmax "
-            "over these keys and the encoder's own",
-        ))  # fmt: skip
+        parts.append(
+            PositionSpec(
+                keys.family,
+                part="encoder_to_blocks",
+                layers=layers,
+                n_heads=keys.whole("num_heads"),
+                d_head=keys.whole("d_kv"),
+                coordinates=f"query: the number of its block of {size} tokens, those of an "
+                "incomplete last block belong to the one before it; key: the number of the block that it sums up; one softmax "
+                "over these keys and the encoder's own",
+            )
+        )
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
     parts.append(stack(keys, "decoder", bucketed(keys, weight, both_ways=False)))
     return PositionSpec(keys.family, parts=tuple(parts))

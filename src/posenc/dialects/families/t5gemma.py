@@ -33,13 +33,21 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("t5gemma2_encoder")
 def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"),
-                        coordinates="0, 1, 2, … along the sequence, tokens of images included")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, "text_config", "vision_config"),
+        coordinates="0, 1, 2, … along the sequence, tokens of images included",
+    )
 
 
 @family("t5gemma2")
 def _(keys: Keys) -> PositionSpec:
-    keys.find("note", "decoder", "decoder queries that have turned meet encoder keys that have not, in one softmax: those "
-              "scores depend on the decoder's position, not on a distance")  # fmt: skip
-    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"),
-                        coordinates="0, 1, 2, … in each stack on its own")  # fmt: skip
+    keys.find(
+        "note",
+        "decoder",
+        "decoder queries that have turned meet encoder keys that have not, in one softmax: those "
+        "scores depend on the decoder's position, not on a distance",
+    )
+    return PositionSpec(
+        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="0, 1, 2, … in each stack on its own"
+    )

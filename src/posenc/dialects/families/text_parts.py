@@ -53,16 +53,23 @@ def _(keys: Keys) -> PositionSpec:
     assert use.rotation is not None
     if keys.has("rotary_dim"):
         said, turning = keys.whole("rotary_dim"), use.rotation.width
-        keys.find("note" if said == turning else "error", "rotary_dim", f"not read: {turning} of {d_head} channels turn "
-                  "by partial_rotary_factor")  # fmt: skip
+        keys.find(
+            "note" if said == turning else "error",
+            "rotary_dim",
+            f"not read: {turning} of {d_head} channels turn by partial_rotary_factor",
+        )
     count, sparse = keys.whole("num_hidden_layers"), keys.table("sparse_attention_config")
     every = sparse.get("sparse_attention_freq") or [0] * count
     if not isinstance(every, list) or len(every) != count:
         raise ConfigError(f"{keys.where('sparse_attention_config')}.sparse_attention_freq: expected {count} numbers")
     kinds = keys.names("layer_types", tuple("minimax_m3_sparse" if f else "full_attention" for f in every), length=count)
     if "minimax_m3_sparse" in kinds:
-        keys.find("note", "layer_types", "sparse layers attend to blocks that an indexer selects; it turns its own queries "
-                  "and keys by the same angles, and counts blocks by slot, so that left padding moves them")  # fmt: skip
+        keys.find(
+            "note",
+            "layer_types",
+            "sparse layers attend to blocks that an indexer selects; it turns its own queries "
+            "and keys by the same angles, and counts blocks by slot, so that left padding moves them",
+        )
     return decoder(keys, use, kinds=kinds, d_head=d_head)
 
 

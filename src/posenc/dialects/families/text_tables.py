@@ -16,14 +16,22 @@ def _(keys: Keys) -> PositionSpec:
 @family("aimv2_text_model")
 def _(keys: Keys) -> PositionSpec:
     """Causal, as CLIP, where a call gives an attention mask."""
-    keys.find("warning", "model_type", "later tokens are hidden only where a call gives attention_mask; without one the "
-              "code makes no mask, and every token sees every token")  # fmt: skip
+    keys.find(
+        "warning",
+        "model_type",
+        "later tokens are hidden only where a call gives attention_mask; without one the "
+        "code makes no mask, and every token sees every token",
+    )
     return _stack(keys, causal=True)
 
 
 def _stack(keys: Keys, causal: bool) -> PositionSpec:
     rows, d_model = keys.whole("max_position_embeddings"), keys.whole("hidden_size")
     said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
-    table = Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", rows)), said,
-                (Weight("table", "embeddings.position_embedding.weight"),))  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", d_model), ("max_positions", rows)),
+        said,
+        (Weight("table", "embeddings.position_embedding.weight"),),
+    )
     return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[table])

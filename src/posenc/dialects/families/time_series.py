@@ -18,8 +18,12 @@ def _(keys: Keys) -> PositionSpec:
     prediction = keys.whole("prediction_length", None)
     context = keys.whole("context_length", prediction)
     length = context + prediction if context and prediction else None
-    keys.find("note", "context_length", f"the tables have {length or 'context_length + prediction_length'} rows and are "
-              "stored: what a checkpoint holds is what the code reads")  # fmt: skip
+    keys.find(
+        "note",
+        "context_length",
+        f"the tables have {length or 'context_length + prediction_length'} rows and are "
+        "stored: what a checkpoint holds is what the code reads",
+    )
     encoder, decoder = two_stacks(keys, waves, waves, length=None).parts
     kind = _attention(keys)
     start, label = "context_length", keys.whole("label_length", 10) if keys.family == "autoformer" else 0
@@ -27,21 +31,30 @@ def _(keys: Keys) -> PositionSpec:
         start = "context_length - label_length"
     first = f"{context - label} = {start}" if context else start
     counted = f"from {first} on, one more for each step of the decoder's input"
-    made = (replace(encoder, layers=_of_kind(encoder.layers, kind), trained_length=length,
-                    coordinates="0, 1, 2, … over time steps"),
-            replace(decoder, layers=_of_kind(decoder.layers, kind), trained_length=length,
-                    coordinates=counted))  # fmt: skip
+    made = (
+        replace(
+            encoder, layers=_of_kind(encoder.layers, kind), trained_length=length, coordinates="0, 1, 2, … over time steps"
+        ),
+        replace(decoder, layers=_of_kind(decoder.layers, kind), trained_length=length, coordinates=counted),
+    )
     return PositionSpec(keys.family, parts=made, d_model=encoder.d_model)
 
 
 def _attention(keys: Keys) -> str:
     if keys.family == "autoformer":
-        keys.find("note", "model_type", "attention is by delay: values are rolled by the delays of largest "
-                  "autocorrelation, so that order counts in it as well")  # fmt: skip
+        keys.find(
+            "note",
+            "model_type",
+            "attention is by delay: values are rolled by the delays of largest "
+            "autocorrelation, so that order counts in it as well",
+        )
         return "autocorrelation"
     if keys.family == "informer" and keys.text("attention_type", "prob") == "prob":
-        keys.find("note", "attention_type", "'prob': only some queries attend, found by random samples of keys; others get "
-                  "means of the values")  # fmt: skip
+        keys.find(
+            "note",
+            "attention_type",
+            "'prob': only some queries attend, found by random samples of keys; others get means of the values",
+        )
         return "prob_sparse"
     return "full_attention"
 
@@ -60,9 +73,12 @@ def _rows(keys: Keys, rows: int, weight: str) -> Use:
     kind = keys.text("positional_encoding_type", "sincos", among=("sincos", "random"))
     how = "sinusoids, centred and scaled, that are not trained" if kind == "sincos" else "random numbers that are trained"
     keys.find("note", "positional_encoding_type", f"a stored table of {rows} rows, made of {how}")
-    return Use("encodings.learned.Learned", (("d_model", keys.whole("d_model")), ("max_positions", rows)),
-               (("d_model", keys.said_by("d_model")), ("max_positions", "context_length, patch_length, patch_stride")),
-               (Weight("table", weight),))  # fmt: skip
+    return Use(
+        "encodings.learned.Learned",
+        (("d_model", keys.whole("d_model")), ("max_positions", rows)),
+        (("d_model", keys.said_by("d_model")), ("max_positions", "context_length, patch_length, patch_stride")),
+        (Weight("table", weight),),
+    )
 
 
 @family("patchtst")
@@ -76,8 +92,14 @@ def _(keys: Keys) -> PositionSpec:
         if keys.flag("channel_attention", False):
             layers.append(Layer((), "channel_attention", causal=False))
     where = "the class token at 0, then 1, 2, … over patches" if classed else "0, 1, 2, … over patches"
-    return stack_of(keys, layers, embedding=[use], width="d_model", length=patches,
-                    coordinates=f"{where}, in every channel of the series alike")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=[use],
+        width="d_model",
+        length=patches,
+        coordinates=f"{where}, in every channel of the series alike",
+    )
 
 
 @family("patchtsmixer")
@@ -89,5 +111,12 @@ def _(keys: Keys) -> PositionSpec:
     if keys.flag("use_positional_encoding", False):
         added = [_rows(keys, patches, "positional_encoder.position_enc")]
     layers = [Layer((), kind, causal=False)] * keys.whole("num_layers")
-    return stack_of(keys, layers, embedding=added, width="d_model", heads="self_attn_heads", length=patches,
-                    coordinates="0, 1, 2, … over patches, each with weights of its own")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=added,
+        width="d_model",
+        heads="self_attn_heads",
+        length=patches,
+        coordinates="0, 1, 2, … over patches, each with weights of its own",
+    )

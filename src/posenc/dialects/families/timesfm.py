@@ -17,8 +17,13 @@ def _(keys: Keys) -> PositionSpec:
         "note", "rope_parameters", "queries and keys are normalised after the rotation, which takes any magnitude away"
     )
     d_head = keys.whole("head_dim")
-    return decoder(keys, rope(keys, d_head=d_head), kinds=[FULL] * keys.whole("num_hidden_layers"), d_head=d_head,
-                   coordinates="0, 1, 2, … over patches; padding in front counts down from -1")  # fmt: skip
+    return decoder(
+        keys,
+        rope(keys, d_head=d_head),
+        kinds=[FULL] * keys.whole("num_hidden_layers"),
+        d_head=d_head,
+        coordinates="0, 1, 2, … over patches; padding in front counts down from -1",
+    )
 
 
 @family("timesfm")
@@ -33,14 +38,36 @@ def _(keys: Keys) -> PositionSpec:
     d_model = keys.whole("hidden_size")
     shortest, longest = keys.number("min_timescale"), keys.number("max_timescale")
     if shortest != 1:
-        keys.find("warning", "min_timescale", "multiplies the frequencies where it should divide them: the fastest pair "
-                  f"turns by {shortest:g} for each patch, not by 1/{shortest:g}")  # fmt: skip
+        keys.find(
+            "warning",
+            "min_timescale",
+            "multiplies the frequencies where it should divide them: the fastest pair "
+            f"turns by {shortest:g} for each patch, not by 1/{shortest:g}",
+        )
     if d_model % 2:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is odd: the code would add a token, not a channel")
-    waves = Use("encodings.sinusoidal.Sinusoidal", (("d_model", d_model), ("base", longest / shortest),
-                ("layout", "sin_cos"), ("denominator", "d/2-1"), ("scale", shortest)),
-                (("base", "max_timescale / min_timescale"), ("scale", keys.said_by("min_timescale")),
-                 ("layout", "constant of the code"), ("d_model", keys.said_by("hidden_size"))))  # fmt: skip
-    return stack_of(keys, layers, embedding=[waves], length=None, d_head=d_head,
-                    coordinates="0, 1, 2, … over patches from the first that is not padding; those before it count on from "
-                    "the end, modulo the number of patches")  # fmt: skip
+    waves = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        (
+            ("d_model", d_model),
+            ("base", longest / shortest),
+            ("layout", "sin_cos"),
+            ("denominator", "d/2-1"),
+            ("scale", shortest),
+        ),
+        (
+            ("base", "max_timescale / min_timescale"),
+            ("scale", keys.said_by("min_timescale")),
+            ("layout", "constant of the code"),
+            ("d_model", keys.said_by("hidden_size")),
+        ),
+    )
+    return stack_of(
+        keys,
+        layers,
+        embedding=[waves],
+        length=None,
+        d_head=d_head,
+        coordinates="0, 1, 2, … over patches from the first that is not padding; those before it count on from "
+        "the end, modulo the number of patches",
+    )

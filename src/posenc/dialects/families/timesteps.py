@@ -14,5 +14,11 @@ def _(keys: Keys) -> PositionSpec:
     use = table(keys, "embed_timestep.weight", rows="max_ep_len")
     keys.find("warning", "n_positions", "GPT-2's table wpe adds its row 0 to every token; the other rows are not read")
     keys.whole("n_positions")
-    return stack_of(keys, [Layer()] * keys.whole("n_layer"), embedding=[use], heads="n_head", length="max_ep_len",
-                    coordinates="timesteps as a call gives them, each for three tokens: return, state, action")  # fmt: skip
+    return stack_of(
+        keys,
+        [Layer()] * keys.whole("n_layer"),
+        embedding=[use],
+        heads="n_head",
+        length="max_ep_len",
+        coordinates="timesteps as a call gives them, each for three tokens: return, state, action",
+    )

@@ -15,14 +15,23 @@ def _(keys: Keys) -> PositionSpec:
     keys = renewed(keys, "text_config", "vision_config")
     vision = keys.section("vision_config")
     frames, width = vision.whole("num_frames"), vision.whole("mit_hidden_size")
-    use = Use("encodings.learned.Learned", (("d_model", width), ("max_positions", frames)),
-              (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
-              (Weight("table", "mit.position_embedding", reshape=True),))  # fmt: skip
+    use = Use(
+        "encodings.learned.Learned",
+        (("d_model", width), ("max_positions", frames)),
+        (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
+        (Weight("table", "mit.position_embedding", reshape=True),),
+    )
     keys.find("note", "vision_config.num_frames", f"videos must have {frames} frames")
     first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
     layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
-    return PositionSpec(keys.family, layers=layers, parts=towers(keys), d_model=width,
-                        trained_length=frames, coordinates=f"{BETWEEN}; frames 0, 1, 2, …")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=layers,
+        parts=towers(keys),
+        d_model=width,
+        trained_length=frames,
+        coordinates=f"{BETWEEN}; frames 0, 1, 2, …",
+    )
 
 
 @family("bridgetower")
@@ -47,9 +56,13 @@ def _(keys: Keys) -> PositionSpec:
 @family("flava_multimodal_model")
 def _(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
-    return PositionSpec(keys.family, layers=(Layer(causal=False),) * count, d_model=keys.whole("hidden_size"),
-                        n_heads=keys.whole("num_attention_heads"),
-                        coordinates="none: tokens of towers that gave them their positions")  # fmt: skip
+    return PositionSpec(
+        keys.family,
+        layers=(Layer(causal=False),) * count,
+        d_model=keys.whole("hidden_size"),
+        n_heads=keys.whole("num_attention_heads"),
+        coordinates="none: tokens of towers that gave them their positions",
+    )
 
 
 @family("align_vision_model", "flava_image_codebook")
@@ -72,7 +85,12 @@ def _(keys: Keys) -> PositionSpec:
 def _(keys: Keys) -> PositionSpec:
     """Its class gives sections without a model_type the type 'donut_swin', which no class has, and fails."""
     if not keys.has("encoder"):
-        keys.find("error", "encoder", "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
-                  "have (it is 'donut-swin'), and fails")  # fmt: skip
-    return PositionSpec(keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"),
-                        coordinates="each part counts its own tokens")  # fmt: skip
+        keys.find(
+            "error",
+            "encoder",
+            "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
+            "have (it is 'donut-swin'), and fails",
+        )
+    return PositionSpec(
+        keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"), coordinates="each part counts its own tokens"
+    )

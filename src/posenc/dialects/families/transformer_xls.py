@@ -24,12 +24,19 @@ def _(keys: Keys) -> PositionSpec:
     arguments, said = _sizes(keys)
     attention = "layer.{layer}.rel_attn."
     weights = (
-        Weight("u", f"{attention}r_w_bias"), Weight("v", f"{attention}r_r_bias"), Weight("s", f"{attention}r_s_bias"),
-        Weight("w_r", f"{attention}r", order=(2, 0, 1)), Weight("e", f"{attention}seg_embed", order=(1, 0, 2)),
-    )  # fmt: skip
-    use = Use("encodings.xlnet.XLNet", (*arguments.items(), ("segments", True)),
-              (*said.items(), ("segments", "constant of the code")), weights,
-              note="a call without token_type_ids has no segment term: XLNet(segments=False)")  # fmt: skip
+        Weight("u", f"{attention}r_w_bias"),
+        Weight("v", f"{attention}r_r_bias"),
+        Weight("s", f"{attention}r_s_bias"),
+        Weight("w_r", f"{attention}r", order=(2, 0, 1)),
+        Weight("e", f"{attention}seg_embed", order=(1, 0, 2)),
+    )
+    use = Use(
+        "encodings.xlnet.XLNet",
+        (*arguments.items(), ("segments", True)),
+        (*said.items(), ("segments", "constant of the code")),
+        weights,
+        note="a call without token_type_ids has no segment term: XLNet(segments=False)",
+    )
     causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
     if keys.flag("bi_data", False):
         keys.find("error", "bi_data", "the second half of a batch reads distances backwards; that is not built here")
@@ -38,8 +45,15 @@ def _(keys: Keys) -> PositionSpec:
         keys.find("error", "clamp_len", f"distances beyond {clamp} count as {clamp}; that is not built here")
     keys.find("note", "mem_len", "memory that a call hands over has positions -mlen … -1 and segment 0")
     layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
-    return stack_of(keys, layers, width="d_model", heads="n_head", length=None, d_head=arguments["d_head"],
-                    coordinates="(position, segment); only equality of segments (token_type_ids) counts")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        width="d_model",
+        heads="n_head",
+        length=None,
+        d_head=arguments["d_head"],
+        coordinates="(position, segment); only equality of segments (token_type_ids) counts",
+    )
 
 
 @family("funnel")
@@ -55,12 +69,19 @@ def _(keys: Keys) -> PositionSpec:
 
     def layer(where: str, kind: str) -> Layer:
         weights = (
-            Weight("u", f"{where}r_w_bias"), Weight("v", f"{where}r_r_bias"), Weight("s", f"{where}r_s_bias"),
+            Weight("u", f"{where}r_w_bias"),
+            Weight("v", f"{where}r_r_bias"),
+            Weight("s", f"{where}r_s_bias"),
             Weight("w_r", f"{where}r_kernel", order=(2, 0, 1)),
             *(Weight("e", f"{where}seg_embed", part=(0, 1 - n), into=(1, n)) for n in range(2)),
-        )  # fmt: skip
-        use = Use("encodings.funnel.Funnel", tuple(arguments.items()), tuple(said.items()), weights,
-                  note="a call without token_type_ids has no segment term")  # fmt: skip
+        )
+        use = Use(
+            "encodings.funnel.Funnel",
+            tuple(arguments.items()),
+            tuple(said.items()),
+            weights,
+            note="a call without token_type_ids has no segment term",
+        )
         return Layer((use,), kind, causal=False)
 
     sizes = _counts(keys, "block_sizes", (4, 4, 4))
@@ -71,21 +92,34 @@ def _(keys: Keys) -> PositionSpec:
         )
     encoder = [
         layer(f"encoder.blocks.{block}.{number}.attention.", f"block_{block}")
-        for block, size in enumerate(sizes) for number in range(size) for _ in range(repeats[block])
-    ]  # fmt: skip
+        for block, size in enumerate(sizes)
+        for number in range(size)
+        for _ in range(repeats[block])
+    ]
     decoder = [layer(f"decoder.layers.{n}.attention.", "block_0") for n in range(keys.whole("num_decoder_layers", 2))]
     cls = "at 1 - 2^block" if arguments["separate"] else "like any token"
     cut = " but the last" * (bool(keys.flag("truncate_seq", True)) and arguments["separate"])
-    keys.find("note", "separate_cls", f"the class token (token type 2, segment -1 here) sits {cls}; pooling keeps "
-              f"every other position of the others{cut}")  # fmt: skip
+    keys.find(
+        "note",
+        "separate_cls",
+        f"the class token (token type 2, segment -1 here) sits {cls}; pooling keeps "
+        f"every other position of the others{cut}",
+    )
     keys.text("attention_type", "relative_shift", among=("relative_shift", "factorized"))
     keys.flag("pool_q_only", True)
-    about = {"d_model": arguments["d_model"], "n_heads": arguments["n_heads"], "d_head": arguments["d_head"],
-             "coordinates": "(position, segment), the class token in segment -1; pooled tokens keep theirs"}  # fmt: skip
-    return PositionSpec(keys.family, parts=(
-        PositionSpec(keys.family, part="encoder", layers=tuple(encoder), **about),
-        PositionSpec(keys.family, part="decoder", layers=tuple(decoder), **about),
-    ))  # fmt: skip
+    about = {
+        "d_model": arguments["d_model"],
+        "n_heads": arguments["n_heads"],
+        "d_head": arguments["d_head"],
+        "coordinates": "(position, segment), the class token in segment -1; pooled tokens keep theirs",
+    }
+    return PositionSpec(
+        keys.family,
+        parts=(
+            PositionSpec(keys.family, part="encoder", layers=tuple(encoder), **about),
+            PositionSpec(keys.family, part="decoder", layers=tuple(decoder), **about),
+        ),
+    )
 
 
 def _counts(keys: Keys, name: str, assumed: tuple[int, ...]) -> tuple[int, ...]:

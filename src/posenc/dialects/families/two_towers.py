@@ -14,8 +14,20 @@ RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2
 BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
 
 
-@family("align", "altclip", "blip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2", "owlv2", "owlvit",
-        "tipsv2", "vision-text-dual-encoder")  # fmt: skip
+@family(
+    "align",
+    "altclip",
+    "blip",
+    "chinese_clip",
+    "clip",
+    "clipseg",
+    "groupvit",
+    "metaclip_2",
+    "owlv2",
+    "owlvit",
+    "tipsv2",
+    "vision-text-dual-encoder",
+)
 def _(keys: Keys) -> PositionSpec:
     keys = renewed(keys, "text_config", "vision_config") if keys.family in RENEWED else keys
     return PositionSpec(keys.family, parts=towers(keys), coordinates=BETWEEN)
@@ -37,10 +49,14 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
     if names.count(ALIKE) < 2:
         return found
     return tuple(
-        replace(part, layers=tuple(
-            replace(layer, uses=tuple(apart(use, PLACES[part.part]) for use in layer.uses)) for layer in part.layers
-        )) for part in found
-    )  # fmt: skip
+        replace(
+            part,
+            layers=tuple(
+                replace(layer, uses=tuple(apart(use, PLACES[part.part]) for use in layer.uses)) for layer in part.layers
+            ),
+        )
+        for part in found
+    )
 
 
 @family("vision-encoder-decoder")

@@ -72,8 +72,10 @@ def _(keys: Keys) -> PositionSpec:
         keys.find("error", "attention_windows", "the class takes the first of these windows for all layers that have one")
     half = next((w for w in windows if w), None) or keys.whole("sliding_window")
     if windows and len(windows) != keys.whole("num_hidden_layers"):
-        raise ConfigError(f"{keys.where('attention_windows')}: expected {keys.whole('num_hidden_layers')}, one for each "
-                          f"layer, got {len(windows)}")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('attention_windows')}: expected {keys.whole('num_hidden_layers')}, one for each "
+            f"layer, got {len(windows)}"
+        )
     kinds = schedule(keys, lambda n: SLIDING if (windows[n] if windows else (n + 1) % 3) else FULL)
     keys = _bases_of_kinds(keys, kinds)
     d_head = head_width(keys)
@@ -85,8 +87,10 @@ def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
     """A list rope_theta of older files, one for each layer: of several for one kind the class keeps the last."""
     bases = keys.data.get("rope_theta")
     if not isinstance(bases, list) or keys.has("rope_parameters"):
-        both = {SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
-                FULL: {"rope_type": "default", "rope_theta": 2560000.0}}  # fmt: skip
+        both = {
+            SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
+            FULL: {"rope_type": "default", "rope_theta": 2560000.0},
+        }
         return with_assumed(keys, both)
     numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
     if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
@@ -107,7 +111,10 @@ def _with_settings(keys: Keys, settings: Mapping[str, Any]) -> Keys:
 def _(keys: Keys) -> PositionSpec:
     """A draft model: a block of new tokens reads what the large model made of the context, and itself both ways."""
     kinds = schedule(keys, lambda n: SLIDING)
-    keys.find("note", "block_size", "keys are those of the context and then of the block, queries of the block alone, at "
-              "the last of the positions")  # fmt: skip
+    keys.find(
+        "note",
+        "block_size",
+        "keys are those of the context and then of the block, queries of the block alone, at the last of the positions",
+    )
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
     return both_ways(_behind(spec, 2 * keys.whole("sliding_window") + 1))

@@ -25,14 +25,24 @@ def _(keys: Keys) -> PositionSpec:
     corners = Use(
         "encodings.learned_axes.LearnedAxes",
         (("d_model", keys.whole("d_model")), ("max_positions", (rows, rows)), ("axes", 4), ("shares", (0, 1, 0, 1))),
-        (("d_model", keys.said_by("d_model")), ("max_positions", keys.said_by("max_2d_position_embeddings")),
-         ("axes", "constant of the code"), ("shares", "constant of the code")),
-        (Weight("axis_tables.0", f"{cells}x_position_embeddings.weight"),
-         Weight("axis_tables.1", f"{cells}y_position_embeddings.weight")),
-    )  # fmt: skip
+        (
+            ("d_model", keys.said_by("d_model")),
+            ("max_positions", keys.said_by("max_2d_position_embeddings")),
+            ("axes", "constant of the code"),
+            ("shares", "constant of the code"),
+        ),
+        (
+            Weight("axis_tables.0", f"{cells}x_position_embeddings.weight"),
+            Weight("axis_tables.1", f"{cells}y_position_embeddings.weight"),
+        ),
+    )
     bias, axes = _bias(keys)
-    keys.find("warning", "relative_attention_num_buckets", "of the decoder only: the encoder has what relative_bias_args "
-              "says, or 32 buckets and distances of its classes; a T5 table of its own is not read")  # fmt: skip
+    keys.find(
+        "warning",
+        "relative_attention_num_buckets",
+        "of the decoder only: the encoder has what relative_bias_args "
+        "says, or 32 buckets and distances of its classes; a T5 table of its own is not read",
+    )
     where = f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes cut to 0 … 1"
     encoder = replace(stack(keys, "encoder", bias), coordinates=f"in the scores: {', '.join(axes)}")
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
@@ -42,21 +52,32 @@ def _(keys: Keys) -> PositionSpec:
 
 def _bias(keys: Keys) -> tuple[Use, list[str]]:
     asked: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
-    if not isinstance(asked, (list, tuple)) or not asked or any(
-        not isinstance(one, dict) or one.get("type") not in ASSUMED for one in asked
-    ):  # fmt: skip
-        raise ConfigError(f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, "
-                          f"got {asked!r}"[:200])  # fmt: skip
+    if (
+        not isinstance(asked, (list, tuple))
+        or not asked
+        or any(not isinstance(one, dict) or one.get("type") not in ASSUMED for one in asked)
+    ):
+        raise ConfigError(
+            f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, got {asked!r}"[:200]
+        )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
             keys.find("error", "relative_bias_args", "prefix_bucket and one-way buckets are not built here")
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)
-    arguments = (("n_heads", keys.whole("num_heads")), ("n_buckets", buckets), ("max_distance", furthest),
-                 ("scaling", scaling), ("scale", 1.0))  # fmt: skip
-    said = (("n_heads", keys.said_by("num_heads")), *((name, "relative_bias_args, or constants of the code")
-            for name in ("n_buckets", "max_distance", "scaling")), ("scale", "constant of the code"))  # fmt: skip
+    arguments = (
+        ("n_heads", keys.whole("num_heads")),
+        ("n_buckets", buckets),
+        ("max_distance", furthest),
+        ("scaling", scaling),
+        ("scale", 1.0),
+    )
+    said = (
+        ("n_heads", keys.said_by("num_heads")),
+        *((name, "relative_bias_args, or constants of the code") for name in ("n_buckets", "max_distance", "scaling")),
+        ("scale", "constant of the code"),
+    )
     weights = tuple(
         Weight(f"axis_tables.{n}", f"encoder.relative_bias.biases.{n}.relative_attention_bias.weight")
         for n in range(len(asked))

@@ -8,8 +8,9 @@ from posenc.dialects.patches import Maps, even_head, tower
 from posenc.dialects.spec import PositionSpec, Rotation, Use
 
 TURNS: Maps = (("in_turns", ()), ("axial", (("order", (0, 1)),)))
-SQUARE = ("(row, column) of the middle of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches do not turn: "
-          "(0, 0)")  # fmt: skip
+SQUARE = (
+    "(row, column) of the middle of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches do not turn: (0, 0)"
+)
 
 
 @family("dinov3_vit", "sapiens2")

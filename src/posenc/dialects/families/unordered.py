@@ -49,7 +49,10 @@ def _(keys: Keys) -> PositionSpec:
 @family("superglue")
 def _(keys: Keys) -> PositionSpec:
     """A network of a point's coordinates and score is added to its descriptor, before attention that has no positions."""
-    keys.find("note", "keypoint_encoder_sizes", "coordinates are features: a network of (x, y, score), for which there is "
-              "no encoding here")  # fmt: skip
+    keys.find(
+        "note",
+        "keypoint_encoder_sizes",
+        "coordinates are features: a network of (x, y, score), for which there is no encoding here",
+    )
     kinds = keys.names("gnn_layers_types", ("self", "cross") * 9)
     return unordered(keys, list(kinds), parts=parts(keys, "keypoint_detector_config"))

@@ -19,18 +19,39 @@ def _(keys: Keys) -> PositionSpec:
     said, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
     keys.find("note", "image_size", ON_REQUEST)
     if tubelet[0] != 1:
-        keys.find("warning", "tubelet_size", "the code has a row for each of num_frames frames, not for each tubelet of "
-                  "them, and fails")  # fmt: skip
-    places = grid(keys, "spatial_embeddings.position_embeddings", high // tubelet[1], wide // tubelet[2], said,
-                  mode="bilinear", antialias=True, reshape=True)  # fmt: skip
-    times = grid(keys, "temporal_embeddings.position_embeddings", frames, 1, keys.said_by("num_frames"),
-                 mode="bilinear", antialias=True, reshape=True)  # fmt: skip
+        keys.find(
+            "warning",
+            "tubelet_size",
+            "the code has a row for each of num_frames frames, not for each tubelet of them, and fails",
+        )
+    places = grid(
+        keys,
+        "spatial_embeddings.position_embeddings",
+        high // tubelet[1],
+        wide // tubelet[2],
+        said,
+        mode="bilinear",
+        antialias=True,
+        reshape=True,
+    )
+    times = grid(
+        keys,
+        "temporal_embeddings.position_embeddings",
+        frames,
+        1,
+        keys.said_by("num_frames"),
+        mode="bilinear",
+        antialias=True,
+        reshape=True,
+    )
     layers = [Layer((places,) if n == 0 else (), "spatial", causal=False) for n in range(keys.whole("num_spatial_layers"))]
     layers += [
         Layer((times,) if n == 0 else (), "temporal", causal=False) for n in range(keys.whole("num_temporal_layers"))
     ]
-    where = (f"{RASTER}{SIZED}; in temporal layers (frame, 0), and (frame, 0, frames, 1) for another number of frames; "
-             "further layers over all of them have no positions of their own")  # fmt: skip
+    where = (
+        f"{RASTER}{SIZED}; in temporal layers (frame, 0), and (frame, 0, frames, 1) for another number of frames; "
+        "further layers over all of them have no positions of their own"
+    )
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
@@ -40,8 +61,11 @@ def _(keys: Keys) -> PositionSpec:
     arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("silent", "negative"))
     said = (("d_model", keys.said_by("hidden_size")), ("base", "constant of the code"), ("layout", "constant of the code"))
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-    keys.find("warning", "num_hidden_layers", "without an attention mask nothing is hidden: later tokens, and the class "
-              "token behind all, are seen")  # fmt: skip
+    keys.find(
+        "warning",
+        "num_hidden_layers",
+        "without an attention mask nothing is hidden: later tokens, and the class token behind all, are seen",
+    )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(
         keys, layers, embedding=[use], coordinates="0, 1, 2, … along the text; the class token stands last, at -1"

@@ -22,11 +22,16 @@ def _(keys: Keys) -> PositionSpec:
     if high != wide:
         raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
     tokens = high * wide + 1
-    table = Use("encodings.learned.Learned", (("d_model", keys.whole("hidden_size")), ("max_positions", tokens)),
-                (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
-                (Weight("table", "positional_embedding_vlm"),))  # fmt: skip
-    where = (f"rotation reads {FROM_ONE}, the class token, which is the last one, at (0, 0); what is added counts tokens "
-             "0, 1, 2, …")  # fmt: skip
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", keys.whole("hidden_size")), ("max_positions", tokens)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (Weight("table", "positional_embedding_vlm"),),
+    )
+    where = (
+        f"rotation reads {FROM_ONE}, the class token, which is the last one, at (0, 0); what is added counts tokens "
+        "0, 1, 2, …"
+    )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)
 
@@ -50,21 +55,33 @@ def _(keys: Keys) -> PositionSpec:
     """
     count, side, wide = keys.whole("num_hidden_layers"), keys.whole("pos_emb_height"), keys.whole("pos_emb_width")
     if wide != side:
-        raise ConfigError(f"{keys.where('pos_emb_width')}: {wide} beside pos_emb_height={side}; the code takes the grid "
-                          "for a square one")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('pos_emb_width')}: {wide} beside pos_emb_height={side}; the code takes the grid for a square one"
+        )
     keys.get(UNUSED, None)
     reads = "(row, column, height, width) from 0"
     if keys.family == "muse_spark_vision":
         reads = "for patch n of H × W, (n // H, n % H, W, H)"
-        keys.find("warning", "pos_emb_height", "patch n of an image of H × W patches reads the learned grid where patch n "
-                  "of W × H is: images that are not square are scrambled, as they were in training")  # fmt: skip
-    keys.find("note", "layer_types", f"window_attention sees windows of {side} × {side} patches; tokens stand in window "
-              "order, with the coordinates that they have in the image")  # fmt: skip
+        keys.find(
+            "warning",
+            "pos_emb_height",
+            "patch n of an image of H × W patches reads the learned grid where patch n "
+            "of W × H is: images that are not square are scrambled, as they were in training",
+        )
+    keys.find(
+        "note",
+        "layer_types",
+        f"window_attention sees windows of {side} × {side} patches; tokens stand in window "
+        "order, with the coordinates that they have in the image",
+    )
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 4 == 0 or n == count - 1 else WINDOWED, (FULL, WINDOWED))
-    table = grid(keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear",
-                 border="zero")  # fmt: skip
-    where = (f"rotation reads {FROM_ONE}; the learned grid reads {reads}; frames of a video all alike, and each a sequence "
-             "of its own")  # fmt: skip
+    table = grid(
+        keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear", border="zero"
+    )
+    where = (
+        f"rotation reads {FROM_ONE}; the learned grid reads {reads}; frames of a video all alike, and each a sequence "
+        "of its own"
+    )
     return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_ROWS)], embedding=[table], kinds=kinds, coordinates=where)
 
 
@@ -75,9 +92,11 @@ def _(keys: Keys) -> PositionSpec:
     table = grid(
         keys, "embeddings.position_embedding.weight", side, side, keys.said_by("posemb_grid_size"), mode="bilinear"
     )
-    where = ("rotation reads (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, the "
-             "class token, the first one of each image, at (0, 0); the learned grid reads (row, column, height, width) "
-             "from 0 and leaves the class token, at (-1, -1), alone")  # fmt: skip
+    where = (
+        "rotation reads (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, the "
+        "class token, the first one of each image, at (0, 0); the learned grid reads (row, column, height, width) "
+        "from 0 and leaves the class token, at (-1, -1), alone"
+    )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)
 
@@ -87,11 +106,18 @@ def _(keys: Keys) -> PositionSpec:
     """A learned grid alone, no rotation; the table's first row is for a class token that there is not."""
     side = keys.whole("max_image_size") // keys.whole("patch_size")
     mode = keys.text("interpolate_mode", "bilinear", among=("bilinear", "bicubic", "nearest"))
-    table = grid(keys, "position_embedding.weight", side, side, f"{keys.said_by('max_image_size')} / patch_size", mode=mode,
-                 prefix=1)  # fmt: skip
+    table = grid(
+        keys, "position_embedding.weight", side, side, f"{keys.said_by('max_image_size')} / patch_size", mode=mode, prefix=1
+    )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(keys, layers, embedding=[table], length=None, d_head=keys.whole("head_dim", None),
-                    coordinates="(row, column, height, width) of the patch and its image, from 0, row by row")  # fmt: skip
+    return stack_of(
+        keys,
+        layers,
+        embedding=[table],
+        length=None,
+        d_head=keys.whole("head_dim", None),
+        coordinates="(row, column, height, width) of the patch and its image, from 0, row by row",
+    )
 
 
 @family("inkling_vision")

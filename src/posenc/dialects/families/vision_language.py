@@ -10,14 +10,18 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
 
-STARTS = ("text: (time, row, column) are equal and count on by one; an image starts where the text before it ends, row and "
-          "column counted from there in merged patches; text goes on after the larger of its two sides")  # fmt: skip
+STARTS = (
+    "text: (time, row, column) are equal and count on by one; an image starts where the text before it ends, row and "
+    "column counted from there in merged patches; text goes on after the larger of its two sides"
+)
 FRAMES = STARTS + "; every frame of a video is an image of its own, with text between"
 CLIPS = STARTS + "; a clip is one image whose time counts frames, so that text after it may stand before its last frames"
 SECONDS = CLIPS.replace("counts frames", "counts ⌊frame · second_per_grid_ts · tokens_per_second⌋")
 MERGED = CLIPS.replace("counts frames", "counts temporal_merge_size frames as one")
-OMNI = ("text and sound: (time, row, column) are equal and count on by one; an image or clip starts after all before it, "
-        "time in 1/position_id_per_seconds of a second, and text goes on after its largest coordinate")  # fmt: skip
+OMNI = (
+    "text and sound: (time, row, column) are equal and count on by one; an image or clip starts after all before it, "
+    "time in 1/position_id_per_seconds of a second, and text goes on after its largest coordinate"
+)
 ONE = "0, 1, 2, … along the sequence, patches of images counted like words"
 BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
 
@@ -90,8 +94,12 @@ def _(keys: Keys) -> PositionSpec:
     keys.whole("position_id_per_seconds", 25)
     whole = keys.family == "qwen2_5_omni_thinker"
     if not whole:
-        keys.find("note", "position_id_per_seconds", "frames stand at fractions of it where their times do, and so does "
-                  "the text after them: positions are real numbers")  # fmt: skip
+        keys.find(
+            "note",
+            "position_id_per_seconds",
+            "frames stand at fractions of it where their times do, and so does "
+            "the text after them: positions are real numbers",
+        )
     found = parts(keys, "text_config", "vision_config", "audio_config")
     return PositionSpec(keys.family, parts=found, coordinates=OMNI + ("; times are cut to whole numbers" if whole else ""))
 
@@ -105,8 +113,11 @@ def _(keys: Keys) -> PositionSpec:
 @family("qwen3_omni_moe")
 def _(keys: Keys) -> PositionSpec:
     """Sections for speech have no model_type; without them the classes assume sizes that the file does not say."""
-    said = {name: f"qwen3_omni_moe_{name.removesuffix('_config')}" for name in ("talker_config", "code2wav_config")
-            if keys.has(name)}  # fmt: skip
+    said = {
+        name: f"qwen3_omni_moe_{name.removesuffix('_config')}"
+        for name in ("talker_config", "code2wav_config")
+        if keys.has(name)
+    }
     return PositionSpec(keys.family, parts=parts(keys, "thinker_config", **said), coordinates=OMNI)
 
 
@@ -134,8 +145,17 @@ def _(keys: Keys) -> PositionSpec:
 # --- one coordinate ---------------------------------------------------------------------------------------------------
 
 
-@family("video_llama_3", "mllama", "granite_docling", "minimax_m3_vl", "mistral3", "shieldgemma2", "minicpmv4_6",
-        "minicpmv4_7", "minicpm_ocr")  # fmt: skip
+@family(
+    "video_llama_3",
+    "mllama",
+    "granite_docling",
+    "minimax_m3_vl",
+    "mistral3",
+    "shieldgemma2",
+    "minicpmv4_6",
+    "minicpmv4_7",
+    "minicpm_ocr",
+)
 def _(keys: Keys) -> PositionSpec:
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=ONE)
 

@@ -27,8 +27,12 @@ def _(keys: Keys) -> PositionSpec:
     """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
     count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size", 112)
-    keys.find("note", "window_size", f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-              "stand in window order, with the coordinates they have in the image")  # fmt: skip
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "stand in window order, with the coordinates they have in the image",
+    )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
 
@@ -43,8 +47,15 @@ def _(keys: Keys) -> PositionSpec:
 # --- the same, upon a learned grid ------------------------------------------------------------------------------------
 
 
-@family("qwen3_vl_vision", "qwen3_vl_moe_vision", "qwen3_omni_moe_vision_encoder", "qwen3_5_vision", "qwen3_5_moe_vision",
-        "qwen4_exp_vision", "cohere_compass_vision")  # fmt: skip
+@family(
+    "qwen3_vl_vision",
+    "qwen3_vl_moe_vision",
+    "qwen3_omni_moe_vision_encoder",
+    "qwen3_5_vision",
+    "qwen3_5_moe_vision",
+    "qwen4_exp_vision",
+    "cohere_compass_vision",
+)
 def _(keys: Keys) -> PositionSpec:
     """The grid is read bilinearly, its corners at the corners of the image."""
     height, width, said = square_side(keys, "num_position_embeddings")
@@ -80,22 +91,31 @@ def _(keys: Keys) -> PositionSpec:
     """Columns before rows, frequency by frequency; a bicubic grid; and sinusoids of the frame, none for a single image."""
     height, width = keys.whole("pos_emb_height"), keys.whole("pos_emb_width")
     if height != width:
-        raise ConfigError(f"{keys.where('pos_emb_width')}: {width} beside pos_emb_height={height}; the code takes the grid "
-                          "for a square one")  # fmt: skip
+        raise ConfigError(
+            f"{keys.where('pos_emb_width')}: {width} beside pos_emb_height={height}; the code takes the grid "
+            "for a square one"
+        )
     d_model, frames = keys.whole("hidden_size"), keys.whole("pos_emb_time")
     said = f"{keys.said_by('pos_emb_height')}, {keys.said_by('pos_emb_width')}"
-    table = grid(keys, "pos_emb.position_embeddings", height, width, said, reshape=True, mode="bicubic", axes=5,
-                 reads=(0, 1, 2, 3))  # fmt: skip
+    table = grid(
+        keys, "pos_emb.position_embeddings", height, width, said, reshape=True, mode="bicubic", axes=5, reads=(0, 1, 2, 3)
+    )
     times = Use(
         "encodings.sinusoidal.Sinusoidal",
         (("d_model", d_model), ("layout", "sin_cos"), ("axes", 5), ("reads", (4,)), ("offset", -1), ("silent", "negative")),
         (("d_model", keys.said_by("hidden_size")), ("layout", "constant of the code"), ("base", "constant of the code")),
     )
-    keys.find("note", "pos_emb_time", f"a clip has up to {frames} frames, whose patches all see each other; frames are "
-              "told apart by what is added before the first layer only")  # fmt: skip
+    keys.find(
+        "note",
+        "pos_emb_time",
+        f"a clip has up to {frames} frames, whose patches all see each other; frames are "
+        "told apart by what is added before the first layer only",
+    )
     maps = (("axial", (("alternating", True), ("order", (1, 0)))),)
-    where = (RASTER + "; what is added reads (row, column, height, width, frame), frames from 1 and 0 in single images, "
-             "rotation (row, column)")  # fmt: skip
+    where = (
+        RASTER + "; what is added reads (row, column, height, width, frame), frames from 1 and 0 in single images, "
+        "rotation (row, column)"
+    )
     return tower(keys, [axial(keys, even_head(keys), maps=maps)], embedding=[table, times], coordinates=where)
 
 

@@ -19,8 +19,12 @@ def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: st
     """The grid of the image that the model was made for, `prefix` rows for other tokens before it."""
     height, width, said = side_of(keys)
     if height != width and options.get("mode") is not None:
-        keys.find("warning", "image_size", f"{height} × {width} patches: the code reads the table as a square where an "
-                  "image has another size, and fails or mixes rows up")  # fmt: skip
+        keys.find(
+            "warning",
+            "image_size",
+            f"{height} × {width} patches: the code reads the table as a square where an "
+            "image has another size, and fails or mixes rows up",
+        )
     more = ({"prefix": prefix} if prefix else {}) | options
     return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
 
@@ -80,8 +84,12 @@ def _(keys: Keys) -> PositionSpec:
 @family("vitpose_backbone")
 def _(keys: Keys) -> PositionSpec:
     """Images of one size; the class token's row is added to every patch, and there is no class token."""
-    keys.find("note", "image_size", "images must have this size; the first row of the table, the class token's in other "
-              "families, is added to every patch alike")  # fmt: skip
+    keys.find(
+        "note",
+        "image_size",
+        "images must have this size; the first row of the table, the class token's in other "
+        "families, is added to every patch alike",
+    )
     return tower(keys, [], embedding=[patch_table(keys)], coordinates=RASTER)
 
 
@@ -94,10 +102,20 @@ def _(keys: Keys) -> PositionSpec:
     high, wide = pair(keys, "image_size")
     rows = (frames // sizes[0]) * (high // sizes[1]) * (wide // sizes[2]) + 1
     arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", rows))
-    said = (("d_model", keys.said_by("hidden_size")),
-            ("max_positions", f"{keys.said_by('num_frames')}, image_size, tubelet_size"))  # fmt: skip
-    keys.find("warning", "image_size", "videos must have this size: interpolate_pos_encoding takes the tubelets of all "
-              "frames for one square image, and fails")  # fmt: skip
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", f"{keys.said_by('num_frames')}, image_size, tubelet_size"),
+    )
+    keys.find(
+        "warning",
+        "image_size",
+        "videos must have this size: interpolate_pos_encoding takes the tubelets of all "
+        "frames for one square image, and fails",
+    )
     table = Use("encodings.learned.Learned", arguments, said, (Weight("table", TABLE, reshape=True),))
-    return tower(keys, [], embedding=[table], coordinates="0 for the class token, then tubelets from 1: frame by frame, "
-                 "each row by row")  # fmt: skip
+    return tower(
+        keys,
+        [],
+        embedding=[table],
+        coordinates="0 for the class token, then tubelets from 1: frame by frame, each row by row",
+    )

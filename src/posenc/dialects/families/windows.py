@@ -11,8 +11,10 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-WHERE = ("(row, column) of the patch within its stage; windows are documents of their own, see "
-         "posenc.encodings.window_bias.windows; odd layers of a stage cut them half a window further")  # fmt: skip
+WHERE = (
+    "(row, column) of the patch within its stage; windows are documents of their own, see "
+    "posenc.encodings.window_bias.windows; odd layers of a stage cut them half a window further"
+)
 BIAS = "relative_position_bias_table"
 
 
@@ -30,19 +32,31 @@ def _(keys: Keys) -> PositionSpec:
     for stage, depth in enumerate(depths):
         sides = [-(-side // 2**stage) for side in (height, width)]
         if min(sides) < size and not padded:
-            keys.find("error", "window_size", f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
-                      "smaller window there and fails, since its table is for the whole one")  # fmt: skip
+            keys.find(
+                "error",
+                "window_size",
+                f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
+                "smaller window there and fails, since its table is for the whole one",
+            )
         for block in range(depth):
             inside = "relative_position_bias." if keys.family == "swin" else "self."
             own = f"layers.{stage}.blocks.{block}.attention.{inside}{BIAS}"
             arguments = (("n_heads", heads[stage]), ("window", (size, size)))
-            use = Use("encodings.window_bias.WindowBias", arguments, (("n_heads", keys.said_by("num_heads")),
-                      ("window", keys.said_by("window_size"))), (Weight("table", own),))  # fmt: skip
+            use = Use(
+                "encodings.window_bias.WindowBias",
+                arguments,
+                (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("window_size"))),
+                (Weight("table", own),),
+            )
             layers.append(Layer((use,), _kind(block, padded or min(sides) > size), causal=False))
     _about_masks(keys, "-100")
     if not padded:
-        keys.find("warning", "image_size", "the first image whose stage is no larger than a window takes the shift from "
-                  "these layers for good, for later images as well")  # fmt: skip
+        keys.find(
+            "warning",
+            "image_size",
+            "the first image whose stage is no larger than a window takes the shift from "
+            "these layers for good, for later images as well",
+        )
     return _stages(keys, layers, usable=keys.family == "swin")
 
 
@@ -64,10 +78,12 @@ def _(keys: Keys) -> PositionSpec:
             if stage < len(trained) and trained[stage]:
                 arguments.append(("trained", (trained[stage], trained[stage])))
             said = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("window_size")))
-            weights = (Weight("log_scale", own + "logit_scale", reshape=True),
-                       Weight("inner", own + "continuous_position_bias_mlp.0.weight"),
-                       Weight("inner_offset", own + "continuous_position_bias_mlp.0.bias"),
-                       Weight("outer", own + "continuous_position_bias_mlp.2.weight"))  # fmt: skip
+            weights = (
+                Weight("log_scale", own + "logit_scale", reshape=True),
+                Weight("inner", own + "continuous_position_bias_mlp.0.weight"),
+                Weight("inner_offset", own + "continuous_position_bias_mlp.0.bias"),
+                Weight("outer", own + "continuous_position_bias_mlp.2.weight"),
+            )
             use = Use("encodings.continuous_window_bias.ContinuousWindowBias", tuple(arguments), said, weights)
             layers.append(Layer((use,), _kind(block, shifts), causal=False))
     _about_masks(keys, "-200 (-100 is added twice)")
@@ -81,11 +97,17 @@ def _(keys: Keys) -> PositionSpec:
     heads, spec = keys.whole("num_attention_heads"), tower(keys, [], coordinates=RASTER)
     arguments = (("n_heads", heads), ("window", (height, width)), ("class_token", True))
     said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
-    names = [name for flag, name in (("use_relative_position_bias", "layers.{layer}.relative_position_bias"),
-                                     ("use_shared_relative_position_bias", "shared_position_bias"))
-             if keys.flag(flag)]  # fmt: skip
-    uses = tuple(Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),))
-                 for name in names)  # fmt: skip
+    names = [
+        name
+        for flag, name in (
+            ("use_relative_position_bias", "layers.{layer}.relative_position_bias"),
+            ("use_shared_relative_position_bias", "shared_position_bias"),
+        )
+        if keys.flag(flag)
+    ]
+    uses = tuple(
+        Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),)) for name in names
+    )
     if uses:
         keys.find("note", "image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
         if height != width:
@@ -108,8 +130,11 @@ def _(keys: Keys) -> PositionSpec:
 
     def layer(n_heads: int, weight: str, kind: str) -> Layer:
         arguments = (("n_heads", n_heads), ("window", (side, side)), ("symmetric", True))
-        said = (("n_heads", keys.said_by("num_attention_heads")), ("window", "image_size / patch_size, halved each time"),
-                ("symmetric", "constant of the code"))  # fmt: skip
+        said = (
+            ("n_heads", keys.said_by("num_attention_heads")),
+            ("window", "image_size / patch_size, halved each time"),
+            ("symmetric", "constant of the code"),
+        )
         use = Use("encodings.window_bias.WindowBias", arguments, said, (Weight("table", weight, transpose=True),))
         return Layer((use,), kind, causal=False)
 
@@ -137,8 +162,12 @@ def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpe
 
 
 def _about_masks(keys: Keys, low: str) -> None:
-    keys.find("note", "window_size", f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; "
-              "padding to a multiple of the window is seen")  # fmt: skip
+    keys.find(
+        "note",
+        "window_size",
+        f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; "
+        "padding to a multiple of the window is seen",
+    )
 
 
 def _kind(block: int, shifts: bool) -> str:

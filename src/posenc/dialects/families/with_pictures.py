@@ -33,13 +33,20 @@ def _(keys: Keys) -> PositionSpec:
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def _(keys: Keys) -> PositionSpec:
     """A drafting model whose layers all turn queries only: the keys, turned, are those of the model it helps."""
-    keys.find("note", "text_config", "keys and values are the other model's, position_ids continue its sequence; masks "
-              "look both ways, since every key is earlier")  # fmt: skip
+    keys.find(
+        "note",
+        "text_config",
+        "keys and values are the other model's, position_ids continue its sequence; masks "
+        "look both ways, since every key is earlier",
+    )
     inner = keys.section("text_config")
     if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
         inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
-    keys.find("warning", "text_config.num_kv_shared_layers", "transformers 5.23 fails to build this model: its check of "
-              "shared keys wants a layer that makes its own")  # fmt: skip
+    keys.find(
+        "warning",
+        "text_config.num_kv_shared_layers",
+        "transformers 5.23 fails to build this model: its check of shared keys wants a layer that makes its own",
+    )
     return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=PLACES)
 
 
@@ -50,16 +57,22 @@ def _(keys: Keys) -> PositionSpec:
 
 @family("chameleon")
 def _(keys: Keys) -> PositionSpec:
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys), parts=parts(keys, "vq_config"),
-                   coordinates=PLACES)  # fmt: skip
+    return decoder(
+        keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys), parts=parts(keys, "vq_config"), coordinates=PLACES
+    )
 
 
 @family("idefics")
 def _(keys: Keys) -> PositionSpec:
     """Attention to images, in layers between these, has no positions."""
     names = ("vision_config", "perceiver_config") if keys.flag("use_resampler") else ("vision_config",)
-    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys), parts=parts(keys, *names),
-                   coordinates="0, 1, 2, … over the tokens that the mask keeps; padding stands at 1")  # fmt: skip
+    return decoder(
+        keys,
+        rope(keys, d_head=head_width(keys)),
+        kinds=alike(keys),
+        parts=parts(keys, *names),
+        coordinates="0, 1, 2, … over the tokens that the mask keeps; padding stands at 1",
+    )
 
 
 @family("chameleon_vqgan", "emu3_vqgan")

@@ -55,6 +55,8 @@ def _(keys: Keys) -> PositionSpec:
             keys.get(name, None)
         keys = copy(keys)
         keys.data = inner
-    where = ("0, 1, 2, … over all tokens, the same on every axis; but for the patches of an image the last three axes are "
-             "(column, row, number of the image), each from 0")  # fmt: skip
+    where = (
+        "0, 1, 2, … over all tokens, the same on every axis; but for the patches of an image the last three axes are "
+        "(column, row, number of the image), each from 0"
+    )
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=where)

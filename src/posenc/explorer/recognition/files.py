@@ -34,8 +34,10 @@ def read(contents: bytes) -> np.ndarray:
             "不解压 .npz、.pt、.zip 等归档文件；请用 numpy.save 保存一个数组",
         )
     if contents.startswith(b"\x80"):
-        _refuse("a pickle is not read, because to read one is to run it; save the array with numpy.save",
-                "不读取 pickle：读取它就等于运行它；请用 numpy.save 保存数组")  # fmt: skip
+        _refuse(
+            "a pickle is not read, because to read one is to run it; save the array with numpy.save",
+            "不读取 pickle：读取它就等于运行它；请用 numpy.save 保存数组",
+        )
     if len(contents) > 9 and contents[8:9] == b"{" and 0 < struct.unpack("<Q", contents[:8])[0] <= len(contents) - 8:
         return _safetensors(contents)
     try:
@@ -85,8 +87,10 @@ def _safetensors(contents: bytes) -> np.ndarray:
         kinds, shapes = [TENSORS[one["dtype"]] for one in tensors], [tuple(one["shape"]) for one in tensors]
         places = [tuple(one["data_offsets"]) for one in tensors]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        _refuse("the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16",
-                "无法读取这个 .safetensors 的文件头，或其类型不是 F64、F32、F16、BF16")  # fmt: skip
+        _refuse(
+            "the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16",
+            "无法读取这个 .safetensors 的文件头，或其类型不是 F64、F32、F16、BF16",
+        )
     if len(tensors) != 1:
         _refuse(
             f"the .safetensors file holds {len(tensors)} tensors; save the table alone",
@@ -109,8 +113,10 @@ def _check(shape: Any, itemsize: int, there: int) -> None:
     count = math.prod(shape)
     longest = sorted(shape)[-2:] if len(shape) > 1 else [1, *shape]
     if count > MOST_NUMBERS or longest[1] > MOST_ROWS or longest[0] > MOST_CHANNELS:
-        _refuse(f"{_short(shape)} is too large: up to {MOST_ROWS} rows, {MOST_CHANNELS} channels, {MOST_NUMBERS} numbers",
-                f"{_short(shape)} 太大：最多 {MOST_ROWS} 行、{MOST_CHANNELS} 个通道、{MOST_NUMBERS} 个数")  # fmt: skip
+        _refuse(
+            f"{_short(shape)} is too large: up to {MOST_ROWS} rows, {MOST_CHANNELS} channels, {MOST_NUMBERS} numbers",
+            f"{_short(shape)} 太大：最多 {MOST_ROWS} 行、{MOST_CHANNELS} 个通道、{MOST_NUMBERS} 个数",
+        )
     if count * itemsize != there:
         _refuse(
             f"the header announces {count * itemsize} bytes, the file has {there}",

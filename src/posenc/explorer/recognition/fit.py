@@ -244,8 +244,13 @@ def _fitted(curve: Curve, table: np.ndarray, rows: np.ndarray, free: tuple[bool,
         step = np.linalg.lstsq(matrix / size, error[kept], rcond=1e-11)[0] / size
         full = np.zeros(3)
         full[np.array(free)] = step[:-1]
-        small = replace(small, offset=small.offset + full[0], log_scale=small.log_scale + full[1],
-                        slope=small.slope + full[2], amplitude=small.amplitude + step[-1])  # fmt: skip
+        small = replace(
+            small,
+            offset=small.offset + full[0],
+            log_scale=small.log_scale + full[1],
+            slope=small.slope + full[2],
+            amplitude=small.amplitude + step[-1],
+        )
         if not (np.isfinite(full).all() and abs(small.log_scale) < 30 and abs(small.slope) < 60):
             break
         now = small.off(rows, table)
@@ -292,8 +297,17 @@ def _rounded(layout: Layout, odd: Odd, curve: Curve, table: np.ndarray, rows: np
     elif turning:
         base = math.exp(min(curve.slope * divisor(layout, width, odd, denominator), 80))
     offset = int(curve.offset) if curve.offset == round(curve.offset) else float(curve.offset)
-    formula = Formula(layout, width, base, denominator, offset, math.exp(curve.log_scale),
-                      _plain_amplitude(curve.amplitude, width, near), odd, turning)  # fmt: skip
+    formula = Formula(
+        layout,
+        width,
+        base,
+        denominator,
+        offset,
+        math.exp(curve.log_scale),
+        _plain_amplitude(curve.amplitude, width, near),
+        odd,
+        turning,
+    )
     return Fit(formula, curve.off(rows, table))
 
 

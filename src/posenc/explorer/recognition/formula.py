@@ -18,9 +18,18 @@ import numpy as np
 import torch
 
 Layout = Literal[
-    "interleaved", "sin_cos", "cos_sin", "interleaved_cos", "rope_cos_half", "rope_sin_half", "rope_cos_interleaved",
-    "rope_sin_interleaved", "rope_cos", "rope_sin", "per_channel",
-]  # fmt: skip
+    "interleaved",
+    "sin_cos",
+    "cos_sin",
+    "interleaved_cos",
+    "rope_cos_half",
+    "rope_sin_half",
+    "rope_cos_interleaved",
+    "rope_sin_interleaved",
+    "rope_cos",
+    "rope_sin",
+    "per_channel",
+]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 PAIRED: tuple[Layout, ...] = LAYOUTS[:4]
 Denominator = Literal["d/2", "d/2-1", "d"]
@@ -116,9 +125,11 @@ class Formula:
         after = AFTERWARDS.get(self.layout, "")
         options = {
             "layout": (self.layout if self.layout in ("sin_cos", "cos_sin") else "interleaved", "interleaved"),
-            "denominator": (self.denominator, "d/2"), "odd": ("zero" if self.odd == "zero" else "drop", "drop"),
-            "scale": (self.scale, 1.0), "amplitude": (self.amplitude, 1.0),
-        }  # fmt: skip
+            "denominator": (self.denominator, "d/2"),
+            "odd": ("zero" if self.odd == "zero" else "drop", "drop"),
+            "scale": (self.scale, 1.0),
+            "amplitude": (self.amplitude, 1.0),
+        }
         unusual = "".join(f", {name}={value!r}" for name, (value, usual) in options.items() if value != usual)
         if not unusual and self.offset == int(self.offset):
             start = f", start={int(self.offset)}" if self.offset else ""

@@ -195,12 +195,23 @@ def _checked(
     row, column = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
     unexplained = float(explained.max())
     return Recognised(
-        formula, arithmetic, dtype, transposed, table.T if transposed else table, residual,
-        (column, row) if transposed else (row, column), unexplained, allowed, silent,
-        (*findings.of_formula(formula, arithmetic, transposed, silent, dtype),
-         findings.residual(off, unexplained, arithmetic, allowed), findings.repeated(numbers)),
+        formula,
+        arithmetic,
+        dtype,
+        transposed,
+        table.T if transposed else table,
+        residual,
+        (column, row) if transposed else (row, column),
+        unexplained,
+        allowed,
+        silent,
+        (
+            *findings.of_formula(formula, arithmetic, transposed, silent, dtype),
+            findings.residual(off, unexplained, arithmetic, allowed),
+            findings.repeated(numbers),
+        ),
         _python(formula, len(rows), dtype, transposed, silent),
-    )  # fmt: skip
+    )
 
 
 def _allowed(dtype: Rounded, formula: Formula, rows: int) -> float:

@@ -12,9 +12,24 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters, Refused, parse, schema
 
 NAMES = (
-    "table", "wavelengths", "binary", "shift", "similarity", "order", "attention", "terms", "rotary_pair", "layouts",
-    "bias", "compare", "extrapolation", "precision", "paths", "audit", "story",
-)  # fmt: skip
+    "table",
+    "wavelengths",
+    "binary",
+    "shift",
+    "similarity",
+    "order",
+    "attention",
+    "terms",
+    "rotary_pair",
+    "layouts",
+    "bias",
+    "compare",
+    "extrapolation",
+    "precision",
+    "paths",
+    "audit",
+    "story",
+)
 
 
 def view(name: str) -> ModuleType:

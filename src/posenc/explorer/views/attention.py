@@ -57,39 +57,88 @@ class Case(NamedTuple):
 
 PROJECTIONS = "w_q, w_k, w_v = (drawn({h}, {m}, {d}) for _ in range(3))"
 CASES: dict[str, Case] = {
-    "cat_eats_fish": Case(walk.CAT_EATS_FISH, 4, 4, f"""\
+    "cat_eats_fish": Case(
+        walk.CAT_EATS_FISH,
+        4,
+        4,
+        f"""\
 x = torch.tensor(posenc.walk.EMBEDDINGS, dtype=torch.float64)  # of note 004
-{PROJECTIONS}"""),
-    "i_like_cats": Case(walk.I_LIKE_CATS, 3, 3, """\
+{PROJECTIONS}""",
+    ),
+    "i_like_cats": Case(
+        walk.I_LIKE_CATS,
+        3,
+        3,
+        """\
 x = torch.tensor(posenc.walk.NINE, dtype=torch.float64)  # of note 004, and its three projections too
-w_q = w_k = w_v = torch.stack([x, *drawn({h} - 1, {m}, {d})])"""),
-    "i_love_you": Case(("我", "爱", "你"), 6, 4, f"""\
+w_q = w_k = w_v = torch.stack([x, *drawn({h} - 1, {m}, {d})])""",
+    ),
+    "i_love_you": Case(
+        ("我", "爱", "你"),
+        6,
+        4,
+        f"""\
 x = drawn(3, {{m}})
-{PROJECTIONS}"""),
-    "ai_is_growing": Case(walk.AI_IS_GROWING, 5, 4, f"""\
+{PROJECTIONS}""",
+    ),
+    "ai_is_growing": Case(
+        walk.AI_IS_GROWING,
+        5,
+        4,
+        f"""\
 x = torch.eye(5, dtype=torch.float64)  # a channel for each word, so that a projection holds the words' own vectors
 {PROJECTIONS}
 w_q[0, 2] = torch.tensor(posenc.walk.QUERY, dtype=torch.float64)
 w_k[0] = torch.tensor(posenc.walk.KEYS, dtype=torch.float64)
-w_v[0, :, :2] = torch.tensor(posenc.walk.VALUES, dtype=torch.float64)"""),
-}  # fmt: skip
+w_v[0, :, :2] = torch.tensor(posenc.walk.VALUES, dtype=torch.float64)""",
+    ),
+}
 
 # What a method's numbers are made of, beside the matrices that all have.
 OWN_LINES = {
     "rope": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)",
     "xpos": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)\n"
-            "log_decay = torch.tensor(encoding.log_decay, dtype=torch.float64)",
+    "log_decay = torch.tensor(encoding.log_decay, dtype=torch.float64)",
     "alibi": "slopes = torch.tensor(encoding.slopes, dtype=torch.float64)",
     "t5": "bucket = encoding.bucket(torch.arange({t})[:, None] - torch.arange({t}))\ntable = encoding.table",
     "shaw": "key_vectors, value_vectors = encoding.keys, encoding.values",
     "transformer_xl": "terms = torch.stack(encoding.terms(q[None], k[None], at, at))[:, 0]",
     "cope": "counts = encoding.positions(products[None], at, may_attend)[0]\ncount_scores = q @ encoding.table.T",
-}  # fmt: skip
+}
 ARRAYS = (
-    "x", "position", "embedded", "w_q", "w_k", "w_v", "q", "k", "v", "q_hat", "k_hat", "products", "added", "scores",
-    "masked", "weights", "mixed", "value_added", "attended", "out", "blind", "changed",
-    "omega", "log_decay", "slopes", "bucket", "table", "key_vectors", "value_vectors", "terms", "counts", "count_scores",
-)  # fmt: skip
+    "x",
+    "position",
+    "embedded",
+    "w_q",
+    "w_k",
+    "w_v",
+    "q",
+    "k",
+    "v",
+    "q_hat",
+    "k_hat",
+    "products",
+    "added",
+    "scores",
+    "masked",
+    "weights",
+    "mixed",
+    "value_added",
+    "attended",
+    "out",
+    "blind",
+    "changed",
+    "omega",
+    "log_decay",
+    "slopes",
+    "bucket",
+    "table",
+    "key_vectors",
+    "value_vectors",
+    "terms",
+    "counts",
+    "count_scores",
+)
 
 
 def data(asked: Parameters) -> Data:
@@ -108,11 +157,16 @@ def data(asked: Parameters) -> Data:
     made: dict[str, Any] = {}
     exec(program, made)
     facts = {
-        "words": case.words, "d_head": case.d_head,
-        "encoding": asked.encoding, "base": asked.base, "n_heads": asked.n_heads,
-        "sites": [site.name for site in Site if site and site in encoding.sites], "causal": causal,
-        "printed": _printed(asked, made), "difference": float((made["out"] - made["library"]).abs().max()),
-    }  # fmt: skip
+        "words": case.words,
+        "d_head": case.d_head,
+        "encoding": asked.encoding,
+        "base": asked.base,
+        "n_heads": asked.n_heads,
+        "sites": [site.name for site in Site if site and site in encoding.sites],
+        "causal": causal,
+        "printed": _printed(asked, made),
+        "difference": float((made["out"] - made["library"]).abs().max()),
+    }
     return Data({name: made[name] for name in ARRAYS if name in made}, program, facts)
 
 
@@ -120,13 +174,18 @@ def _options(asked: Parameters, case: Case) -> dict[str, Any]:
     """What posenc.create is given: small tables, so that all of them can be shown."""
     t, h, m, d, base = len(case.words), asked.n_heads, case.d_model, case.d_head, asked.base
     options: dict[str, dict[str, Any]] = {
-        "nope": {}, "sinusoidal": {"d_model": m, "base": base}, "learned": {"d_model": m, "max_positions": t},
-        "floater": {"d_model": m}, "rope": {"d_head": d, "base": base, "rotary_dim": d - d % 2},
-        "xpos": {"d_head": d, "base": base}, "alibi": {"n_heads": h},
+        "nope": {},
+        "sinusoidal": {"d_model": m, "base": base},
+        "learned": {"d_model": m, "max_positions": t},
+        "floater": {"d_model": m},
+        "rope": {"d_head": d, "base": base, "rotary_dim": d - d % 2},
+        "xpos": {"d_head": d, "base": base},
+        "alibi": {"n_heads": h},
         "t5": {"n_heads": h, "n_buckets": 8, "max_distance": 16, "bidirectional": not asked.causal},
-        "shaw": {"d_head": d, "max_distance": 2}, "cope": {"d_head": d, "n_positions": t + 1},
+        "shaw": {"d_head": d, "max_distance": 2},
+        "cope": {"d_head": d, "n_positions": t + 1},
         "transformer_xl": {"d_model": m + m % 2, "n_heads": h, "d_head": d, "base": base},
-    }  # fmt: skip
+    }
     return options[asked.encoding]
 
 
@@ -134,7 +193,8 @@ def _program(asked: Parameters, case: Case, options: dict[str, Any], sites: Site
     sizes = {"t": len(case.words), "h": asked.n_heads, "m": case.d_model, "d": case.d_head}
     create = ", ".join([f'"{asked.encoding}"', *(f"{name}={value!r}" for name, value in options.items())])
     allowed = "torch.ones(1, 1, {t}, {t}).bool()".format(**sizes)
-    lines = [f"""\
+    lines = [
+        f"""\
 import torch
 import posenc
 
@@ -149,7 +209,8 @@ for parameter in encoding.parameters():
     parameter.copy_(drawn(*parameter.shape))  # in place of trained numbers
 at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
-"""]  # fmt: skip
+"""
+    ]
     if Site.EMBED in sites:
         lines += ["position = encoding.embed(torch.zeros_like(x)[None], at)[0]"]
     lines += ["embedded = encoding.embed(x[None], at)[0]", "q, k, v = embedded @ w_q, embedded @ w_k, embedded @ w_v"]
@@ -160,12 +221,16 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
     query, key = turned.split(", ")
     lines += [f"products = {query} @ {key}.mT * encoding.softmax_scale({case.d_head})"]
     if Site.BIAS in sites:
-        lines += [f"bias = encoding.bias({query}[None], {key}[None], at, at)",
-                  'added = bias(*torch.meshgrid(*map(torch.arange, (1, *products.shape)), indexing="ij"))[0]',
-                  "scores = products + added"]  # fmt: skip
+        lines += [
+            f"bias = encoding.bias({query}[None], {key}[None], at, at)",
+            'added = bias(*torch.meshgrid(*map(torch.arange, (1, *products.shape)), indexing="ij"))[0]',
+            "scores = products + added",
+        ]
     elif Site.CONTEXT in sites:
-        lines += [f"scores = encoding.context(products[None], {query}[None], at, at, may_attend)[0]",
-                  "added = scores - products"]  # fmt: skip
+        lines += [
+            f"scores = encoding.context(products[None], {query}[None], at, at, may_attend)[0]",
+            "added = scores - products",
+        ]
     else:
         lines += ["scores = products"]
     lines += [
@@ -198,7 +263,9 @@ def _printed(asked: Parameters, made: dict[str, Any]) -> dict[str, list[list[tup
     elif asked.case == "i_like_cats" and asked.encoding == "nope":
         found = {"q": walk.PRINTED_Q}
     return {
-        name: [[(digits, compare(digits, float(value))) for digits, value in zip(*row, strict=True)]
-               for row in zip(rows, made[name].reshape(-1, len(rows[0]))[: len(rows)], strict=True)]
+        name: [
+            [(digits, compare(digits, float(value))) for digits, value in zip(*row, strict=True)]
+            for row in zip(rows, made[name].reshape(-1, len(rows[0]))[: len(rows)], strict=True)
+        ]
         for name, rows in found.items()
-    }  # fmt: skip
+    }

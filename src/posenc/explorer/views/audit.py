@@ -22,9 +22,22 @@ from posenc.explorer.recognition.formula import COS, SIN, channels, divisor
 MOST_SHOWN = 512  # rows and columns of an excerpt
 
 Sample = Literal[
-    "interleaved", "sin_cos", "tensor2tensor", "offset", "odd_zero", "normalised", "transposed", "rope_cache",
-    "bfloat16_positions", "bfloat16_table", "textbook", "per_channel", "one_cell", "learned", "random",
-]  # fmt: skip
+    "interleaved",
+    "sin_cos",
+    "tensor2tensor",
+    "offset",
+    "odd_zero",
+    "normalised",
+    "transposed",
+    "rope_cache",
+    "bfloat16_positions",
+    "bfloat16_table",
+    "textbook",
+    "per_channel",
+    "one_cell",
+    "learned",
+    "random",
+]
 
 
 class Parameters(Base):
@@ -114,9 +127,24 @@ def random() -> Any:
 
 SAMPLES: dict[str, Callable[[], Any]] = {
     make.__name__: make
-    for make in (interleaved, sin_cos, tensor2tensor, offset, odd_zero, normalised, transposed, rope_cache,
-                 bfloat16_positions, bfloat16_table, textbook, per_channel, one_cell, learned, random)
-}  # fmt: skip
+    for make in (
+        interleaved,
+        sin_cos,
+        tensor2tensor,
+        offset,
+        odd_zero,
+        normalised,
+        transposed,
+        rope_cache,
+        bfloat16_positions,
+        bfloat16_table,
+        textbook,
+        per_channel,
+        one_cell,
+        learned,
+        random,
+    )
+}
 EXPORTED = (Parameters(), *(Parameters(sample=name) for name in SAMPLES if name != "bfloat16_positions"))  # type: ignore[arg-type]
 
 
@@ -154,15 +182,29 @@ def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data
     finite = np.abs(table[np.isfinite(table)])
     formula = found.formula
     facts: dict[str, Any] = {
-        "uploaded": uploaded, "shape": list(table.shape), "limit": float(finite.max()) if finite.size else 1.0,
-        "dtype": found.dtype, "residual": found.residual, "allowed": found.allowed, "at": found.at,
-        "arithmetic": found.arithmetic, "transposed": found.transposed, "silent": list(found.silent[:64]),
+        "uploaded": uploaded,
+        "shape": list(table.shape),
+        "limit": float(finite.max()) if finite.size else 1.0,
+        "dtype": found.dtype,
+        "residual": found.residual,
+        "allowed": found.allowed,
+        "at": found.at,
+        "arithmetic": found.arithmetic,
+        "transposed": found.transposed,
+        "silent": list(found.silent[:64]),
         "findings": [{"level": one.level, "en": one.words.en, "zh": one.words.zh} for one in found.findings],
-        "formula": formula and {
-            "layout": formula.layout, "width": formula.width, "base": formula.base, "denominator": formula.denominator,
-            "offset": formula.offset, "scale": formula.scale, "amplitude": formula.amplitude, "odd": formula.odd,
+        "formula": formula
+        and {
+            "layout": formula.layout,
+            "width": formula.width,
+            "base": formula.base,
+            "denominator": formula.denominator,
+            "offset": formula.offset,
+            "scale": formula.scale,
+            "amplitude": formula.amplitude,
+            "odd": formula.odd,
         },
-    }  # fmt: skip
+    }
     if formula:
         index, kind = channels(formula.layout, formula.width, formula.odd)
         facts["divisor"] = divisor(formula.layout, formula.width, formula.odd, formula.denominator)

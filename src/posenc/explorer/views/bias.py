@@ -78,8 +78,11 @@ def _alibi(asked: Parameters, distance: Tensor) -> Found:
     alibi = ALiBi(asked.n_heads)
     slopes = torch.tensor(alibi.slopes, dtype=torch.float64)
     arrays = {
-        "index": distance.abs(), "bias": alibi.at_distance(distance), "slopes": slopes, "horizon": -math.log(LEFT) / slopes,
-    }  # fmt: skip
+        "index": distance.abs(),
+        "bias": alibi.at_distance(distance),
+        "slopes": slopes,
+        "horizon": -math.log(LEFT) / slopes,
+    }
     lines = f"""slopes = torch.tensor(posenc.alibi_slopes({asked.n_heads}), dtype=torch.float64)
 index = distance.abs()
 bias = posenc.create("alibi", n_heads={asked.n_heads}).at_distance(distance)  # -slope * |i - j|

@@ -25,10 +25,10 @@ from posenc.explorer.parameters import Parameters as Base
 
 Method = Literal[
     "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope"
-]  # fmt: skip
+]
 MethodOrNone = Literal[
     "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope", "none"
-]  # fmt: skip
+]
 MOVED_BY = 37
 
 
@@ -90,8 +90,13 @@ def data(asked: Parameters) -> Data:
         after = logits(encoding, *inputs, moved, asked.causal)
         facts.append(_facts(name, encoding, heads, width) | {"moved": float((after - before).nan_to_num().abs().max())})
     arrays = {
-        "plain": plain, "added": added, "distance": distance, "mean": mean, "lowest": lowest, "highest": highest,
-    }  # fmt: skip
+        "plain": plain,
+        "added": added,
+        "distance": distance,
+        "mean": mean,
+        "lowest": lowest,
+        "highest": highest,
+    }
     return Data(arrays, _python(asked), {"methods": facts, "moved_by": MOVED_BY})
 
 
@@ -122,13 +127,18 @@ def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model
     traits = sorted(encoding.traits)
     last = encoding.largest_position() if name == "xpos" else encoding.max_positions - 1 if name == "learned" else None  # type: ignore[operator]
     return {
-        "name": name, "title": {"en": entry.class_name, "zh": entry.chinese}, "formula": entry.formula,
-        "idea": entry.idea._asdict(), "used_by": list(entry.used_by), "source": entry.source,
+        "name": name,
+        "title": {"en": entry.class_name, "zh": entry.chinese},
+        "formula": entry.formula,
+        "idea": entry.idea._asdict(),
+        "used_by": list(entry.used_by),
+        "source": entry.source,
         "seams": {language: [words[seam] for seam in seams] for language, words in SEAMS.items()},
         "traits": {language: [words[trait] for trait in traits] for language, words in TRAITS.items()},
         "parameters": sum(parameter.numel() for parameter in encoding.parameters()),
-        "largest_position": last, "causal_only": "causal_only" in traits,
-    }  # fmt: skip
+        "largest_position": last,
+        "causal_only": "causal_only" in traits,
+    }
 
 
 def _python(asked: Parameters) -> str:

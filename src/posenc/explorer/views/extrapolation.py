@@ -76,9 +76,18 @@ def data(asked: Parameters) -> Data:
     mean, seeds, low, high = measured.curves(asked.task)
     changed, changed_seeds, *_ = measured.changed(asked.task)
     arrays = {
-        "omega": omega, "in_training": in_training, "at_target": at_target, "covered": covered, "new": new,
-        "mean": mean, "seeds": seeds, "low": low, "high": high, "changed": changed, "changed_seeds": changed_seeds,
-    }  # fmt: skip
+        "omega": omega,
+        "in_training": in_training,
+        "at_target": at_target,
+        "covered": covered,
+        "new": new,
+        "mean": mean,
+        "seeds": seeds,
+        "low": low,
+        "high": high,
+        "changed": changed,
+        "changed_seeds": changed_seeds,
+    }
     return Data(arrays, _python(asked, given), _facts(asked, given, of))
 
 
@@ -87,17 +96,28 @@ def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[
     assert given.plain.width is not None
     low, high = frequencies.yarn_range(given.plain, given.trained)
     return {
-        "d": given.plain.width, "base": given.plain.base, "trained": given.trained, "family": given.family,
+        "d": given.plain.width,
+        "base": given.plain.base,
+        "trained": given.trained,
+        "family": given.family,
         "unfinished": unfinished_pairs(given.plain.width, given.trained, given.plain.base),
-        "ntk_base": of["ntk"].base, "ramp": [low, high], "llama3": [LOW, HIGH],
+        "ntk_base": of["ntk"].base,
+        "ramp": [low, high],
+        "llama3": [LOW, HIGH],
         "methods": [
-            {"name": name, "cos_sin_scale": f.cos_sin_scale, "cos_sin_scale_from": f.cos_sin_scale_from,
-             "softmax_scale": f.softmax_scale, "softmax_scale_from": f.softmax_scale_from, "values_from": f.values_from}
+            {
+                "name": name,
+                "cos_sin_scale": f.cos_sin_scale,
+                "cos_sin_scale_from": f.cos_sin_scale_from,
+                "softmax_scale": f.softmax_scale,
+                "softmax_scale_from": f.softmax_scale_from,
+                "values_from": f.values_from,
+            }
             for name, f in of.items()
         ],
         "task": measured.task(asked.task),
         "measured": {name: value for name, value in measured.digest().items() if name != "tasks"},
-    }  # fmt: skip
+    }
 
 
 def _of_file(asked: Parameters) -> Given:
@@ -124,9 +144,11 @@ def _of_file(asked: Parameters) -> Given:
     layer, use = next((layer, use) for layer, use, found_there in places if found_there == rotation)
     inside = "".join(f"[{name!r}]" for name in path.split(".") if name)
     rows = pformat(found, width=100, sort_dicts=False)
-    python = (f"spec = posenc.read_config({rows}, defaults=True)\n"
-              f"rotation = spec{inside}.layers[{layer}].uses[{use}].rotation\n"
-              f"theirs = rotation.frequencies().at_length({math.ceil(trained * asked.factor)})\n")  # fmt: skip
+    python = (
+        f"spec = posenc.read_config({rows}, defaults=True)\n"
+        f"rotation = spec{inside}.layers[{layer}].uses[{use}].rotation\n"
+        f"theirs = rotation.frequencies().at_length({math.ceil(trained * asked.factor)})\n"
+    )
     return Given(plain, trained, theirs, python, spec.family)
 
 

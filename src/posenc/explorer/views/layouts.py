@@ -23,9 +23,17 @@ LENGTH = 12
 DRAWS = 64
 D_MODEL = 16
 MODELS = {
-    "llama": "Llama (Hugging Face)", "qwen3": "Qwen 3", "gemma3": "Gemma 3", "gpt_neox": "GPT-NeoX", "gpt_oss": "gpt-oss",
-    "roformer": "RoFormer", "gptj": "GPT-J", "glm4": "GLM-4", "cohere": "Cohere", "llama4": "Llama 4",
-}  # fmt: skip
+    "llama": "Llama (Hugging Face)",
+    "qwen3": "Qwen 3",
+    "gemma3": "Gemma 3",
+    "gpt_neox": "GPT-NeoX",
+    "gpt_oss": "gpt-oss",
+    "roformer": "RoFormer",
+    "gptj": "GPT-J",
+    "glm4": "GLM-4",
+    "cohere": "Cohere",
+    "llama4": "Llama 4",
+}
 
 
 class Parameters(Base):

@@ -72,11 +72,15 @@ def data(asked: Parameters) -> Data:
         moved = [attention(x[one][None], drawn, at.take(one), asked.causal)[0] - outputs[0][0][one] for one in orders]
     pairs = [measures.SentencePair(words, tuple(words[i] for i in one)) for one in orders]
     arrays = {
-        "orders": orders, "before": outputs[0][0], "after": torch.stack([after for _, after in outputs]),
-        "weights_before": weights[0], "weights_after": weights[1:], "distance": distance,
+        "orders": orders,
+        "before": outputs[0][0],
+        "after": torch.stack([after for _, after in outputs]),
+        "weights_before": weights[0],
+        "weights_after": weights[1:],
+        "distance": distance,
         "together": [float(one.abs().max()) for one in moved],
         "rnn": [measures.rnn_sensitivity(pair, d_model=D_MODEL) for pair in pairs],
-    }  # fmt: skip
+    }
     return Data(arrays, _python(asked, words), {"words": list(words)})
 
 
@@ -102,9 +106,11 @@ def _weights(attention: Layers, x: Tensor, encoding: PositionalEncoding, at: Pos
 
 def _python(asked: Parameters, words: tuple[str, ...]) -> str:
     sided = f", bidirectional={not asked.causal}" if asked.encoding == "t5" else ""
-    below = "" if asked.layers == 1 else (
-        "\nhidden = hidden + Layers(attention.weights[:1], attention.d_head)(sentences, drawn, at, causal)"
-    )  # fmt: skip
+    below = (
+        ""
+        if asked.layers == 1
+        else ("\nhidden = hidden + Layers(attention.weights[:1], attention.d_head)(sentences, drawn, at, causal)")
+    )
     return f"""import itertools
 import torch
 import posenc

@@ -49,8 +49,14 @@ def data(asked: Parameters) -> Data:
     far = torch.cat([similarity.diagonal(apart, 1, 2) for apart in range(half, len(similarity[0]))], 1).mean(1)
     norm, moved = rows.norm(dim=-1), tables.diff(dim=1).norm(dim=-1)
     arrays = {
-        "similarity": similarity, "norm": norm, "paths": paths, "shown": shown, "near": near, "far": far, "moved": moved,
-    }  # fmt: skip
+        "similarity": similarity,
+        "norm": norm,
+        "paths": paths,
+        "shown": shown,
+        "near": near,
+        "far": far,
+        "moved": moved,
+    }
     if asked.encoding == "sinusoidal":
         return Data(arrays, _python(asked), {"trained": None})
     return Data(arrays | _watched(asked.encoding), _python(asked), _facts())

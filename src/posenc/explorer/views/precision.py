@@ -91,10 +91,13 @@ def data(asked: Parameters) -> Data:
     errors, failed = _errors(asked.d_model, asked.base)
     integers = torch.arange(STRIP) + max(asked.position - STRIP // 3, 0)
     arrays = {
-        "positions": np.array(SAMPLED), "errors": errors,
+        "positions": np.array(SAMPLED),
+        "errors": errors,
         "steps": _steps(asked.position, channel, asked.d_model, asked.base),
-        "integers": integers, "as_bfloat16": integers.to(torch.bfloat16), "as_float16": integers.to(torch.float16),
-    }  # fmt: skip
+        "integers": integers,
+        "as_bfloat16": integers.to(torch.bfloat16),
+        "as_float16": integers.to(torch.float16),
+    }
     facts = {"recipes": list(RECIPES), "failed": failed, "channel": channel}
     return Data(arrays, _python(asked), facts)
 
@@ -125,9 +128,11 @@ def _steps(position: int, channel: int, d_model: int, base: float) -> np.ndarray
     omega = torch.tensor(frequencies.rotary(d_model, base)[pair], dtype=torch.float64)
     exp_log = torch.exp(torch.tensor(2.0 * pair) * (-math.log(base) / d_model))
     used: dict[str, tuple[Any, Any]] = {
-        "float32 angle": (at.float(), omega.float()), "textbook": (at.float(), exp_log),
-        "float16 positions": (at.half().double(), omega), "bfloat16 positions": (at.bfloat16().double(), omega),
-    }  # fmt: skip
+        "float32 angle": (at.float(), omega.float()),
+        "textbook": (at.float(), exp_log),
+        "float16 positions": (at.half().double(), omega),
+        "bfloat16 positions": (at.bfloat16().double(), omega),
+    }
     exact = float(_exact(at, d_model, base)[0, channel])
     rows = []
     for name in ("exact", *RECIPES):

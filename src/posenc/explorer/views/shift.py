@@ -46,9 +46,14 @@ def data(asked: Parameters) -> Data:
     errors = (rows(many + asked.k) - rows(many) @ matrix.T).norm(dim=1).view(len(DECADES), NEIGHBOURS).amax(dim=1)
     arrays = {
         "omega": frequencies.rotary(d_model, asked.base).values,
-        "matrix": matrix, "here": here, "there": there, "moved": moved,
-        "turned": _turned(here, there), "decades": DECADES, "errors": errors,
-    }  # fmt: skip
+        "matrix": matrix,
+        "here": here,
+        "there": there,
+        "moved": moved,
+        "turned": _turned(here, there),
+        "decades": DECADES,
+        "errors": errors,
+    }
     return Data(arrays, _python(asked), {"p": asked.p, "k": asked.k, "error": float((there - moved).norm())})
 
 

@@ -68,6 +68,8 @@ def data(asked: Parameters) -> Data:
 def _measured() -> dict[str, Any]:
     task = measured.task("language_model")
     arms = {arm["name"]: arm for arm in task["arms"]}
-    series = [{"name": name, "title": arms[name]["title"], "bits": [cell.get("mean") for cell in arms[name]["cells"]]}
-              for name in SHOWN]  # fmt: skip
+    series = [
+        {"name": name, "title": arms[name]["title"], "bits": [cell.get("mean") for cell in arms[name]["cells"]]}
+        for name in SHOWN
+    ]
     return {"trained": task["length"], "lengths": task["lengths"], "series": series}

@@ -35,13 +35,32 @@ class Parameters(Base):
 
 EXPORTED = (
     *(Parameters(shift=shift, projection=which) for which in ("drawn", "identity") for shift in (0, 1, 10, 100)),
-    *(Parameters(sentence=sentence, shift=shift)
-      for sentence in ("猫 吃 鱼", "这部 电影 很 无聊 但 表演 很 精彩") for shift in (0, 100)),
-)  # fmt: skip
+    *(
+        Parameters(sentence=sentence, shift=shift)
+        for sentence in ("猫 吃 鱼", "这部 电影 很 无聊 但 表演 很 精彩")
+        for shift in (0, 100)
+    ),
+)
 ARRAYS = (
-    "x", "p", "w_q", "w_k", "w_r", "u", "v", "q_x", "q_p", "k_x", "k_p", "r", "absolute", "relative", "absolute_score",
-    "relative_score", "absolute_weights", "relative_weights",
-)  # fmt: skip
+    "x",
+    "p",
+    "w_q",
+    "w_k",
+    "w_r",
+    "u",
+    "v",
+    "q_x",
+    "q_p",
+    "k_x",
+    "k_p",
+    "r",
+    "absolute",
+    "relative",
+    "absolute_score",
+    "relative_score",
+    "absolute_weights",
+    "relative_weights",
+)
 
 
 def data(asked: Parameters) -> Data:

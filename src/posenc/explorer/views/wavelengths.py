@@ -27,19 +27,43 @@ def _example(**keys: Any) -> str:
 
 EXAMPLES = {
     "Llama 3.1 8B": _example(
-        model_type="llama", hidden_size=4096, num_attention_heads=32, num_hidden_layers=32,
-        max_position_embeddings=131072, rope_theta=500000.0,
-        rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                      "original_max_position_embeddings": 8192}),
+        model_type="llama",
+        hidden_size=4096,
+        num_attention_heads=32,
+        num_hidden_layers=32,
+        max_position_embeddings=131072,
+        rope_theta=500000.0,
+        rope_scaling={
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+    ),
     "Qwen2.5 7B + YaRN": _example(
-        model_type="qwen2", hidden_size=3584, num_attention_heads=28, num_hidden_layers=28,
-        max_position_embeddings=131072, rope_theta=1000000.0,
-        rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}),
+        model_type="qwen2",
+        hidden_size=3584,
+        num_attention_heads=28,
+        num_hidden_layers=28,
+        max_position_embeddings=131072,
+        rope_theta=1000000.0,
+        rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+    ),
     "Gemma 3 4B": _example(
-        model_type="gemma3_text", hidden_size=2560, num_attention_heads=8, head_dim=256, num_hidden_layers=34,
-        max_position_embeddings=131072, sliding_window=1024, sliding_window_pattern=6, rope_theta=1000000.0,
-        rope_local_base_freq=10000.0, rope_scaling={"rope_type": "linear", "factor": 8.0}),
-}  # fmt: skip
+        model_type="gemma3_text",
+        hidden_size=2560,
+        num_attention_heads=8,
+        head_dim=256,
+        num_hidden_layers=34,
+        max_position_embeddings=131072,
+        sliding_window=1024,
+        sliding_window_pattern=6,
+        rope_theta=1000000.0,
+        rope_local_base_freq=10000.0,
+        rope_scaling={"rope_type": "linear", "factor": 8.0},
+    ),
+}
 
 
 class Parameters(Base):
@@ -113,11 +137,19 @@ unfinished = (wavelength > {length}).sum()'''
         python += "\noriginal = torch.tensor(posenc.frequencies.rotary(rotation.width, rotation.base), dtype=torch.float64)"
     layer = spec.layers[asked.layer]
     model = {
-        "family": spec.family, "part": path, "layer": asked.layer, "n_layers": len(spec.layers), "kind": layer.kind,
-        "window": layer.window, "trained": spec.trained_length, "base": rotation.base, "width": rotation.width,
-        "values_from": made.values_from, "cos_sin_scale": made.cos_sin_scale,
+        "family": spec.family,
+        "part": path,
+        "layer": asked.layer,
+        "n_layers": len(spec.layers),
+        "kind": layer.kind,
+        "window": layer.window,
+        "trained": spec.trained_length,
+        "base": rotation.base,
+        "width": rotation.width,
+        "values_from": made.values_from,
+        "cos_sin_scale": made.cos_sin_scale,
         "original_length": dict(rotation.parameters).get("original_length"),
-    }  # fmt: skip
+    }
     return _answer(made, length, python, {"model": model}, **more)
 
 
@@ -134,8 +166,10 @@ def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, R
     if layer >= len(part.layers):
         raise Refused(f"layer: {part.family} has layers 0 … {len(part.layers) - 1}, got {layer}")
     names = " and ".join(use.name for use in part.layers[layer].uses) or "no positional encoding (NoPE)"
-    raise Refused(f"config: layer {layer} of {part.family} uses {names}, which has no rotary frequencies; "
-                  "expected a model with RoPE, such as Llama, Qwen or Gemma")  # fmt: skip
+    raise Refused(
+        f"config: layer {layer} of {part.family} uses {names}, which has no rotary frequencies; "
+        "expected a model with RoPE, such as Llama, Qwen or Gemma"
+    )
 
 
 def _answer(made: Frequencies, length: int, python: str, facts: dict[str, Any], **more: Tensor) -> Data:

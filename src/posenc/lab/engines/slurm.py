@@ -47,9 +47,14 @@ class Slurm:
         folder.mkdir(exist_ok=True)
         executor = self._submitit.AutoExecutor(folder=folder / "%j", cluster=self._cluster)
         executor.update_parameters(
-            name="posenc", timeout_min=MINUTES, nodes=1, tasks_per_node=1, cpus_per_task=1,
-            gpus_per_node=int(context.hardware.device != "cpu"), slurm_array_parallelism=self.workers,
-        )  # fmt: skip
+            name="posenc",
+            timeout_min=MINUTES,
+            nodes=1,
+            tasks_per_node=1,
+            cpus_per_task=1,
+            gpus_per_node=int(context.hardware.device != "cpu"),
+            slurm_array_parallelism=self.workers,
+        )
         job = _Job(context.folder, _kept(context, folder), context.hardware, context.train, context.surroundings)
         jobs = executor.map_array(job, [trial for _, trial in mine])
         running = {number: job for (number, _), job in zip(mine, jobs, strict=True)}

@@ -22,7 +22,7 @@ from posenc.lab.report.cells import (
     top,
     unit,
     value,
-)  # fmt: skip
+)
 from posenc.lab.report.words import listed, of, say
 from posenc.lab.titles import after_training, best, main_task, title
 from posenc.words import Words

@@ -99,8 +99,13 @@ def gather(task: Task) -> Looks:
             of_step[row["layer"], row["head"]] = {one: profile[one] for one in kept.distances if one in profile}
     thinned = None
     if len(kept.layers) < len(layers) or len(kept.heads) < len(heads) or len(kept.distances) < len(distances):
-        thinned = say("attention thinned", layers=", ".join(map(str, kept.layers)), heads=", ".join(map(str, kept.heads)),
-                      distances=len(kept.distances), all=len(distances))  # fmt: skip
+        thinned = say(
+            "attention thinned",
+            layers=", ".join(map(str, kept.layers)),
+            heads=", ".join(map(str, kept.heads)),
+            distances=len(kept.distances),
+            all=len(distances),
+        )
     return Looks(
         profiles, kept.steps, [(layer, head) for layer in kept.layers for head in kept.heads], kept.distances, thinned
     )

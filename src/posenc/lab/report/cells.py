@@ -191,8 +191,14 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
 
 def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for length, found in cells.items():
-        where = {"task": task["name"], "measure": task["measure"], "encoding": arm["name"], "setting": setting,
-                 "mode": mode, "length": int(length)}  # fmt: skip
+        where = {
+            "task": task["name"],
+            "measure": task["measure"],
+            "encoding": arm["name"],
+            "setting": setting,
+            "mode": mode,
+            "length": int(length),
+        }
         seeds = found.get("seeds") or {}
         for seed, number in seeds.items():
             yield {**where, "seed": int(seed), "value": number, "state": ""}

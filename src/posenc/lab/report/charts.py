@@ -20,7 +20,7 @@ from posenc.lab.report.cells import (
     is_bits,
     learnt,
     scale,
-)  # fmt: skip
+)
 from posenc.lab.report.look import CHANGES, label, look
 from posenc.lab.report.words import listed, of, same, say
 from posenc.lab.titles import main_task, title
@@ -38,7 +38,7 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
             label(arm["name"]), look(arm["name"], names).classes, points(task, arm), note(task, arm), rings(task, arm)
         )
         for arm in arms
-    ]  # fmt: skip
+    ]
     return chart(task, series, say("curves")) if series else None
 
 
@@ -136,9 +136,14 @@ def places(findings: Findings, task: Task) -> svg.Chart | None:
     series = [_plain(arm, along(task, arm), names) for arm in arms]
     ticks = [(place, str(place)) for place in range(0, longest + 1, max(longest // 4, 1))]
     return svg.Chart(
-        series, ticks, say("place"), say("bits low"), say("places"),
-        trained=svg.Mark(task["length"], say("trained")), x_log=False,
-    )  # fmt: skip
+        series,
+        ticks,
+        say("place"),
+        say("bits low"),
+        say("places"),
+        trained=svg.Mark(task["length"], say("trained")),
+        x_log=False,
+    )
 
 
 def learning(findings: Findings, task: Task) -> svg.Chart | None:
@@ -151,9 +156,14 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
     last = max(arm["curve"]["step"][-1] for arm in arms)
     words = of(task["title"])
     return svg.Chart(
-        series, [(step, f"{step:.0f}") for step in (0, last / 2, last)], say("step"), say("loss"),
-        Words(f"{say('learning').en}: {words.en}.", f"{say('learning').zh}：{words.zh}。"), trained=None, x_log=False,
-    )  # fmt: skip
+        series,
+        [(step, f"{step:.0f}") for step in (0, last / 2, last)],
+        say("step"),
+        say("loss"),
+        Words(f"{say('learning').en}: {words.en}.", f"{say('learning').zh}：{words.zh}。"),
+        trained=None,
+        x_log=False,
+    )
 
 
 def _plain(arm: Arm, points: Sequence[tuple[float, float]], names: Sequence[str]) -> svg.Series:
@@ -205,8 +215,15 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
         found = cell(task, arm, task["length"])
         if found.number is not None:
             seeds = [scale(task) * seed for seed in found.seeds]
-            rows.append(svg.Strip(label(arm["name"]), look(arm["name"], names).classes, scale(task) * found.number, seeds,
-                                  found.kind != "number"))  # fmt: skip
+            rows.append(
+                svg.Strip(
+                    label(arm["name"]),
+                    look(arm["name"], names).classes,
+                    scale(task) * found.number,
+                    seeds,
+                    found.kind != "number",
+                )
+            )
     if not rows:
         return None
     marks = [svg.Mark(one.points[0][1], one.words) for one in levels(task)]

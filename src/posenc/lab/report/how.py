@@ -100,11 +100,15 @@ def baseline(task: Task) -> str:
 def _tasks(findings: Findings) -> str:
     head = [span(say(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
     body = [
-        [span(of(task["title"])), f"<td>{lengths(task)}<small>{span(of(task['unit']))}</small></td>",
-         *(f"<td>{span(words)}</td>" for words in (training(task), rate(task), gate(task))),
-         f"<td>{chance(task)}<small>{span(unit(task))}</small></td>", f"<td>{baseline(task)}</td>"]
+        [
+            span(of(task["title"])),
+            f"<td>{lengths(task)}<small>{span(of(task['unit']))}</small></td>",
+            *(f"<td>{span(words)}</td>" for words in (training(task), rate(task), gate(task))),
+            f"<td>{chance(task)}<small>{span(unit(task))}</small></td>",
+            f"<td>{baseline(task)}</td>",
+        ]
         for task in findings["tasks"]
-    ]  # fmt: skip
+    ]
     return table("published", head, body)
 
 

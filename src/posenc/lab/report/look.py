@@ -23,13 +23,23 @@ from posenc.words import Words
 
 LONGEST = 16  # letters of a label
 LIGHT = {
-    "ink": "#1d2129", "red": "#a8321a", "blue": "#2458c8", "teal": "#0a9070", "purple": "#4a1880", "amber": "#b08a1e",
+    "ink": "#1d2129",
+    "red": "#a8321a",
+    "blue": "#2458c8",
+    "teal": "#0a9070",
+    "purple": "#4a1880",
+    "amber": "#b08a1e",
     "pink": "#dc48b0",
-}  # fmt: skip
+}
 DARK = {
-    "ink": "#f2f3f5", "red": "#dc6a50", "blue": "#86aefc", "teal": "#2bcf98", "purple": "#b04cf5", "amber": "#eab31a",
+    "ink": "#f2f3f5",
+    "red": "#dc6a50",
+    "blue": "#86aefc",
+    "teal": "#2bcf98",
+    "purple": "#b04cf5",
+    "amber": "#eab31a",
     "pink": "#cc5aa6",
-}  # fmt: skip
+}
 DASHES: dict[str, tuple[float, ...]] = {"solid": (), "dashed": (7, 4), "dotted": (1.5, 4), "dashdot": (9, 3, 2, 3)}
 
 
@@ -43,15 +53,24 @@ class Look(NamedTuple):
 
 
 FIXED = {
-    "nope": Look("ink", "solid"), "sinusoidal": Look("red", "solid"), "learned": Look("red", "dashed"),
-    "floater": Look("red", "dotted"), "rope": Look("blue", "solid"), "xpos": Look("blue", "dashed"),
-    "alibi": Look("teal", "solid"), "t5": Look("teal", "dashed"), "shaw": Look("purple", "solid"),
-    "transformer_xl": Look("purple", "dashed"), "cope": Look("amber", "solid"),
-}  # fmt: skip
+    "nope": Look("ink", "solid"),
+    "sinusoidal": Look("red", "solid"),
+    "learned": Look("red", "dashed"),
+    "floater": Look("red", "dotted"),
+    "rope": Look("blue", "solid"),
+    "xpos": Look("blue", "dashed"),
+    "alibi": Look("teal", "solid"),
+    "t5": Look("teal", "dashed"),
+    "shaw": Look("purple", "solid"),
+    "transformer_xl": Look("purple", "dashed"),
+    "cope": Look("amber", "solid"),
+}
 CHANGES = {
-    "": Look("ink", "solid"), "interpolation": Look("amber", "dashed"), "ntk": Look("teal", "dotted"),
+    "": Look("ink", "solid"),
+    "interpolation": Look("amber", "dashed"),
+    "ntk": Look("teal", "dotted"),
     "yarn": Look("blue", "solid"),
-}  # fmt: skip
+}
 
 
 def look(arm: str, arms: Sequence[str]) -> Look:
@@ -80,6 +99,7 @@ def sheet() -> str:
 
     dashes = "\n".join(
         f".{name} .curve, svg.{name} .curve {{ stroke-dasharray: {' '.join(f'{length:g}' for length in lengths)}; }}"
-        for name, lengths in DASHES.items() if lengths
-    )  # fmt: skip
+        for name, lengths in DASHES.items()
+        if lengths
+    )
     return f"{colours(LIGHT)}\n@media (prefers-color-scheme: dark) {{ {colours(DARK)} }}\n{dashes}\n"

@@ -16,7 +16,7 @@ from posenc.lab.report.cells import (
     in_order,
     top,
     value,
-)  # fmt: skip
+)
 from posenc.lab.report.how import gate, lost, rate, training
 from posenc.lab.report.stars import stars
 from posenc.lab.report.words import of, say

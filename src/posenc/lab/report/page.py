@@ -32,7 +32,7 @@ from posenc.lab.report.cells import (
     stretch,
     top,
     value,
-)  # fmt: skip
+)
 from posenc.lab.report.how import how
 from posenc.lab.report.look import look, sheet
 from posenc.lab.report.stars import Entry, stars
@@ -43,8 +43,17 @@ from posenc.words import Words
 BRAND = "posenc lab"
 MANY = 5  # seeds, from which on there are intervals over them
 PARTS = (
-    "answer", "stars", "curves", "heat", "after", "pareto", "places", "attention", "published", "how",
-)  # fmt: skip
+    "answer",
+    "stars",
+    "curves",
+    "heat",
+    "after",
+    "pareto",
+    "places",
+    "attention",
+    "published",
+    "how",
+)
 
 
 def page(findings: Findings) -> str:
@@ -52,9 +61,17 @@ def page(findings: Findings) -> str:
     styles = [_read("page.css"), sheet(), _read("report/report.css")]
     scripts = [_read("page.js"), _read("report/report.js")]
     made: dict[str, Callable[[Findings], str]] = {
-        "answer": _answer, "stars": _stars, "curves": _curves, "heat": _heat, "after": _after, "pareto": _pareto,
-        "places": _places, "attention": attention, "published": _published, "how": how,
-    }  # fmt: skip
+        "answer": _answer,
+        "stars": _stars,
+        "curves": _curves,
+        "heat": _heat,
+        "after": _after,
+        "pareto": _pareto,
+        "places": _places,
+        "attention": attention,
+        "published": _published,
+        "how": how,
+    }
     sections = {name: content for name in PARTS if (content := made[name](findings))}
     body = "".join(section(say(name), content, name) for name, content in sections.items())
     return document(
@@ -68,8 +85,14 @@ def _read(name: str) -> str:
 
 def _header(findings: Findings) -> str:
     kind = "lead" if len(findings["tasks"]) > 1 else "lead one"
-    lead = say(kind, arms=len(arms_of(findings)), tasks=len(findings["tasks"]), seeds=len(findings["seeds"]),
-               name=findings["name"], about=of(findings["about"]))  # fmt: skip
+    lead = say(
+        kind,
+        arms=len(arms_of(findings)),
+        tasks=len(findings["tasks"]),
+        seeds=len(findings["seeds"]),
+        name=findings["name"],
+        about=of(findings["about"]),
+    )
     note = tag("p", say("exploratory"), "small") if findings["exploratory"] else ""
     return header(BRAND, say("title"), lead) + note
 
@@ -97,8 +120,12 @@ def _stars(findings: Findings) -> str:
     main, cost, made = main_task(findings), findings["cost"], stars(findings)
     names = arms_of(findings)
     text = tag("p", say("stars text", task=of(main["title"]), home=home(main)))
-    text += tag("p", say("stars cost", device=cost.get("device") or findings["surroundings"].get("device", ""),
-                         rounds=cost["rounds"]) if cost else say("no cost"))  # fmt: skip
+    text += tag(
+        "p",
+        say("stars cost", device=cost.get("device") or findings["surroundings"].get("device", ""), rounds=cost["rounds"])
+        if cost
+        else say("no cost"),
+    )
     head = [span(say("encoding")), *(_head(name, small) for name, small in made.head)]
     body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
     return text + table("stars", head, body)
@@ -167,10 +194,13 @@ def _heat_table(findings: Findings, task: Task) -> str:
     head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
     longer = top(task) > 1
     body = [
-        [_name(arm["name"], names), *_joined([td(arm, length) for length in task["lengths"]]),
-         *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else [])]
+        [
+            _name(arm["name"], names),
+            *_joined([td(arm, length) for length in task["lengths"]]),
+            *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
+        ]
         for arm in in_order(task)
-    ]  # fmt: skip
+    ]
     return table(
         "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
     )
@@ -213,8 +243,12 @@ def shares(task: Task) -> Callable[[float], float]:
     """From 0, the best that was learnt, to 1, the worst; the exact match from all to none."""
     if not is_bits(task):
         return lambda number: 1 - number
-    means = [found.number for arm in learnt(task) for length in task["lengths"]
-             if (found := cell(task, arm, length)).number is not None]  # fmt: skip
+    means = [
+        found.number
+        for arm in learnt(task)
+        for length in task["lengths"]
+        if (found := cell(task, arm, length)).number is not None
+    ]
     low, high = min(means, default=0.0), max(means, default=1.0)
     return lambda number: (number - low) / max(high - low, 0.5)
 
@@ -245,7 +279,7 @@ def _changes(task: Task, wide: bool) -> str:
     body = [
         [span(say(f"change {changed['change']}")), *(td(changed["cells"], length) for length in task["lengths"])]
         for changed in task["after"]
-    ]  # fmt: skip
+    ]
     return _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))
 
 
@@ -310,10 +344,15 @@ def _published(findings: Findings) -> str:
         return f'<td class="verdict {kind.replace(" ", "-")}">{sign[kind]} {span(say(kind))}</td>'
 
     body = [
-        [span(of(row["claim"])), f"<td>{span(of(row['ours']))}</td>", verdict(row), f"<td>{span(of(row['why']))}</td>",
-         f"<td>{html.escape(row['source'])}</td>"]
+        [
+            span(of(row["claim"])),
+            f"<td>{span(of(row['ours']))}</td>",
+            verdict(row),
+            f"<td>{span(of(row['why']))}</td>",
+            f"<td>{html.escape(row['source'])}</td>",
+        ]
         for row in rows
-    ]  # fmt: skip
+    ]
     text = say("published text", agree=count["agree"], disagree=count["disagree"], not_tested=count["not tested"])
     return tag("p", text) + table("published", head, body)
 

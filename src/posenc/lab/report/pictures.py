@@ -25,7 +25,7 @@ from posenc.lab.report.cells import (
     in_order,
     is_bits,
     top,
-)  # fmt: skip
+)
 from posenc.lab.report.look import DASHES, LIGHT, label
 from posenc.lab.report.page import shares
 from posenc.lab.report.words import say
@@ -58,10 +58,21 @@ def _curves(findings: Findings, task: Task) -> bytes:
         colour, dash = one.kind.split()
         xs = [x for x, _, _ in one.points]
         axes.plot(xs, [y for _, y, _ in one.points], color=LIGHT[colour], linewidth=1.8, linestyle=_dashes(dash))
-        axes.plot([x for x, _, seeds in one.points for _ in seeds], [y for _, _, seeds in one.points for y in seeds], "o",
-                  color=LIGHT[colour], markersize=2.8)  # fmt: skip
-        axes.plot([x for x, _ in one.rings], [y for _, y in one.rings], "o", color=LIGHT[colour], markersize=6,
-                  markerfacecolor="white")  # fmt: skip
+        axes.plot(
+            [x for x, _, seeds in one.points for _ in seeds],
+            [y for _, _, seeds in one.points for y in seeds],
+            "o",
+            color=LIGHT[colour],
+            markersize=2.8,
+        )
+        axes.plot(
+            [x for x, _ in one.rings],
+            [y for _, y in one.rings],
+            "o",
+            color=LIGHT[colour],
+            markersize=6,
+            markerfacecolor="white",
+        )
     _frame(axes, findings, task, chart)
     title_words = task["title"]["en"]
     heading = f"{title_words}: trained at {task['length']}" + (
@@ -81,8 +92,15 @@ def _frame(axes: Any, findings: Findings, task: Task, chart: svg.Chart | None) -
     _ticks(axes.xaxis, [(length, str(length)) for length in lengths])
     axes.set_xlim(lengths[0] * 0.94, lengths[-1] * 1.06)
     axes.axvline(task["length"], color=MUTED, linewidth=1, linestyle=(0, (3, 3)), zorder=0)
-    axes.annotate("trained length", (task["length"], 1), xycoords=("data", "axes fraction"), xytext=(3, 3),
-                  textcoords="offset points", fontsize=8, color=MUTED)  # fmt: skip
+    axes.annotate(
+        "trained length",
+        (task["length"], 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 3),
+        textcoords="offset points",
+        fontsize=8,
+        color=MUTED,
+    )
     _plain(axes, task["unit"]["en"], say("bits low" if is_bits(task) else "exact high").en)
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     if not is_bits(task):
@@ -107,10 +125,24 @@ def _names(axes: Any, series: Sequence[svg.Series], inch: float, span: tuple[flo
     heights = svg.spaced([mean for _, mean, _ in ends], LEADING * inch, span[0], span[1] + 0.3 * inch)
     for one, (x, mean, _), height in zip(series, ends, heights, strict=True):
         colour = LIGHT[one.kind.split()[0]]
-        axes.annotate(f"{one.name.en}  {one.note.en}".rstrip(), (x, mean), xytext=(1.05, height), va="center",
-                      fontsize=FONT, color=colour, textcoords=("axes fraction", "data"), annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8, "relpos": (0, 0.5),
-                                  "linestyle": "-" if x == last else ":"})  # fmt: skip
+        axes.annotate(
+            f"{one.name.en}  {one.note.en}".rstrip(),
+            (x, mean),
+            xytext=(1.05, height),
+            va="center",
+            fontsize=FONT,
+            color=colour,
+            textcoords=("axes fraction", "data"),
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "alpha": 0.35,
+                "linewidth": 0.8,
+                "relpos": (0, 0.5),
+                "linestyle": "-" if x == last else ":",
+            },
+        )
 
 
 # Heat map -------------------------------------------------------------------------------------------------------------
@@ -176,8 +208,14 @@ def _square(axes: Any, task: Task, arm: Any, length: int, box: tuple[float, floa
     elif found.kind == "not learnt":
         axes.add_patch(Rectangle(*size, facecolor="white", edgecolor="#c4c8d0", hatch="////", linewidth=0))
         if found.number is not None:
-            axes.text(x + wide / 2, y + high / 2, found.words.en, color=INK, **middle,
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
+            axes.text(
+                x + wide / 2,
+                y + high / 2,
+                found.words.en,
+                color=INK,
+                **middle,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )
     else:
         axes.add_patch(Rectangle(*size, facecolor="none", edgecolor="#b4b8c0", linewidth=0.7, linestyle=(0, (3, 2))))
         axes.text(x + wide / 2, y + high / 2, found.kind, color=MUTED, **(middle | {"fontsize": 7}))
@@ -223,9 +261,17 @@ def _spots(axes: Any, spots: Sequence[svg.Spot], x: svg.Axis, y: svg.Axis) -> No
         axes.plot(spot.x[1], spot.y[1], "o", color=colour, markersize=7, markerfacecolor=face, clip_on=False)
         middle = left + size[0] / 2, above + size[1] / 2
         far = math.dist(middle, dot) > size[0] / 2 + 16
-        axes.annotate(spot.name.en, (spot.x[1], spot.y[1]), xytext=(middle[0] - dot[0], dot[1] - middle[1]),
-                      textcoords="offset points", ha="center", va="center", fontsize=FONT, color=colour,
-                      arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35} if far else None)  # fmt: skip
+        axes.annotate(
+            spot.name.en,
+            (spot.x[1], spot.y[1]),
+            xytext=(middle[0] - dot[0], dot[1] - middle[1]),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=FONT,
+            color=colour,
+            arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35} if far else None,
+        )
 
 
 def _widened(axis: svg.Axis, room: float) -> tuple[float, float]:

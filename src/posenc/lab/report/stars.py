@@ -23,7 +23,7 @@ from posenc.lab.report.cells import (
     top,
     unit,
     value,
-)  # fmt: skip
+)
 from posenc.lab.report.words import of, same, say
 from posenc.lab.titles import main_task
 from posenc.words import Words

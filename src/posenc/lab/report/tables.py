@@ -17,10 +17,28 @@ from posenc.lab.report.stars import TIMES
 
 CELLS = ("task", "measure", "encoding", "setting", "mode", "length", "seed", "value", "state")
 SUMMARY = (
-    "task", "measure", "encoding", "learnt", "state", "length", "quality", "quality_low", "quality_high", "factor",
-    "factor_low", "factor_high", "factor_censored", "area", "rank", "behaviour", "learning_rate", "seconds",
-    *(f"{kind}_{part}" for kind in TIMES for part in ("median", "low", "high")), "parameters", "table_bytes_per_token",
-)  # fmt: skip
+    "task",
+    "measure",
+    "encoding",
+    "learnt",
+    "state",
+    "length",
+    "quality",
+    "quality_low",
+    "quality_high",
+    "factor",
+    "factor_low",
+    "factor_high",
+    "factor_censored",
+    "area",
+    "rank",
+    "behaviour",
+    "learning_rate",
+    "seconds",
+    *(f"{kind}_{part}" for kind in TIMES for part in ("median", "low", "high")),
+    "parameters",
+    "table_bytes_per_token",
+)
 PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "why_en", "why_zh")
 
 
@@ -38,11 +56,21 @@ def _summary(findings: Findings) -> Iterator[dict[str, Any]]:
             found = arm["cells"].get(home(task)) or {}
             low, high = found.get("interval") or (None, None)
             row = {
-                "task": task["name"], "measure": task["measure"], "encoding": arm["name"], "learnt": arm["learnt"],
-                "state": arm["state"], "length": task["length"], "quality": found.get("mean"), "quality_low": low,
-                "quality_high": high, "area": arm["area"], "rank": arm["rank"], "behaviour": arm["behaviour"],
-                "learning_rate": arm["learning_rate"], "seconds": arm["seconds"],
-            }  # fmt: skip
+                "task": task["name"],
+                "measure": task["measure"],
+                "encoding": arm["name"],
+                "learnt": arm["learnt"],
+                "state": arm["state"],
+                "length": task["length"],
+                "quality": found.get("mean"),
+                "quality_low": low,
+                "quality_high": high,
+                "area": arm["area"],
+                "rank": arm["rank"],
+                "behaviour": arm["behaviour"],
+                "learning_rate": arm["learning_rate"],
+                "seconds": arm["seconds"],
+            }
             for part in ("value", "low", "high", "censored"):
                 row["factor" if part == "value" else f"factor_{part}"] = (arm["factor"] or {}).get(part)
             yield row | _cost(findings, arm["name"])

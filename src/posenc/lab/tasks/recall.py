@@ -37,8 +37,9 @@ class Recall(Drawn):
     @model_validator(mode="after")
     def _keys_suffice(self) -> Recall:
         if self.keys < self.lengths[-1]:
-            raise ValueError(f"keys: expected at least as many as the longest row has pairs, {self.lengths[-1]}; "
-                             f"got {self.keys}")  # fmt: skip
+            raise ValueError(
+                f"keys: expected at least as many as the longest row has pairs, {self.lengths[-1]}; got {self.keys}"
+            )
         return self
 
     @property

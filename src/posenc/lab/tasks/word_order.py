@@ -131,9 +131,11 @@ def _links(core: str, row: int, start: int) -> list[Link]:
     """From every character of one word to every character of the other, where both are in the core."""
     return [
         Link(f"{word}→{other}", row, start + core.index(word) + i, start + core.index(other) + j)
-        for word, other in LINKS if word in core and other in core
-        for i in range(len(word)) for j in range(len(other))
-    ]  # fmt: skip
+        for word, other in LINKS
+        if word in core and other in core
+        for i in range(len(word))
+        for j in range(len(other))
+    ]
 
 
 def _below(n: int, random: torch.Generator) -> int:

@@ -18,10 +18,9 @@ from typing import Any
 
 import torch
 
-from posenc.lab import corpus
-from posenc.lab.experiment import Training, Trial, read
-from posenc.lab.training import run_trial
-from posenc.lab.workers import Job, Workers, cores
+from posenc.lab.experiment import Training, Trial, corpus, read
+from posenc.lab.run.workers import Job, Workers, cores
+from posenc.lab.trial.training import run_trial
 
 
 def train(shared: Any, threads: int, steps: int, encoding: str, _: Callable[[float], None]) -> int:

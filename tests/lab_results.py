@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.lab.experiment import Experiment, Trial
-from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
-from posenc.lab.results import Folder
+from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
+from posenc.lab.records.results import Folder
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5")
 COST = "c057" * 16

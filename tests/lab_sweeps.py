@@ -16,13 +16,13 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.corpus import Corpus
 from posenc.lab.engines import Context, Event, finish, line
 from posenc.lab.experiment import Experiment, Trial
-from posenc.lab.record import SAME_TARGETS, Record, Rows
-from posenc.lab.results import Folder
-from posenc.lab.sweep import Outcome, Update, sweep
-from posenc.lab.training import Hardware
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.records.record import SAME_TARGETS, Record, Rows
+from posenc.lab.records.results import Folder
+from posenc.lab.run.sweep import Outcome, Update, sweep
+from posenc.lab.trial.training import Hardware
 
 TRIALS = 12
 TRAINING = {"steps": 6, "rows": 4}

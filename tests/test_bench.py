@@ -13,8 +13,8 @@ import torch
 import typer
 
 from posenc.benchmarks import bars, gate, machine, peers, plan, report, runner, timing, worker
+from posenc.benchmarks.cpu_contention import Weather
 from posenc.benchmarks.timing import Measured, Round
-from posenc.benchmarks.weather import Weather
 from posenc.commands import bench_
 
 NO_PEERS = dict.fromkeys(peers.PEERS, "not asked for")

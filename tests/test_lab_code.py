@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab import code
+from posenc.lab.records import code
 
 
 def test_the_code_counts_and_its_presentation_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,7 @@ def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
 
     from posenc.commands.lab_progress import State
     from posenc.lab.experiment import parse
-    from posenc.lab.sweep import Update
+    from posenc.lab.run.sweep import Update
 
     experiment = parse(EXPERIMENT, ROOT)
     first, second, third, fourth = experiment.trials()

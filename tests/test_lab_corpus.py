@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posenc.lab import corpus
+from posenc.lab.experiment import corpus
 
 WIDTH = 33
 

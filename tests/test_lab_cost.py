@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from posenc.lab import cost
-from posenc.lab.arm import Arm
-from posenc.lab.corpus import Corpus
-from posenc.lab.recipe import Recipe
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.trial import cost
 
 BYTES = bytes(range(256)) * 8
 TEXT = Corpus("bytes", "", (BYTES,), (BYTES,))

@@ -16,11 +16,11 @@ import pytest
 
 from lab_sweeps import TRIALS, experiment, made_up, made_up_sweep, names, table
 from posenc.lab import engines
-from posenc.lab.code import surroundings
 from posenc.lab.engines import Context, finish_elsewhere
 from posenc.lab.engines.local import Local
-from posenc.lab.record import Record
-from posenc.lab.training import Hardware
+from posenc.lab.records.code import surroundings
+from posenc.lab.records.record import Record
+from posenc.lab.trial.training import Hardware
 
 IN_CI = bool(os.environ.get("CI"))
 few = {"experiment": experiment(seeds=1, encodings=("nope", "rope"))}
@@ -170,7 +170,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, found_elsewhere: None) -> Iterator[
 
 
 def slow(trial: Any, *rest: Any) -> Record:
-    from posenc.lab.training import run_trial
+    from posenc.lab.trial.training import run_trial
 
     time.sleep(3.0)  # longer than it takes a machine to be lost
     record = run_trial(trial, *rest)

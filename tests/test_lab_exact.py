@@ -8,9 +8,9 @@ from torch import Tensor
 
 from posenc import catalogue
 from posenc.encoding import PositionalEncoding, Site
-from posenc.lab import exact
-from posenc.lab.arm import DEFAULT, Arm
-from posenc.lab.recipe import Recipe
+from posenc.lab.experiment.arm import DEFAULT, Arm
+from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.trial import fp64_properties
 from posenc.positions import Positions
 
 SIZE = Recipe().size
@@ -19,10 +19,10 @@ SIZE = Recipe().size
 @pytest.mark.parametrize("name", DEFAULT)
 def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
     arm = Arm.parse(name)
-    found = exact.exact(arm, Recipe())
+    found = fp64_properties.exact(arm, Recipe())
     encoding = catalogue.create(arm.encoding, d_model=64, n_heads=4)
-    assert (found["shift"] <= exact.SAME) == (arm.encoding not in ("sinusoidal", "learned", "floater"))
-    assert found["decode"] <= exact.SAME
+    assert (found["shift"] <= fp64_properties.SAME) == (arm.encoding not in ("sinusoidal", "learned", "floater"))
+    assert found["decode"] <= fp64_properties.SAME
     assert (found["order"]["bidirectional"] is None) == (arm.encoding in ("xpos", "cope"))
     assert found["order"]["causal"] > 0.5
     assert (found["reordered"] > 0.01) == (arm.encoding != "nope")
@@ -31,7 +31,7 @@ def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
 
 def test_sizes_by_hand() -> None:
     """Width 64, 4 heads of 16, 2 layers, trained at 64."""
-    found = {name: exact.exact(Arm.parse(name), Recipe()) for name in (*DEFAULT, "learned+randomized")}
+    found = {name: fp64_properties.exact(Arm.parse(name), Recipe()) for name in (*DEFAULT, "learned+randomized")}
     parameters = {name: value["parameters"] for name, value in found.items() if value["parameters"]}
     assert parameters == {
         "learned": 64 * 64, "learned+randomized": 512 * 64, "floater": 2 * 64 + 2 * (65 * 64 + 64), "t5": 32 * 4,
@@ -66,14 +66,19 @@ class ByCoordinate(PositionalEncoding):
 
 
 def test_planted_faults_are_measured() -> None:
-    assert exact.decode(ByIndex(), SIZE) > 0.1
-    assert exact.shift(ByIndex(), SIZE) == 0
-    assert exact.shift(ByCoordinate(), SIZE) > 0.1
-    assert exact.decode(ByCoordinate(), SIZE) < exact.SAME
+    assert fp64_properties.decode(ByIndex(), SIZE) > 0.1
+    assert fp64_properties.shift(ByIndex(), SIZE) == 0
+    assert fp64_properties.shift(ByCoordinate(), SIZE) > 0.1
+    assert fp64_properties.decode(ByCoordinate(), SIZE) < fp64_properties.SAME
 
 
 def test_reversed_sentences_look_alike_to_a_symmetric_bias() -> None:
     """The sentence pairs of the notes exchange the ends of three words; ALiBi sees |i - j| only."""
-    assert exact.order("alibi", SIZE, causal=False) < exact.SAME < 0.1 < exact.reordered("alibi", SIZE)
-    assert exact.order("nope", SIZE, causal=False) < exact.SAME
-    assert exact.reordered("nope", SIZE) < exact.SAME
+    assert (
+        fp64_properties.order("alibi", SIZE, causal=False)
+        < fp64_properties.SAME
+        < 0.1
+        < fp64_properties.reordered("alibi", SIZE)
+    )
+    assert fp64_properties.order("nope", SIZE, causal=False) < fp64_properties.SAME
+    assert fp64_properties.reordered("nope", SIZE) < fp64_properties.SAME

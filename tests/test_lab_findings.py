@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from lab_results import TASKS, Asked, write
-from posenc.lab import published
-from posenc.lab.findings import NOT_LEARNT, findings
-from posenc.lab.record import NON_OVERLAPPING
+from posenc.lab.findings import NOT_LEARNT, findings, published
+from posenc.lab.records.record import NON_OVERLAPPING
 from posenc.lab.verdict import GATE
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc.commands import compare_
-from posenc.lab import compare, svg, workers
-from posenc.lab.arm import DEFAULT
+from posenc.lab import compare
+from posenc.lab.experiment.arm import DEFAULT
+from posenc.lab.run import workers
+from posenc.lab.views import svg
 
 
 def test_makespan_by_hand() -> None:

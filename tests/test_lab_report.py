@@ -21,9 +21,8 @@ import pytest
 from matplotlib.image import imread
 
 from posenc import catalogue
-from posenc.lab import svg
-from posenc.lab.report import write
-from posenc.lab.report.look import DARK, LIGHT
+from posenc.lab.views import svg, write
+from posenc.lab.views.style import DARK, LIGHT
 
 Json = dict[str, Any]
 NOT_LEARNT = "not learnt at this budget"

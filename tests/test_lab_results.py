@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import lab_sweeps
-from posenc.lab import files, remembered
 from posenc.lab.experiment import Trial
-from posenc.lab.record import Record
-from posenc.lab.results import Folder, Unwritable
-from posenc.lab.training import Hardware
+from posenc.lab.findings import findings_cache
+from posenc.lab.records import files
+from posenc.lab.records.record import Record
+from posenc.lab.records.results import Folder, Unwritable
+from posenc.lab.trial.training import Hardware
 
 AROUND = {"code": "c0de", "torch": "2", "device": "none", "precision": "32-true", "text": ""}
 TRIALS = lab_sweeps.experiment().trials()
@@ -189,7 +190,7 @@ files.write(Path({str(tmp_path / "trials" / "x.parquet")!r}), "half")
 HOLDS = """
 import sys
 from pathlib import Path
-from posenc.lab.results import Folder
+from posenc.lab.records.results import Folder
 claim = Folder(Path(sys.argv[1])).claim(sys.argv[2])
 print("held" if claim else "taken", flush=True)
 sys.stdin.read()
@@ -318,19 +319,19 @@ def test_measurements_are_kept_under_their_keys(tmp_path: Path) -> None:
 def test_findings_are_remembered_until_anything_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trials").mkdir()
     (tmp_path / "experiment.json").write_text("{}")
-    assert remembered.recall(tmp_path) is None
-    remembered.remember(tmp_path, {"name": "first"})
-    assert remembered.recall(tmp_path) == {"name": "first"}
+    assert findings_cache.recall(tmp_path) is None
+    findings_cache.remember(tmp_path, {"name": "first"})
+    assert findings_cache.recall(tmp_path) == {"name": "first"}
     (tmp_path / "trials" / "one.parquet").write_bytes(b"1")
-    assert remembered.recall(tmp_path) is None
-    remembered.remember(tmp_path, {"name": "second"})
+    assert findings_cache.recall(tmp_path) is None
+    findings_cache.remember(tmp_path, {"name": "second"})
     (tmp_path / "experiment.json").write_text("{} ")
-    assert remembered.recall(tmp_path) is None
-    remembered.remember(tmp_path, {"name": "third"})
-    assert remembered.recall(tmp_path) == {"name": "third"}
-    (tmp_path / remembered.NAME).write_text("{")
-    assert remembered.recall(tmp_path) is None
-    remembered.remember(tmp_path, {"name": "fourth"})
+    assert findings_cache.recall(tmp_path) is None
+    findings_cache.remember(tmp_path, {"name": "third"})
+    assert findings_cache.recall(tmp_path) == {"name": "third"}
+    (tmp_path / findings_cache.NAME).write_text("{")
+    assert findings_cache.recall(tmp_path) is None
+    findings_cache.remember(tmp_path, {"name": "fourth"})
     (tmp_path / "sources" / "lab").mkdir(parents=True)
-    monkeypatch.setattr(remembered.posenc, "__file__", str(tmp_path / "sources" / "__init__.py"))
-    assert remembered.recall(tmp_path) is None
+    monkeypatch.setattr(findings_cache.posenc, "__file__", str(tmp_path / "sources" / "__init__.py"))
+    assert findings_cache.recall(tmp_path) is None

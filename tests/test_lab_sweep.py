@@ -18,11 +18,13 @@ from typing import Any
 import pytest
 
 from lab_sweeps import TRIALS, Here, experiment, made_up, made_up_sweep, names, start, table, workers_of
-from posenc.lab import corpus, relative_cost, sweep
 from posenc.lab.engines.local import Local
-from posenc.lab.results import Folder, Unwritable
-from posenc.lab.sweep import Update
-from posenc.lab.time_left import TimeLeft
+from posenc.lab.experiment import corpus
+from posenc.lab.records.results import Folder, Unwritable
+from posenc.lab.run import sweep
+from posenc.lab.run.sweep import Update
+from posenc.lab.run.time_left import TimeLeft
+from posenc.lab.trial import relative_cost
 
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 
@@ -163,7 +165,7 @@ def test_what_another_sweep_holds_is_awaited_and_taken_over_when_that_dies(tmp_p
     next((tmp_path / "trials").glob(f"*{key[:16]}*")).unlink()
     holds = f"""
 from pathlib import Path
-from posenc.lab.results import Folder
+from posenc.lab.records.results import Folder
 claim = Folder(Path({str(tmp_path)!r})).claim({key!r})
 print("held", flush=True)
 input()

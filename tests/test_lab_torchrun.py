@@ -17,10 +17,10 @@ pytest.importorskip("lightning_fabric")
 import torch
 
 from posenc.lab import tasks
-from posenc.lab.corpus import Corpus
 from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.record import Record
-from posenc.lab.training import Hardware, run_trial
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.records.record import Record
+from posenc.lab.trial.training import Hardware, run_trial
 from posenc.positions import Positions
 
 TEXT = bytes(random.Random(0).choices(b"the cat sat on a mat; ", k=3000))

@@ -12,15 +12,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from posenc.lab import scoring, tasks
-from posenc.lab.arm import DEFAULT, Arm
-from posenc.lab.corpus import Corpus
+from posenc.lab import tasks
 from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.model import Transformer
-from posenc.lab.record import NON_OVERLAPPING, SAME_TARGETS, Record
+from posenc.lab.experiment.arm import DEFAULT, Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
 from posenc.lab.tasks.copy import Copy
 from posenc.lab.tasks.task import Batch, Task
-from posenc.lab.training import Hardware, Run, run_trial
+from posenc.lab.trial import scoring
+from posenc.lab.trial.model import Transformer
+from posenc.lab.trial.training import Hardware, Run, run_trial
 from posenc.positions import Positions
 
 SIZE = Size(d_model=16, n_heads=2, n_layers=2)

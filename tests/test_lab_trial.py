@@ -9,15 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from posenc.lab import compare_trial, optimiser, scoring
-from posenc.lab.arm import Arm
-from posenc.lab.corpus import Corpus
+from posenc.lab import compare_trial
 from posenc.lab.experiment import Size, Training
-from posenc.lab.model import Transformer
-from posenc.lab.recipe import Recipe
-from posenc.lab.scoring import Scores
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.experiment.recipe import Recipe
 from posenc.lab.tasks.language_model import LanguageModel
-from posenc.lab.training import Run, new_model
+from posenc.lab.trial import optimiser, scoring
+from posenc.lab.trial.model import Transformer
+from posenc.lab.trial.scoring import Scores
+from posenc.lab.trial.training import Run, new_model
 from posenc.positions import Positions
 
 SMALL = Recipe(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from posenc.lab import verdict
-from posenc.lab.recipe import Recipe
+from posenc.lab.experiment.recipe import Recipe
 from posenc.lab.summary import needs, sentences
 
 RECIPE = Recipe()

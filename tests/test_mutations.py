@@ -32,7 +32,15 @@ def test_every_encoding_and_every_part_is_broken_in_several_ways():
     encodings = {f"encodings/{path.name}" for path in (harness.SOURCE / "encodings").glob("*.py")}
     for file in encodings - {"encodings/__init__.py", "encodings/nope.py"}:  # NoPE is the base class: encoding.py
         assert per_file.get(file, 0) >= 6, f"{file}: {per_file.get(file, 0)} mutations"
-    core = ("encoding.py", "positions.py", "phasors.py", "frequencies/base.py", "layouts.py", "attention.py", "module.py")
+    core = (
+        "encoding.py",
+        "positions.py",
+        "phasors.py",
+        "frequencies/base.py",
+        "layouts.py",
+        "attention.py",
+        "attention_module.py",
+    )
     for file in core:
         assert per_file[file] >= 6
     assert all(one.old != one.new for one in MUTATIONS)

@@ -9,11 +9,11 @@ import pytest
 
 from posenc.lab.experiment import read
 from posenc.lab.findings import findings
-from posenc.lab.report import charts
-from posenc.lab.report.markdown import markdown
-from posenc.lab.report.tables import tables
-from posenc.lab.results import Folder
-from posenc.lab.titles import title
+from posenc.lab.findings.titles import title
+from posenc.lab.records.results import Folder
+from posenc.lab.views import charts
+from posenc.lab.views.markdown import markdown
+from posenc.lab.views.tables import tables
 
 ROOT = Path(__file__).parent.parent
 STANDARD = ROOT / "results" / "standard"

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from posenc.commands import walk_
-from posenc.walk import EXAMPLES, sum_steps
+from posenc.learn.walk import EXAMPLES, sum_steps
 
 
 @pytest.fixture(scope="module")

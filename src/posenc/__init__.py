@@ -17,13 +17,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from posenc import catalogue as catalogue
-    from posenc import claims as claims
     from posenc import laws as laws
     from posenc import measures as measures
     from posenc import plots as plots
-    from posenc import walk as walk
     from posenc.attention import attend as attend
     from posenc.attention import attend_rotated as attend_rotated
+    from posenc.attention_module import Attention as Attention
+    from posenc.attention_module import KeyValueCache as KeyValueCache
     from posenc.caches import convert_keys as convert_keys
     from posenc.caches import rerotate as rerotate
     from posenc.catalogue import create as create
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from posenc.encodings.rope import rotation_matrix as rotation_matrix
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
     from posenc.frequencies import wavelengths as wavelengths
+    from posenc.learn import claims as claims
+    from posenc.learn import walk as walk
     from posenc.measures import shift_matrix as shift_matrix
-    from posenc.module import Attention as Attention
-    from posenc.module import KeyValueCache as KeyValueCache
     from posenc.per_layer import PerLayer as PerLayer
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 _WHERE = {
     "attend": "attention",
     "attend_rotated": "attention",
-    "Attention": "module",
-    "KeyValueCache": "module",
+    "Attention": "attention_module",
+    "KeyValueCache": "attention_module",
     "ConfigError": "dialects",
     "PositionSpec": "dialects",
     "read_config": "dialects",
@@ -75,26 +75,26 @@ _WHERE = {
     "convert_keys": "caches",
     "rerotate": "caches",
 }
-_MODULES = (
-    "catalogue",
-    "claims",
-    "conversion",
-    "dialects",
-    "encodings",
-    "frequencies",
-    "laws",
-    "layouts",
-    "measures",
-    "plots",
-    "walk",
-)
+_MODULES = {
+    "catalogue": "catalogue",
+    "claims": "learn.claims",
+    "conversion": "conversion",
+    "dialects": "dialects",
+    "encodings": "encodings",
+    "frequencies": "frequencies",
+    "laws": "laws",
+    "layouts": "layouts",
+    "measures": "measures",
+    "plots": "plots",
+    "walk": "learn.walk",
+}
 
 __all__ = ["__version__", *_WHERE]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"posenc.{name}")
+        return importlib.import_module(f"posenc.{_MODULES[name]}")
     if name in _WHERE:
         value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
         globals()[name] = value

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from posenc import phasors
-from posenc.eager import constant
+from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
 from posenc.positions import Positions
 

@@ -11,7 +11,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from posenc.words import Words
+from posenc.bilingual import Words
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding

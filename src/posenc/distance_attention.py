@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc import kernels
-from posenc.eager import plain_on_cpu, wants_gradient
+from posenc.fast_path import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

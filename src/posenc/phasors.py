@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.eager import constant, plain_on_cpu
+from posenc.fast_path import constant, plain_on_cpu
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels, layouts
-from posenc.eager import plain_on_cpu, wants_gradient
+from posenc.fast_path import plain_on_cpu, wants_gradient
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:

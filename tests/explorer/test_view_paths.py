@@ -13,9 +13,8 @@ import torch
 from playwright.sync_api import expect
 
 from posenc.explorer import trained, views
-from posenc.lab import corpus
-from posenc.lab.experiment import Size
-from posenc.lab.training import new_model
+from posenc.lab.experiment import Size, corpus
+from posenc.lab.trial.training import new_model
 
 
 def arrays(**asked):

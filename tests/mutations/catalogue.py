@@ -15,7 +15,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "test_positions.py", "test_randomized.py", "test_attention.py", "test_door.py", "test_learned_grid.py",
         "test_sinusoidal_families.py", "test_learned_families.py",
     ),
-    "reading.py": ("test_sinusoidal_families.py", "test_learned_families.py"),
+    "coordinates.py": ("test_sinusoidal_families.py", "test_learned_families.py"),
     "encodings/sinusoidal.py": ("test_sinusoidal.py", "test_sinusoidal_families.py"),
     "encodings/learned.py": ("test_learned.py", "test_learned_families.py"),
     "encodings/learned_axes.py": ("test_learned_families.py",),
@@ -23,7 +23,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "encodings/mean_of_rows.py": ("test_regions.py",),
     "encodings/sinusoidal_boxes.py": ("test_regions.py",),
     "attention.py": ("test_attention.py", "test_xpos.py", "test_rope.py"),
-    "module.py": ("test_module.py",),
+    "attention_module.py": ("test_module.py",),
     "encodings/alibi.py": ("test_alibi.py", "test_alibi_families.py"),
     "encodings/falcon_alibi.py": ("test_alibi_families.py",),
     "encodings/t5.py": ("test_t5.py", "test_t5_families.py"),
@@ -53,11 +53,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     "frequencies/lengths.py": ("test_scalings.py",),
     "phasors.py": ("test_phasors.py", "test_phasor_kernels.py", "test_sinusoidal.py", "test_rope.py"),
     "rotation.py": ("test_rotation.py",),
-    "eager.py": ("test_rotation.py",),
+    "fast_path.py": ("test_rotation.py",),
     "layouts.py": ("test_layouts.py", "test_rope.py"),
     "benchmarks/truth.py": ("test_benchmarks.py",),
     "benchmarks/timing.py": ("test_benchmarks.py",),
-    "benchmarks/weather.py": ("test_benchmarks.py",),
+    "benchmarks/cpu_contention.py": ("test_benchmarks.py",),
     "benchmarks/gate.py": ("test_benchmarks.py",),
     "benchmarks/bars.py": ("test_benchmarks.py",),
     "benchmarks/rope.py": ("test_benchmarks.py",),
@@ -308,7 +308,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("* table[b, i])", ")", "bias not tempered"),
         ("self.of(at.coords.double())", "self.of(at.coords.float())", "fp32 positions"),
     ],
-    "eager.py": [("or x.is_neg()", "", "negative views")],
+    "fast_path.py": [("or x.is_neg()", "", "negative views")],
     "rotation.py": [
         ("half_in if returns is None", "half_in if returns != layout", "returned in the layout it came in"),
         ("_layout(half_in), _layout(half_out))", "_layout(half_out), _layout(half_in))", "layouts swapped in plain torch"),
@@ -527,7 +527,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
          "rotation in the dtype of the model"),
         ("layout not in get_args(Layout)", "False", "any layout is accepted"),
     ],
-    "reading.py": [
+    "coordinates.py": [
         ("return at.document < 0", "return at.document < -1", "padding is encoded"),
         ("negative.all(dim=-1)", "negative.any(dim=-1)", "one negative coordinate silences"),
         ("coords[..., list(reads)]", "coords[..., sorted(reads)]", "coordinates in their own order"),
@@ -1257,7 +1257,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("if encoding.sites & Site.CONTEXT", "if False", "context silently dropped"),
         ("if encoding.sites & Site.VALUE", "if False", "addend to the values silently dropped"),
     ],
-    "module.py": [
+    "attention_module.py": [
         ("self._split(self.key(source))", "self._split(self.key(x))", "keys of the queries' tokens"),
         ("self._split(self.val(source))", "self._split(self.key(source))", "keys for values"),
         ("self.encoding.embed(memory, at_memory)", "memory", "memory not embedded"),
@@ -1298,7 +1298,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("one.seconds[name] / one.seconds[base]", "one.seconds[base] / one.seconds[name]", "ratio upside down"),
         ('method="inclusive"', 'method="exclusive"', "quartiles"),
     ],
-    "benchmarks/weather.py": [
+    "benchmarks/cpu_contention.py": [
         ("(busy - own)", "busy", "our own time counts as disturbance"),
         ("(wall * self.cores)", "wall", "share of one core instead of all"),
     ],

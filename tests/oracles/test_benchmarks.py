@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from posenc.benchmarks import bars, gate, plan, timing, truth
+from posenc.benchmarks.cpu_contention import Weather
 from posenc.benchmarks.timing import Measured, Round
-from posenc.benchmarks.weather import Weather
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from posenc.lab import statistics
+from posenc.lab.findings import statistics
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:

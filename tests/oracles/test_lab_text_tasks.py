@@ -14,7 +14,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from posenc.lab import corpus
+from posenc.lab.experiment import corpus
 from posenc.lab.tasks import grammar, load, text
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.masked_language_model import MaskedLanguageModel

@@ -10,21 +10,21 @@ import torch
 from torch import Tensor
 
 from posenc import catalogue
+from posenc.bilingual import Words
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
-from posenc.lab import scoring
-from posenc.lab.arm import Arm
-from posenc.lab.attention_profile import Profile, add_similarity
-from posenc.lab.changes import changed
 from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.model import Transformer
-from posenc.lab.optimiser import schedule
-from posenc.lab.parallel import Part
-from posenc.lab.record import Rows
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.records.record import Rows
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
-from posenc.lab.training import plan
+from posenc.lab.trial import scoring
+from posenc.lab.trial.attention_profile import Profile, add_similarity
+from posenc.lab.trial.model import Transformer
+from posenc.lab.trial.optimiser import schedule
+from posenc.lab.trial.parallel import Part
+from posenc.lab.trial.rope_rescaling import changed
+from posenc.lab.trial.training import plan
 from posenc.positions import Positions
-from posenc.words import Words
 
 SMALL = Size(d_model=16, n_heads=2, n_layers=2)
 

@@ -43,11 +43,11 @@ def imports() -> Contest:
 def steps(case: Case, device: str) -> Contest:
     from posenc import catalogue
     from posenc.attention import attend
-    from posenc.lab.arm import Arm
-    from posenc.lab.corpus import Corpus
-    from posenc.lab.recipe import MANY, Recipe
+    from posenc.lab.experiment.arm import Arm
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.experiment.recipe import MANY, Recipe
     from posenc.lab.tasks.language_model import LanguageModel
-    from posenc.lab.training import Run, new_model
+    from posenc.lab.trial.training import Run, new_model
     from posenc.positions import Positions
 
     task = LanguageModel(length=case.length, lengths=(case.length,), targets=1)
@@ -66,7 +66,7 @@ def steps(case: Case, device: str) -> Contest:
         """Logits and the gradient of the embedding, at the first step."""
         model = new_model(recipe.trial(Arm(name), seed=0, steps=MANY)).to(dtype)
         at = model.encodings[0].prepare(Positions.arange(1, case.length), dtype)  # type: ignore[operator]
-        with mock.patch("posenc.lab.model.attend", functools.partial(attend, impl=impl)):
+        with mock.patch("posenc.lab.trial.model.attend", functools.partial(attend, impl=impl)):
             logits = model(batch.tokens, at)
         F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten()).backward()
         assert model.embedding.weight.grad is not None

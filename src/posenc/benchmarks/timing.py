@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from posenc.benchmarks.weather import TICK, Weather
+from posenc.benchmarks.cpu_contention import TICK, Weather
 
 FEWEST, MOST = 5, 400  # rounds of a contender
 LONG, FEWEST_LONG = 3.0, 2  # where one turn takes so many seconds, fewer rounds must do

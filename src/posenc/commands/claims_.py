@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posenc import notes
+from posenc.bilingual import Language, Words
 from posenc.commands.walk_ import chosen_language
-from posenc.words import Language, Words
+from posenc.learn import notes
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from posenc.claims import Claim, Finding, Verdict
+    from posenc.learn.claims import Claim, Finding, Verdict
 
 COLOURS = {"true": "green", "false": "red", "opinion": "blue"}  # everything between true and false is yellow
 
@@ -40,7 +40,7 @@ def command(
     Examples:  posenc claims --note 003   ·   posenc claims --verdict partly --lang zh   ·   posenc claims --json
     """
     language = chosen_language(lang)
-    from posenc.claims import LEDGER, Verdict
+    from posenc.learn.claims import LEDGER, Verdict
 
     if verdict and verdict not in list(Verdict):
         raise typer.BadParameter(f"expected one of {', '.join(Verdict)}, got {verdict!r}", param_hint="--verdict")

@@ -73,7 +73,7 @@ def parse_budget(budget: str) -> float:
 
 
 def chosen(encodings: str | None) -> tuple[Any, ...]:
-    from posenc.lab.arm import DEFAULT, Arm
+    from posenc.lab.experiment.arm import DEFAULT, Arm
 
     words = list(DEFAULT) if encodings is None else [word.strip() for word in encodings.split(",")]
     if not all(words) or len(set(words)) < len(words):

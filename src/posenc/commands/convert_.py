@@ -82,9 +82,9 @@ def command(
             done = convert(
                 source,
                 out,
-                to,
-                layout_now=layout_now or None,
-                progress=progress,  # type: ignore[arg-type]
+                to,  # type: ignore[arg-type]
+                layout_now=layout_now or None,  # type: ignore[arg-type]
+                progress=progress,
                 options=Options(fused or None, tuple(under or ()), patterns),  # type: ignore[arg-type]
                 n_heads=n_heads,
                 n_kv_heads=n_kv_heads,

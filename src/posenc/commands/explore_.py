@@ -75,7 +75,7 @@ def _export(path: Path, force: bool) -> None:
     from rich.progress import Progress
 
     from posenc.explorer.export import exported
-    from posenc.lab.files import write
+    from posenc.lab.records.files import write
 
     torch.set_num_threads(1)  # sums round alike on every machine, so that the file is the same
     console = Console(stderr=True)

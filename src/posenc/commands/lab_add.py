@@ -79,7 +79,7 @@ def command(
 
 def read(encoding: str) -> tuple[str, str]:
     """The word it has in the comparison, without the folders of this machine, and the text of its file."""
-    from posenc.lab.arm import RANDOMIZED
+    from posenc.lab.experiment.arm import RANDOMIZED
 
     file, _, name = encoding.rpartition(":")
     path = Path(file)
@@ -109,7 +109,7 @@ def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
 
 def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool) -> None:
     """Says of every law whether it holds; exit code 1 where one does not."""
-    from posenc.lab.admission import examine
+    from posenc.lab.experiment.admission import examine
 
     found = []
     for finding in examine(word, source, size, tasks):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
-    from posenc.lab.results import Folder
+    from posenc.lab.records.results import Folder
 
 
 class Line(NamedTuple):
@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
     """The folder and its manifest. Raises ValueError where no sweep was."""
-    from posenc.lab.results import Folder
+    from posenc.lab.records.results import Folder
 
     manifest = Folder(path).experiment() if path.is_dir() else None
     if manifest is None:

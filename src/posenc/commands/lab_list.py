@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from posenc.bilingual import Language
     from posenc.commands.lab_folder import Line
-    from posenc.words import Language
 
 HEADINGS = {
     "en": {

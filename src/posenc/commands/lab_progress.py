@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.lab.experiment import Experiment, Trial
-    from posenc.lab.sweep import Update
+    from posenc.lab.run.sweep import Update
 
 Tell = Callable[["Update"], None]
 AT_MOST = 4  # running trials shown for a task

@@ -12,7 +12,7 @@ import typer
 from posenc.commands.walk_ import chosen_language
 
 if TYPE_CHECKING:
-    from posenc.words import Language
+    from posenc.bilingual import Language
 
 MOST_LISTED = 12
 
@@ -41,19 +41,19 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
 
     from posenc.commands.lab_folder import opened
     from posenc.commands.lab_table import missing, show
-    from posenc.lab import remembered
+    from posenc.lab.findings import findings_cache
 
     folder, _ = opened(path, "DIR")
     page = out / "index.html"
-    found = None if anew or not page.exists() else remembered.recall(folder.path)
+    found = None if anew or not page.exists() else findings_cache.recall(folder.path)
     if found is None:
         from posenc.lab.findings import findings  # a second of imports
-        from posenc.lab.report import write
+        from posenc.lab.views import write
 
         found = findings(folder.path)
         write(found, out)
         if out.parent == folder.path:
-            remembered.remember(folder.path, found)
+            findings_cache.remember(folder.path, found)
     if as_json:
         json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
         print()

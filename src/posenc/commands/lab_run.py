@@ -18,12 +18,12 @@ from posenc.commands.walk_ import chosen_language
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from posenc.bilingual import Language
     from posenc.lab.engines import Engine
     from posenc.lab.experiment import Experiment
-    from posenc.lab.results import Folder
-    from posenc.lab.sweep import Outcome
-    from posenc.lab.training import Hardware
-    from posenc.words import Language
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run.sweep import Outcome
+    from posenc.lab.trial.training import Hardware
 
 
 class EngineName(StrEnum):
@@ -194,8 +194,8 @@ def carry_out(wanted: Wanted) -> None:
 
 def enter(wanted: Wanted) -> Folder:
     """The folder, ready for this experiment. Raises ValueError for one that holds another, or the same on another text."""
-    from posenc.lab.results import Folder, expected
-    from posenc.lab.sweep import read_text
+    from posenc.lab.records.results import Folder, expected
+    from posenc.lab.run.sweep import read_text
 
     folder = Folder(wanted.out)
     manifest = folder.experiment()
@@ -235,8 +235,8 @@ def say_plan(wanted: Wanted, console: Console) -> None:
 
 
 def swept(wanted: Wanted, tell: Any) -> Outcome:
-    from posenc.lab.results import Folder
-    from posenc.lab.sweep import sweep
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run.sweep import sweep
 
     return sweep(
         wanted.experiment,
@@ -253,7 +253,7 @@ def hardware_of(wanted: Wanted) -> Hardware:
     """Raises ValueError for CUDA where there is none to be seen."""
     import torch
 
-    from posenc.lab.training import Hardware
+    from posenc.lab.trial.training import Hardware
 
     if wanted.device == "cuda" and wanted.engine == "local" and not torch.cuda.is_available():
         raise ValueError("--device: torch sees no CUDA device here; leave it out for the CPU")

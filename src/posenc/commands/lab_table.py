@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from posenc.bilingual import Language, Words
 from posenc.commands.wrapped import Wrapped
-from posenc.words import Language, Words
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posenc.notes import FILES
-from posenc.words import LANGUAGES, Language, Words, default_language
+from posenc.bilingual import LANGUAGES, Language, Words, default_language
+from posenc.learn.notes import FILES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from posenc.walk import Example, Step
+    from posenc.learn.walk import Example, Step
 
 DIGITS = 4
 
@@ -36,7 +36,7 @@ def command(
 
     Examples:  posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
     """
-    from posenc.walk import EXAMPLES
+    from posenc.learn.walk import EXAMPLES
 
     if example and example not in EXAMPLES:
         raise typer.BadParameter(f"expected one of {', '.join(EXAMPLES)}, got {example!r}", param_hint="EXAMPLE")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.eager import constant
 from posenc.encoding import DistanceBias
+from posenc.fast_path import constant
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Num

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
-from posenc.hidden import FromHidden, Reads
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

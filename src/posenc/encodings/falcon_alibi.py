@@ -15,9 +15,9 @@ import math
 import torch
 from torch import Tensor
 
-from posenc.eager import constant
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.alibi import alibi_slopes
+from posenc.fast_path import constant
 from posenc.positions import Positions
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.coordinates import check_reads, select
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -27,7 +28,6 @@ from posenc.encoding import (
     working_dtype,
 )
 from posenc.positions import Positions
-from posenc.reading import check_reads, select
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.coordinates import check_reads, select
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -25,7 +26,6 @@ from posenc.encoding import (
     working_dtype,
 )
 from posenc.positions import Positions, readable
-from posenc.reading import check_reads, select
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import angles, layouts
-from posenc.eager import constant
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
+from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
 from posenc.layouts import Layout

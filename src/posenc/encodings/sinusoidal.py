@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import frequencies
+from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.phasors import phasors
 from posenc.positions import Positions
-from posenc.reading import Silent, check_reads, select, silent_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import Float

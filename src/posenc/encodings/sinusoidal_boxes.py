@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
+from posenc.coordinates import check_reads, select
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
 from posenc.phasors import phasors
 from posenc.positions import Positions
-from posenc.reading import check_reads, select
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.eager import constant
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
+from posenc.fast_path import constant
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from posenc.eager import constant
 from posenc.encoding import DistanceBias
+from posenc.fast_path import constant
 from posenc.positions import INTEGERS
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.encodings.t5 import Buckets
-from posenc.hidden import FromHidden, Reads
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

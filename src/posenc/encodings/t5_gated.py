@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Site, check_width
 from posenc.encodings.t5 import T5
-from posenc.hidden import FromHidden, Reads
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

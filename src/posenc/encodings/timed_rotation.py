@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.eager import constant
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
+from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
 from posenc.positions import Positions

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
-from posenc.eager import constant
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.fast_path import constant
 from posenc.layouts import Layout
 from posenc.phasors import phasors
 from posenc.positions import Positions

@@ -83,7 +83,7 @@ def _number(value: float | None) -> float:
 def made(folder: Path) -> Json:
     """The digest of a folder of results. Raises ValueError for one that has none."""
     from posenc.lab.findings import findings
-    from posenc.lab.results import Folder
+    from posenc.lab.records.results import Folder
 
     found = findings(folder)
     with Folder(folder).connect() as database:
@@ -104,7 +104,7 @@ def made(folder: Path) -> Json:
 
 
 def _task(found: Mapping[str, Any]) -> Json:
-    from posenc.lab.titles import title
+    from posenc.lab.findings.titles import title
 
     lengths = [str(length) for length in found["lengths"]]
     return {
@@ -144,13 +144,13 @@ def _cell(cell: Mapping[str, Any]) -> Json:
 
 
 def _reason(state: str | None) -> Json | None:
-    from posenc.lab.report.cells import reason
+    from posenc.lab.views.cells import reason
 
     return None if state is None else reason(state)._asdict()
 
 
 def _change(change: str) -> Json:
-    from posenc.lab.report.words import say
+    from posenc.lab.views.words import say
 
     return say(f"change {change}")._asdict()
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from numpy import ndarray as Array
     from torch import Tensor
 
-    from posenc.lab.corpus import Corpus
     from posenc.lab.experiment import Trial
-    from posenc.lab.model import Transformer
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.trial.model import Transformer
 
 FILE = Path(__file__).parent / "trained.npz"
 ENCODINGS = ("learned", "floater")
@@ -99,7 +99,7 @@ def trial(encoding: str) -> Trial:
 
 def snapshots(encoding: str, text: Corpus) -> Iterator[dict[str, Array]]:
     """At every step of STEPS, while training goes on between them."""
-    from posenc.lab.training import Run
+    from posenc.lab.trial.training import Run
 
     run = Run(trial(encoding), text)
     look, losses, since = _looking(run.trial, text), run.losses(), list[float]()
@@ -118,8 +118,8 @@ def _parameters(encoding: str, model: Transformer) -> dict[str, Array]:
 
 def _looking(trial: Trial, text: Corpus) -> Callable[[Transformer], dict[str, Array]]:
     """Where the heads look, as the lab sees it, and how much of it is the row's first token."""
-    from posenc.lab.attention_profile import Profile
-    from posenc.lab.record import Rows
+    from posenc.lab.records.record import Rows
+    from posenc.lab.trial.attention_profile import Profile
 
     class Watching(Profile):
         seen: list[Tensor]
@@ -144,8 +144,8 @@ def main() -> None:
     from datetime import UTC, datetime
 
     import posenc
-    from posenc.lab import corpus
-    from posenc.lab.code import code_hash
+    from posenc.lab.experiment import corpus
+    from posenc.lab.records.code import code_hash
 
     torch.set_num_threads(1)
     text = corpus.read(None, LENGTH + 1)

@@ -81,7 +81,8 @@ class Frequencies(Sequence[float]):
     def __str__(self) -> str:
         return "\n".join(
             [
-                f"frequencies    {len(self)} pairs, {self[0]:.6g} … {self[-1]:.6g} radians per position: {self.values_from}",
+                f"frequencies    {len(self)} pairs, {self[0]:.6g} … {self[-1]:.6g} radians per position: "
+                f"{self.values_from}",
                 f"cos/sin scale  {self.cos_sin_scale:.7g}: {self.cos_sin_scale_from}",
                 f"softmax scale  {self.softmax_scale:.7g}/√d_head: {self.softmax_scale_from}",
             ]

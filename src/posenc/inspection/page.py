@@ -218,8 +218,8 @@ def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
     console.print(table)
     console.print(
         Wrapped(
-            "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as like "
-            "the one k after as the one k before; dead: rows of nearly no length.",
+            "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as "
+            "like the one k after as the one k before; dead: rows of nearly no length.",
             "dim",
         )
     )

@@ -20,16 +20,17 @@ import torch
 
 import posenc
 from posenc.encoding import PositionalEncoding
-from posenc.lab import corpus, store
-from posenc.lab.arm import Arm
-from posenc.lab.code import code_hash
+from posenc.lab import store
 from posenc.lab.compare_trial import calibrate, trial
-from posenc.lab.corpus import Corpus
-from posenc.lab.cost import cost
-from posenc.lab.exact import exact, order_of
-from posenc.lab.recipe import Recipe
+from posenc.lab.experiment import corpus
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.records.code import code_hash
+from posenc.lab.run.workers import Job, Workers, cores
+from posenc.lab.trial.cost import cost
+from posenc.lab.trial.fp64_properties import exact, order_of
 from posenc.lab.verdict import results
-from posenc.lab.workers import Job, Workers, cores
 
 SEEDS = 2
 COST_SHARE = 0.06  # of the budget

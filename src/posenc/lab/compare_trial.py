@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from posenc.lab.arm import Arm
-from posenc.lab.corpus import Corpus
-from posenc.lab.recipe import MANY, Recipe
-from posenc.lab.record import SAME_TARGETS, Record
-from posenc.lab.scoring import NO_NUMBER
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.experiment.recipe import MANY, Recipe
+from posenc.lab.records.record import SAME_TARGETS, Record
 from posenc.lab.tasks.language_model import LanguageModel
-from posenc.lab.training import Run, run_trial
+from posenc.lab.trial.scoring import NO_NUMBER
+from posenc.lab.trial.training import Run, run_trial
 
 Shared = tuple[Recipe, Corpus]
 Report = Callable[[float], None]

@@ -8,12 +8,12 @@ from importlib.resources import files
 from typing import Any
 
 from posenc import catalogue
-from posenc.lab import svg
-from posenc.lab.exact import SAME
-from posenc.lab.html import both, document, header, heat, section, span, table, tag
+from posenc.bilingual import Words
 from posenc.lab.prose import factor, largest, say, small, state_words
 from posenc.lab.summary import bits, ends, listed, needs, sentences, title
-from posenc.words import Words
+from posenc.lab.trial.fp64_properties import SAME
+from posenc.lab.views import svg
+from posenc.lab.views.html import both, document, header, heat, section, span, table, tag
 
 Done = Mapping[str, Any]
 Row = Mapping[str, Any]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from posenc.lab.summary import title
-from posenc.lab.svg import spaced
+from posenc.lab.views.svg import spaced
 from posenc.plots.style import GRID, INK, MUTED
 
 COLOURS = {"flat": "#16816f", "fades": "#b97a10", "breaks": "#c23b36", "home": "#2a62b0"}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.limits import TABLE_ENDS
+from posenc.bilingual import Words
+from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.verdict import NOT_LEARNT
-from posenc.words import Words
 
 PROSE = {
     # The answer

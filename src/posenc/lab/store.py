@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.lab.files import locked
-from posenc.lab.files import write as write
+from posenc.lab.records.files import locked
+from posenc.lab.records.files import write as write
 
 MARKER, PARTS, LOCK = "comparison.json", "parts", ".lock"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from posenc.lab import titles
-from posenc.lab.exact import SAME
+from posenc.bilingual import Words, joined
+from posenc.lab.findings import titles
 from posenc.lab.prose import say, small, state_words
+from posenc.lab.trial.fp64_properties import SAME
 from posenc.lab.verdict import NOT_LEARNT, failed
-from posenc.words import Words, joined
 
 Row = Mapping[str, Any]
 Key = Callable[[Row], float]

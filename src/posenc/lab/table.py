@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from posenc.lab.exact import SAME
 from posenc.lab.prose import factor, largest, small, times
+from posenc.lab.trial.fp64_properties import SAME
 from posenc.lab.verdict import NOT_LEARNT, behaviour
 
 Row = Mapping[str, Any]

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.arm import Arm
-from posenc.lab.recipe import Recipe
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.recipe import Recipe
 
 GATE = 0.6  # Transformer-XL leads by so much that 0.4 would leave arms unjudged that plainly read their context
 FLAT = 0.05
@@ -87,7 +87,7 @@ def told(recipe: Recipe) -> dict[str, Any]:
 
 def reproduce(request: Mapping[str, Any], steps: int) -> str:
     """The command that trains the same models anywhere: the steps, not the time they took here."""
-    from posenc.lab.arm import DEFAULT
+    from posenc.lab.experiment.arm import DEFAULT
 
     chosen = "" if request["encodings"] == list(DEFAULT) else f" --encodings {','.join(request['encodings'])}"
     return f"posenc compare{chosen} --steps {steps} --seed {request['seeds'][0]}"

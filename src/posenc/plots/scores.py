@@ -148,7 +148,8 @@ def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matric
     return Matrices(
         "TransformerXL: the four terms of the score, head 0",
         (
-            "The first two read the query; the third is one row for all queries; the last is the same along every diagonal.",
+            "The first two read the query; the third is one row for all queries; "
+            "the last is the same along every diagonal.",
             f"Spread of the terms: {sizes}; random queries and keys.",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),

@@ -126,8 +126,8 @@ def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Cu
         f"{_name(encoding)}: wavelength of every pair of channels",
         (
             "Each pair is slower than the one before by the same factor.",
-            f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(omega)} pairs "
-            f"are longer than {length}, and beyond it show phases not seen before.",
+            f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(omega)} "
+            f"pairs are longer than {length}, and beyond it show phases not seen before.",
         ),
         lines,
         "pair",
@@ -203,7 +203,8 @@ def distance(*, length: int = 4096, d_model: int = 8, base: float = 10000.0) -> 
         f"Sinusoidal: distance of two rows by lag, d_model = {d_model}",
         (
             "The distance of two rows depends on their lag alone, so one curve holds every pair of rows.",
-            f"The closest two of {length} rows are {number(closest.distance)} apart, at lag {closest.lag}: no two are equal.",
+            f"The closest two of {length} rows are {number(closest.distance)} apart, at lag {closest.lag}: "
+            "no two are equal.",
         ),
         (Line("‖PE(p+k) − PE(p)‖", lags, apart),),
         "lag k",

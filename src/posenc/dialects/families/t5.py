@@ -86,8 +86,8 @@ def _(keys: Keys) -> PositionSpec:
                 n_heads=keys.whole("num_heads"),
                 d_head=keys.whole("d_kv"),
                 coordinates=f"query: the number of its block of {size} tokens, those of an "
-                "incomplete last block belong to the one before it; key: the number of the block that it sums up; one softmax "
-                "over these keys and the encoder's own",
+                "incomplete last block belong to the one before it; key: the number of the block that it sums up; "
+                "one softmax over these keys and the encoder's own",
             )
         )
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")

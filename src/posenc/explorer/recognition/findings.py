@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from posenc.bilingual import Words
 from posenc.explorer.recognition.formula import Arithmetic, Formula, Layout, Rounded
-from posenc.words import Words
 
 Level = Literal["good", "note", "wrong"]
 

@@ -1,8 +1,8 @@
 """Attention in eight frames, every matrix on the way: words, x, q k v, scores, mask, softmax, weights·v, output.
 
 The program that the page prints is the one that runs here, so nothing is written twice. Numbers that are chosen and not
-computed have one decimal: every sum can be checked by hand. Three cases are the notes' own (posenc.walk); head 0 has their
-numbers, a second head its own.
+computed have one decimal: every sum can be checked by hand. Three cases are the notes' own (posenc.learn.walk); head 0
+has their numbers, a second head its own.
 Legend: t tokens, h heads, d d_head, m d_model.
 """
 
@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 import posenc
-from posenc import walk
 from posenc.encoding import Site
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused
-from posenc.notes import compare
+from posenc.learn import walk
+from posenc.learn.notes import compare
 
 CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
 Method = Literal[
@@ -62,7 +62,7 @@ CASES: dict[str, Case] = {
         4,
         4,
         f"""\
-x = torch.tensor(posenc.walk.EMBEDDINGS, dtype=torch.float64)  # of note 004
+x = torch.tensor(posenc.learn.walk.EMBEDDINGS, dtype=torch.float64)  # of note 004
 {PROJECTIONS}""",
     ),
     "i_like_cats": Case(
@@ -70,7 +70,7 @@ x = torch.tensor(posenc.walk.EMBEDDINGS, dtype=torch.float64)  # of note 004
         3,
         3,
         """\
-x = torch.tensor(posenc.walk.NINE, dtype=torch.float64)  # of note 004, and its three projections too
+x = torch.tensor(posenc.learn.walk.NINE, dtype=torch.float64)  # of note 004, and its three projections too
 w_q = w_k = w_v = torch.stack([x, *drawn({h} - 1, {m}, {d})])""",
     ),
     "i_love_you": Case(
@@ -88,9 +88,9 @@ x = drawn(3, {{m}})
         f"""\
 x = torch.eye(5, dtype=torch.float64)  # a channel for each word, so that a projection holds the words' own vectors
 {PROJECTIONS}
-w_q[0, 2] = torch.tensor(posenc.walk.QUERY, dtype=torch.float64)
-w_k[0] = torch.tensor(posenc.walk.KEYS, dtype=torch.float64)
-w_v[0, :, :2] = torch.tensor(posenc.walk.VALUES, dtype=torch.float64)""",
+w_q[0, 2] = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
+w_k[0] = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)
+w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)""",
     ),
 }
 

@@ -1,7 +1,7 @@
 """One query and one key, turned by RoPE to every position: their score knows the difference of the positions only.
 
 正在 asks, at position m; the key is that of a word of 人工 智能 正在 快速 发展, at position n. At four channels the vectors
-are those of the worked example (posenc.walk), at other widths they are drawn at random.
+are those of the worked example (posenc.learn.walk), at other widths they are drawn at random.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from posenc import frequencies, walk
+from posenc import frequencies
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.learn import walk
 from posenc.measures import rope_score_of
 from posenc.positions import Positions
 
@@ -78,8 +79,8 @@ def _vectors(d_head: int) -> tuple[Tensor, Tensor]:
 def _python(asked: Parameters) -> str:
     d, base = asked.d_head, asked.base
     if d == len(walk.QUERY):
-        vectors = """q = torch.tensor(posenc.walk.QUERY, dtype=torch.float64)
-keys = torch.tensor(posenc.walk.KEYS, dtype=torch.float64)"""
+        vectors = """q = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
+keys = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)"""
     else:
         vectors = f"""drawn = torch.randn(6, {d}, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 q, keys = drawn[0], drawn[1:]"""

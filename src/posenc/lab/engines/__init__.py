@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from posenc.lab.workers import Event as Event
+from posenc.lab.run.workers import Event as Event
 
 if TYPE_CHECKING:
-    from posenc.lab.corpus import Corpus
     from posenc.lab.experiment import Trial
-    from posenc.lab.record import Record
-    from posenc.lab.training import Hardware
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.records.record import Record
+    from posenc.lab.trial.training import Hardware
 
     Train = Callable[[Trial, Corpus | None, Hardware, Callable[[float], None]], Record | None]
 
@@ -38,7 +38,7 @@ class Context:
     claim: Callable[[int], bool]
     surroundings: Mapping[str, str]  # of the sweep; a process elsewhere must have the same
     folder: Path
-    train: Train | None = None  # `posenc.lab.training.run_trial` where it is None, imported where the trial runs
+    train: Train | None = None  # `posenc.lab.trial.training.run_trial` where it is None, imported where the trial runs
 
 
 class Engine(Protocol):
@@ -58,7 +58,7 @@ def finish(
 ) -> bytes | None:
     """Runs one trial here; None on every process but the first of several that share it."""
     if train is None:
-        from posenc.lab.training import run_trial
+        from posenc.lab.trial.training import run_trial
 
         train = run_trial
     record = train(trial, text, hardware, report)
@@ -71,7 +71,7 @@ def finish_elsewhere(
     """The same on another machine, on one thread. Raises RuntimeError where that would give other numbers."""
     import torch
 
-    from posenc.lab.code import surroundings
+    from posenc.lab.records.code import surroundings
 
     torch.set_num_threads(1)
     here = surroundings(hardware)
@@ -92,7 +92,7 @@ def named(name: str, workers: int | None = None, address: str | None = None) -> 
 
     Raises ValueError for an unknown one, ModuleNotFoundError where the library that it needs is not installed.
     """
-    from posenc.lab.engines.together import Together, started
+    from posenc.lab.engines.torchrun import Together, started
 
     if started():
         if name != "local":

@@ -14,13 +14,13 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab import files
 from posenc.lab.engines import Context, Event, finish_elsewhere, line
+from posenc.lab.records import files
 
 if TYPE_CHECKING:
     from posenc.lab.engines import Train
     from posenc.lab.experiment import Trial
-    from posenc.lab.training import Hardware
+    from posenc.lab.trial.training import Hardware
 
 FOLDER = "slurm"
 AT_A_TIME = 256
@@ -96,7 +96,7 @@ class _Job:
             return None, line(error)
 
     def record(self, trial: Trial) -> bytes | None:
-        from posenc.lab.results import Folder, unpacked
+        from posenc.lab.records.results import Folder, unpacked
 
         text = None if self.text is None else pickle.loads(self.text.read_bytes())
         content = finish_elsewhere(trial, text, self.hardware, self.train, self.surroundings)

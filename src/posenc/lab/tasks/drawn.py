@@ -23,7 +23,7 @@ from posenc.lab.tasks.task import IGNORE, Batch, Task
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-    from posenc.lab.corpus import Corpus
+    from posenc.lab.experiment.corpus import Corpus
 
 HELD_OUT = 8  # one row in so many
 FEWEST = 4096  # different rows of a length that is divided

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
+from posenc.bilingual import Words
 from posenc.lab.tasks.rewriting import Rewriting
-from posenc.words import Words
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -15,9 +15,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
-from posenc.words import Words
 
 if TYPE_CHECKING:
     from jaxtyping import Int

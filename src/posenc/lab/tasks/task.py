@@ -16,12 +16,12 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from posenc.words import Words
+from posenc.bilingual import Words
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-    from posenc.lab.corpus import Corpus
+    from posenc.lab.experiment.corpus import Corpus
 
 IGNORE = -100
 

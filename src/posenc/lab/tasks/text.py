@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from posenc.lab.corpus import Corpus, Windows
+from posenc.lab.experiment.corpus import Corpus, Windows
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
+from posenc.bilingual import Words
 from posenc.lab.tasks import grammar
 from posenc.lab.tasks.grammar import KINDS, Pair
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
-from posenc.words import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.corpus import Corpus
+    from posenc.lab.experiment.corpus import Corpus
 
 ASK, NO, YES = range(3)  # then the characters
 LEAST, SHORTEST = 4, 12  # characters: of a sentence that is trained on, of one that is scored, where every kind has some

@@ -1,0 +1,100 @@
+"""All processes that torchrun has started run one trial after another, each a part of it.
+
+first process     claims ─► says which ─► runs ─► all say how it went ─► keeps
+the others                  hear       ─► run  ─► all say how it went
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.engines import Context, Event, finish, line
+
+if TYPE_CHECKING:
+    from posenc.lab.engines import Train
+    from posenc.lab.experiment import Trial
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.trial.training import Hardware
+
+A_WEEK = datetime.timedelta(days=7)  # the others wait while the first one waits for other sweeps
+
+
+def started() -> bool:
+    """Whether this is one of several processes of torchrun."""
+    return int(os.environ.get("WORLD_SIZE", 1)) > 1
+
+
+class Together:
+    """The first process's engine; the others `serve`."""
+
+    workers = 1
+
+    def __init__(self) -> None:
+        self._met = self._others_wait = False
+
+    def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
+        self._meet()
+        for number, trial in enumerate(trials):
+            if context.claim(number):
+                _say(("run", trial, context.text and context.text.sha256))
+                self._others_wait = False
+                value, failure = _run(trial, context.text, context.hardware, context.train)
+                self._others_wait = True
+                yield Event(number, 1.0, value=value, failure=failure)
+
+    def close(self) -> None:
+        """After an error in the middle of a trial nobody is told: torchrun ends the others."""
+        if not self._met:
+            self._meet()
+        if self._others_wait:
+            _say(("end", None, None))
+
+    def _meet(self) -> None:
+        _meet()
+        self._met = self._others_wait = True
+
+
+def serve(text: Corpus | None, hardware: Hardware, train: Train | None) -> None:
+    """What every process but the first does, until the first one ends. Raises ValueError for another text than its."""
+    _meet()
+    while True:
+        word, trial, sha256 = _say(None)
+        if word == "end":
+            return
+        if sha256 != (text and text.sha256):
+            raise ValueError(f"--text: this process reads another text than the first one: {text and text.sha256}")
+        _run(trial, text, hardware, train)
+
+
+def _run(trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None) -> tuple[bytes | None, str | None]:
+    """What it came to, or the first process's failure; a process that fails alone leaves the others to the time limit."""
+    import torch.distributed as dist
+
+    value, failure = None, None
+    try:
+        value = finish(trial, text, hardware, train, lambda share: None)
+    except Exception as error:
+        failure = line(error)
+    failures: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(failures, failure)
+    return value, next((failure for failure in failures if failure is not None), None)
+
+
+def _say(message: Any) -> Any:
+    """The first process's message, in every process."""
+    import torch.distributed as dist
+
+    box = [message]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def _meet() -> None:
+    import torch
+    import torch.distributed as dist
+
+    if not dist.is_initialized():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=A_WEEK)

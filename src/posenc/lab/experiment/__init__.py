@@ -1,0 +1,226 @@
+"""An experiment as data: which encodings, on which tasks, trained how. Every misspelt or senseless setting is refused.
+
+    experiment = read("quick")          a preset, or the path of a YAML file
+    experiment.trials()                 one for every task, encoding and seed
+
+A trial says everything that decides its numbers, but for the text, the code and the kind of device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, field_validator, model_validator
+
+from posenc import catalogue
+from posenc.lab import tasks
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.tasks.task import Task
+
+Change = Literal["interpolation", "ntk", "yarn"]
+PRESETS = ("quick", "standard", "full", "gpu", "micro")
+TUNING_SEED = 1_000_000  # models that choose a learning rate are no models that are compared
+POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Size(Strict):
+    """Of the Transformer, the same in every arm."""
+
+    d_model: int = Field(default=128, ge=8)
+    n_heads: int = Field(default=4, ge=1)
+    n_layers: int = Field(default=2, ge=1)
+    widening: int = Field(default=4, ge=1)
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Size:
+        if self.d_model % (2 * self.n_heads):
+            raise ValueError(f"d_model: expected a multiple of 2·n_heads = {2 * self.n_heads}, got {self.d_model}")
+        return self
+
+
+class Training(Strict):
+    """Of one trial. The learning rate rises in a straight line and falls in one to 0."""
+
+    steps: int = Field(ge=1)
+    rows: int = Field(default=16, ge=1)
+    learning_rate: POSITIVE = 4e-3
+    warmup: float = Field(default=0.1, ge=0, le=1)  # of the steps
+    weight_decay: float = Field(default=0.1, ge=0)  # of the shared matrices
+    betas: tuple[float, float] = (0.9, 0.95)
+    clip: POSITIVE = 1.0
+
+
+class Trial(Strict):
+    """One model: trained once, scored at every length. `source` is the text of the file that a user's own encoding is in.
+
+    after    frequencies changed after training: scored in separate rows
+    oracle   trained at the longest scored length instead of `task.length`, on as many tokens
+    """
+
+    task: SerializeAsAny[Task]
+    encoding: str
+    source: str | None = None
+    seed: int
+    size: Size
+    training: Training
+    after: tuple[Change, ...] = ()
+    oracle: bool = False
+
+    @field_validator("task", mode="before")
+    @classmethod
+    def _task_by_name(cls, given: Any) -> Any:
+        return task_of(given)
+
+    def key(self, surroundings: dict[str, str]) -> str:
+        """64 hexadecimal digits of everything that decides the numbers; `surroundings` are text, code, versions, device."""
+        return hashlib.sha256(canonical({"trial": self.model_dump(mode="json"), **surroundings}).encode()).hexdigest()
+
+    def around(self, surroundings: Mapping[str, str]) -> dict[str, str]:
+        """What of a sweep's surroundings decides this trial: the text only where its task reads one."""
+        return {**surroundings} if self.task.reads_text else {**surroundings, "text": ""}
+
+    def __str__(self) -> str:
+        return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
+
+
+class TaskPlan(Strict):
+    """A task of an experiment: its settings, how models are trained on it, and for which encodings if not for all.
+
+    learning_rates   more than one: the best at the trained length is taken, by one model each that is not compared
+    """
+
+    task: SerializeAsAny[Task]
+    training: Training
+    encodings: tuple[str, ...] | None = None
+    after: tuple[Change, ...] = ()
+    learning_rates: tuple[POSITIVE, ...] = ()
+    oracle: bool = False
+
+    @field_validator("task", mode="before")
+    @classmethod
+    def _task_by_name(cls, given: Any) -> Any:
+        return task_of(given)
+
+
+class Experiment(Strict):
+    """`read` makes one. `sources` hold the files of users' own encodings, by the word that names them."""
+
+    name: str
+    about: dict[Literal["en", "zh"], str]
+    encodings: tuple[str, ...]
+    tasks: tuple[TaskPlan, ...]
+    seeds: int = Field(default=3, ge=1, le=100)
+    size: Size = Size()
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    sources: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _encodings_exist(self) -> Experiment:
+        for word in [*self.encodings, *(word for plan in self.tasks for word in plan.encodings or ())]:
+            Arm.parse(word, self.sources.get(word))
+        if len({plan.task.name for plan in self.tasks}) < len(self.tasks):
+            raise ValueError("tasks: every task may appear once")
+        return self
+
+    def tuning(self) -> list[Trial]:
+        """The models that choose a learning rate; empty where there is nothing to choose."""
+        return [
+            self._trial(plan, word, TUNING_SEED, rate)
+            for plan in self.tasks
+            for word in self._encodings(plan)
+            for rate in plan.learning_rates
+        ]
+
+    def trials(self, chosen: dict[tuple[str, str], float] | None = None) -> list[Trial]:
+        """Seed by seed, so that an interrupted sweep has all encodings; `chosen` are rates by task and encoding."""
+        return list(self._trials(chosen or {}))
+
+    def _trials(self, chosen: dict[tuple[str, str], float]) -> Iterator[Trial]:
+        for seed in range(self.seeds):
+            for plan in self.tasks:
+                for word in self._encodings(plan):
+                    rate = chosen.get((plan.task.name, word), plan.training.learning_rate)
+                    yield self._trial(plan, word, seed, rate)
+                    if plan.oracle:
+                        yield self._trial(plan, word, seed, rate, oracle=True)
+
+    def _encodings(self, plan: TaskPlan) -> tuple[str, ...]:
+        return self.encodings if plan.encodings is None else plan.encodings
+
+    def _trial(self, plan: TaskPlan, word: str, seed: int, rate: float, oracle: bool = False) -> Trial:
+        return Trial(
+            task=plan.task,
+            encoding=word,
+            source=self.sources.get(word),
+            seed=seed,
+            size=self.size,
+            training=plan.training.model_copy(update={"learning_rate": rate}),
+            oracle=oracle,
+            after=plan.after if word == "rope" and not oracle else (),
+        )
+
+
+def task_of(given: Any) -> Any:
+    """A task from its settings, by name."""
+    if isinstance(given, dict) and isinstance(given.get("name"), str):
+        return tasks.load(given["name"])(**given)
+    return given
+
+
+def read(word: str) -> Experiment:
+    """A preset by name or a YAML file by path.
+
+    Raises ValueError, which names the file and the setting, for what is no experiment; OSError for what cannot be read.
+    """
+    path = Path(word)
+    if word in PRESETS:
+        source = files("posenc.lab").joinpath("presets", f"{word}.yaml").read_bytes()
+    elif path.suffix in (".yaml", ".yml"):
+        source = path.read_bytes()
+    else:
+        raise ValueError(f"expected a preset ({', '.join(PRESETS)}) or a .yaml file, got {word!r}")
+    try:
+        return parse(source.decode(), path.parent)
+    except (ValidationError, yaml.YAMLError, ValueError, TypeError) as error:
+        raise ValueError(f"{word}: {_line(error)}") from None
+
+
+def parse(text: str, folder: Path) -> Experiment:
+    """`folder` is where files of a user's own encodings are looked for. `all` stands for the whole catalogue."""
+    given = yaml.safe_load(text)
+    if not isinstance(given, dict):
+        raise ValueError("expected settings, name: value")
+    if given.get("encodings") == "all":
+        given["encodings"] = catalogue.names()
+    plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
+    words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
+    own = {word for word in words if isinstance(word, str) and ".py:" in word}
+    given["sources"] = {word: (folder / word.partition(":")[0]).read_text("utf-8") for word in own}
+    return Experiment(**given)
+
+
+def _listed(given: Any) -> list[Any]:
+    """What is no list is refused later, by name."""
+    return given if isinstance(given, list) else []
+
+
+def canonical(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where}: {first['msg']}" + (f", got {first['input']!r}"[:120] if first["type"] != "value_error" else "")
+    return str(error)

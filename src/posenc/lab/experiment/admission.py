@@ -1,0 +1,95 @@
+"""Whether a researcher's own encoding may enter a comparison: it obeys the laws it declares, and the lab can train it.
+
+    my_encoding.py:MyEncoding ─► built at the experiment's sizes, parameters drawn ─► posenc.laws ─► a step of training
+
+A law that is broken would make the comparison one of something else: a decoder that differs from its own training, a
+neighbour in the batch that shows. Two laws are tried on a small one: finite differences take a forward pass per number,
+and to the compiler a size that equals a length is that length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch.nn import functional as F
+
+from posenc import laws
+from posenc.encoding import PositionalEncoding
+from posenc.lab.experiment import Size, user_encoding
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.tasks.task import Task
+from posenc.lab.trial.model import Transformer
+from posenc.laws import Finding, Setting
+from posenc.positions import Positions
+
+ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
+SHORT = 32  # tokens of the step that is tried
+
+
+def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[Finding]:
+    """Finding by finding; the laws in both directions where a task is bidirectional and the encoding is not causal only.
+
+    Raises ValueError where the class cannot be loaded or built: its own words, in one line.
+    """
+    arm = Arm.parse(word, source)
+    encoding = build(arm, setting_of(size))
+    others = [name for name in laws.LAWS if name not in ON_A_SMALL_ONE]
+    yield from _laws(encoding, setting_of(size), others)
+    yield from _laws(build(arm, Setting()), Setting(), ON_A_SMALL_ONE)
+    causal_only = "causal_only" in encoding.traits
+    if any(not task.causal for task in tasks) and not causal_only:
+        both_ways = setting_of(size, causal=False)
+        for finding in _laws(encoding, both_ways, others):
+            yield Finding(f"{finding.law}, bidirectional", finding.held, finding.detail)
+    for task in tasks:
+        if task.causal or not causal_only:
+            yield _trains(arm, size, task)
+
+
+def setting_of(size: Size, causal: bool = True) -> Setting:
+    """The sizes of the experiment, with two heads at least: a law cuts them in half."""
+    heads = max(2, size.n_heads)
+    width = size.d_model // size.n_heads * heads
+    return Setting(d_model=width, n_heads=heads, n_kv_heads=heads // 2 if heads % 2 == 0 else 1, causal=causal)
+
+
+def build(arm: Arm, setting: Setting) -> PositionalEncoding:
+    """One as the laws need it. Whatever the user's file raises becomes one line."""
+    assert arm.source is not None
+    sizes = {
+        "d_model": setting.d_model,
+        "n_heads": setting.n_heads,
+        "n_layers": 2,
+        "max_positions": setting.max_positions,
+    }
+    try:
+        return user_encoding.create(arm.encoding, arm.source, sizes)
+    except Exception as error:
+        said = str(error) if str(error).startswith(arm.encoding) else f"{arm.encoding}: {type(error).__name__}: {error}"
+        raise ValueError(said.splitlines()[0]) from error
+
+
+def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[Finding]:
+    drawn = laws.draw_parameters(encoding)
+    for name in names:
+        yield from laws.report(drawn, setting, [name])
+
+
+def _trains(arm: Arm, size: Size, task: Task) -> Finding:
+    """A forward and a backward pass in the lab's model, everything finite."""
+    name, length = f"trains on {task.name}", min(SHORT, task.tokens(task.length))
+    try:
+        model = Transformer(
+            arm, size, vocabulary=task.vocabulary, causal=task.causal, positions=task.tokens(task.length), seed=0
+        )
+        tokens = torch.randint(task.vocabulary, (2, length), generator=torch.Generator().manual_seed(0))
+        logits = model(tokens, model.prepare(Positions.arange(1, length)))
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
+        loss.backward()
+        wrong = [which for which, one in model.named_parameters() if one.grad is not None and not one.grad.isfinite().all()]
+        if not loss.isfinite() or wrong:
+            return Finding(name, False, f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
+    except Exception as error:
+        return Finding(name, False, f"{type(error).__name__}: {error}")
+    return Finding(name, True)

@@ -1,0 +1,69 @@
+"""One contender: an encoding by name, with plain or with randomised positions in training.
+
+    rope              positions 0, 1, 2, …
+    mine.py:Mine      a user's own class, from the text of its file
+    rope+randomized   a sorted random subset of 0 … M-1 at every training step, plain positions when scored
+
+Ruoss et al. 2023, arXiv 2305.16843, section 3: so that an encoding has met every position it will be asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from posenc import catalogue
+from posenc.encoding import PositionalEncoding
+from posenc.lab.experiment import user_encoding
+from posenc.positions import Positions
+
+RANDOMIZED = "+randomized"
+DEFAULT = (*catalogue.names(), "rope" + RANDOMIZED)
+
+# Whether layers share an encoding's parameters is the papers' own choice. T5 has one table for all layers, FLOATER one
+# dynamics and a path per layer; absolute ones act at layer 0 alone. A table per layer: Shaw (section 4.1 of the paper),
+# CoPE (in every attention of its listing), Transformer-XL (W_R has a layer index; u and v come with it, as in XLNet).
+PER_LAYER = frozenset({"shaw", "transformer_xl", "cope"})
+
+
+@dataclass(frozen=True)
+class Arm:
+    """`Arm.parse("rope+randomized")`; `source` is the text of the file where the encoding is a user's own."""
+
+    encoding: str
+    randomized: bool = False
+    source: str | None = None
+
+    @classmethod
+    def parse(cls, word: str, source: str | None = None) -> Arm:
+        """Raises ValueError for an unknown name, pointing to the right one."""
+        arm = cls(word.removesuffix(RANDOMIZED), word.endswith(RANDOMIZED), source)
+        if source is None and arm.encoding not in catalogue.names():
+            raise ValueError(
+                f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
+                f"{', '.join(catalogue.names())}, each also with {RANDOMIZED}"
+            )
+        return arm
+
+    def __str__(self) -> str:
+        return self.encoding + RANDOMIZED * self.randomized
+
+    def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
+        """One module, or one per layer, for positions 0 … positions-1 in training: no table reaches further."""
+        options = {"bidirectional": True} if self.encoding == "t5" and not causal else {}
+
+        def one() -> PositionalEncoding:
+            sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
+            if self.source is not None:
+                return user_encoding.create(self.encoding, self.source, sizes)
+            return catalogue.create(self.encoding, **sizes, **options)
+
+        return nn.ModuleList(one() for _ in range(n_layers if self.encoding in PER_LAYER else 1))
+
+    def training_positions(self, length: int, most: int, random: torch.Generator) -> Positions:
+        """For one training step, one row for the whole batch; `random` is drawn from only where positions are random."""
+        if self.randomized:
+            return Positions.randomized(1, length, most, generator=random)
+        return Positions.arange(1, length)

@@ -1,0 +1,106 @@
+"""A finished trial: what it was, and every number it gave. One Parquet file, readable by anything that reads Parquet.
+
+about      who, how, where, how long: JSON in the file's metadata under "posenc"
+seal       SHA-256 of the whole file with zeros in its own place: a file with one bit changed is no record
+rows       one number each, in long form; the columns that say nothing of a kind of number are empty
+
+kind        | other columns                              | value
+bits        | change, mode, length, item, weight         | mean bits of the item's targets, of which there are `weight`
+right       | the same                                   | share of them that the largest logit got right
+exact       | the same                                   | 1 where all are right, else 0
+position    | length, position, weight                   | mean bits of the targets at that place of the row
+curve       | step                                       | training loss in bits, mean since the point before
+attention   | step, layer, head, position                | mean probability at the distance query - key
+similarity  | step, position, other                      | cosine of two rows of a learned table
+link        | step, layer, head, item, note, weight      | probability from one token to another, `weight` if it were even
+
+change      "" | interpolation | ntk | yarn: of the frequencies, after training
+mode        same targets | non-overlapping
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+METADATA = b"posenc"
+SEAL, UNSEALED = b"posenc seal ", b"0" * 64
+SAME_TARGETS, NON_OVERLAPPING = "same targets", "non-overlapping"
+
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.dictionary(pa.int32(), pa.string())),
+        ("change", pa.dictionary(pa.int32(), pa.string())),
+        ("mode", pa.dictionary(pa.int32(), pa.string())),
+        ("note", pa.dictionary(pa.int32(), pa.string())),
+        ("length", pa.int32()),
+        ("item", pa.int32()),
+        ("position", pa.int32()),
+        ("other", pa.int32()),
+        ("step", pa.int32()),
+        ("layer", pa.int16()),
+        ("head", pa.int16()),
+        ("value", pa.float32()),
+        ("weight", pa.float32()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """`about` is plain JSON: see `posenc.lab.trial.training.trial` for what it holds."""
+
+    about: Mapping[str, Any]
+    rows: pa.Table
+
+    def to_parquet(self) -> bytes:
+        """The same bytes for the same record."""
+        about = json.dumps(self.about, sort_keys=True, allow_nan=False, ensure_ascii=False).encode()
+        sink = io.BytesIO()
+        metadata = {METADATA: about, b"seal": SEAL + UNSEALED}
+        pq.write_table(self.rows.replace_schema_metadata(metadata), sink, compression="zstd")
+        content = sink.getvalue()
+        return _sealed(content, _digest(content))
+
+    @classmethod
+    def from_parquet(cls, content: bytes) -> Record:
+        """Raises ValueError for what is no record."""
+        if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+            raise ValueError("not a record of posenc lab, or not all of one")
+        table = pq.read_table(io.BytesIO(content))
+        about = json.loads(table.schema.metadata[METADATA])
+        return cls(about, table.cast(SCHEMA).replace_schema_metadata(None))
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _sealed(content: bytes, seal: bytes) -> bytes:
+    start = content.rindex(SEAL) + len(SEAL)
+    return content[:start] + seal + content[start + len(seal) :]
+
+
+class Rows:
+    """Numbers as they come; `table()` when all are there."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+
+    def add(self, kind: str, value: float, **where: Any) -> None:
+        """Raises TypeError for a column that there is not."""
+        if unknown := where.keys() - self._columns.keys():
+            raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
+        for name, column in self._columns.items():
+            column.append({"kind": kind, "value": value, **where}.get(name))
+
+    def table(self) -> pa.Table:
+        arrays = [pa.array(self._columns[field.name], type=field.type) for field in SCHEMA]
+        return pa.Table.from_arrays(arrays, schema=SCHEMA)

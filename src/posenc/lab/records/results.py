@@ -1,0 +1,323 @@
+"""Results in a folder that sweeps may share: each trial under the hash of everything that decides it, whole or absent.
+
+    DIR/experiment.json                                  the last sweep: its experiment and the keys of its trials
+    DIR/trials/TASK-ENCODING-sSEED[-oracle]-KEY16.parquet    one finished trial
+    DIR/measurements/NAME-KEY16.json                     one finished measurement
+    DIR/claims/KEY.lock                                  held by whoever runs that trial now
+
+A file is taken for a trial's only if the trial and the surroundings that it names hash to the key that was asked for and
+every page of it passes its checksum. Anything else counts as missing and is named; nothing is deleted but what a killed
+writer left behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from posenc.lab.experiment import canonical
+from posenc.lab.records import files
+from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, _digest, _sealed
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from posenc.lab.experiment import Experiment, Trial
+
+MANIFEST, TRIALS, MEASUREMENTS, CLAIMS = "experiment.json", "trials", "measurements", "claims"
+FORMAT = 1
+LOCK = ".lock"
+
+COLUMNS = pa.schema(
+    [
+        ("key", pa.string()),
+        ("path", pa.string()),
+        ("task", pa.string()),
+        ("encoding", pa.string()),
+        ("seed", pa.int64()),
+        ("oracle", pa.bool_()),
+        ("learning_rate", pa.float64()),
+        ("failed", pa.string()),
+        ("seconds_training", pa.float64()),
+        ("seconds_scoring", pa.float64()),
+        ("trained_tokens", pa.int64()),
+        ("parameters", pa.int64()),
+        ("encoding_parameters", pa.int64()),
+        ("code", pa.string()),
+        ("torch", pa.string()),
+        ("device", pa.string()),
+        ("text", pa.string()),
+        ("about", pa.string()),
+    ]
+)
+BESIDE_EACH_ROW = "key, task, encoding, seed, oracle"
+
+
+class Unwritable(OSError):
+    """The disk is full, or the folder cannot be written; everything in it is whole."""
+
+
+class Claim:
+    """The right to run one trial, as long as it is not released and the process lives."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
+
+    def release(self) -> None:
+        if not self._file.closed:
+            self._path.unlink(missing_ok=True)  # while it is held: nobody else can be holding a file of that name
+            self._file.close()
+
+
+class Folder:
+    """The results under `path`. Raises ValueError for a file, or for a folder that holds anything else."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.exists() and not path.is_dir():
+            raise ValueError(f"--out: {path} is a file, a folder is expected")
+        self._refuse_foreign()
+
+    def prepare(self) -> None:
+        """Makes it ready for a sweep: the folders are there, and nothing of killed writers is."""
+        with self._writing(self.path):
+            for name in (TRIALS, MEASUREMENTS, CLAIMS):
+                (self.path / name).mkdir(parents=True, exist_ok=True)
+            for folder in (self.path, self.path / TRIALS, self.path / MEASUREMENTS):
+                files.remove_leftovers(folder)
+            files.remove_leftovers(self.path / CLAIMS, LOCK)
+
+    # Trials ---------------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, record: Record, surroundings: Mapping[str, str]) -> Path:
+        """Keeps a finished trial, and the surroundings that are part of its key. Raises Unwritable, and leaves nothing."""
+        about = {**record.about, "key": key, "surroundings": dict(surroundings)}
+        if _key_of(about) != key:
+            raise ValueError(f"key: {key[:16]}… is not that of {_name(about)} in these surroundings")
+        path = self.path / TRIALS / f"{_name(about)}-{key[:16]}.parquet"
+        self._write(path, Record(about, record.rows).to_parquet())
+        return path
+
+    def get(self, key: str) -> Record | None:
+        """The trial of that very key; None where there is none, or none that is whole."""
+        return self.look(key)[0]
+
+    def has(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def look(self, key: str) -> tuple[Record | None, list[str]]:
+        """The same, and a line for each file that should be it but is not."""
+        unusable = list[str]()
+        for path in self._files().get(key[:16], ()):
+            try:
+                return _read(path, key), unusable
+            except ValueError as error:
+                unusable.append(f"{path.relative_to(self.path)}: {error}")
+        return None, unusable
+
+    def keys(self) -> list[str]:
+        """Of every whole trial, whichever sweep it is of."""
+        paths = [path for paths in self._files().values() for path in paths]
+        return sorted({record.about["key"] for _, record in self._whole(paths)})
+
+    def others(self) -> int:
+        """How many files there are that are not of the last sweep: of other code, settings or text."""
+        manifest = self.experiment() or {}
+        ours = {key[:16] for key in (*manifest.get("keys", ()), *manifest.get("tuning", ()))}
+        return len(self._files().keys() - ours)
+
+    def claim(self, key: str) -> Claim | None:
+        """None while a living process holds it."""
+        path = self.path / CLAIMS / f"{key}{LOCK}"
+        with self._writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = files.locked(path)
+        return None if file is None else Claim(path, file)
+
+    def is_claimed(self, key: str) -> bool:
+        if not (self.path / CLAIMS / f"{key}{LOCK}").exists():
+            return False
+        if (claim := self.claim(key)) is not None:
+            claim.release()
+        return claim is None
+
+    # The last sweep -------------------------------------------------------------------------------------------------
+
+    def experiment(self) -> dict[str, Any] | None:
+        """What `sweep` wrote about the last one."""
+        path = self.path / MANIFEST
+        if not path.is_file():
+            return None
+        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return manifest
+
+    def put_experiment(self, manifest: Mapping[str, Any]) -> None:
+        text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False, allow_nan=False)
+        self._write(self.path / MANIFEST, text)
+
+    def measurement(self, name: str, key: str) -> Any:
+        """What was measured under that key, or None."""
+        try:
+            kept = json.loads(self._measurement(name, key).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return kept["value"] if isinstance(kept, dict) and kept.get("key") == key else None
+
+    def put_measurement(self, name: str, key: str, value: Any) -> None:
+        self._write(self._measurement(name, key), json.dumps({"key": key, "value": value}, indent=1, allow_nan=False))
+
+    def cost(self) -> dict[str, Any] | None:
+        """The cost measured by the last sweep."""
+        key = (self.experiment() or {}).get("cost")
+        found: dict[str, Any] | None = self.measurement("cost", key) if key else None
+        return found
+
+    # All numbers at once --------------------------------------------------------------------------------------------
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A database of the last sweep, in memory: `trials`, one line each, and `rows`, every number beside its trial."""
+        import duckdb
+
+        lines, paths = [], []
+        there = self._files()
+        for key in (self.experiment() or {}).get("keys", ()):
+            for path, record in self._whole(there.get(key[:16], ()), key):
+                lines.append(_line(path, record.about))
+                paths.append(str(path))
+                break
+        database = duckdb.connect()
+        database.execute("SET enable_progress_bar = false")
+        database.register("trials_table", pa.Table.from_pylist(lines, COLUMNS))
+        database.execute("CREATE TABLE trials AS SELECT * FROM trials_table")
+        database.unregister("trials_table")
+        if paths:
+            database.read_parquet(paths, filename=True).project("* RENAME (filename AS path)").create_view("files")
+        else:
+            database.register("files", SCHEMA.append(pa.field("path", pa.string())).empty_table())
+        columns = ", ".join(SCHEMA.names)
+        database.execute(f"CREATE VIEW rows AS SELECT {BESIDE_EACH_ROW}, {columns} FROM files JOIN trials USING (path)")
+        return database
+
+    # ----------------------------------------------------------------------------------------------------------------
+
+    def _files(self) -> dict[str, list[Path]]:
+        """By the first 16 digits of their keys."""
+        found: dict[str, list[Path]] = {}
+        folder = self.path / TRIALS
+        for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
+            if name.endswith(".parquet") and not name.startswith("."):
+                found.setdefault(name.removesuffix(".parquet")[-16:], []).append(folder / name)
+        return found
+
+    def _whole(self, paths: Sequence[Path], key: str | None = None) -> Iterator[tuple[Path, Record]]:
+        for path in paths:
+            try:
+                yield path, _read(path, key)
+            except ValueError:
+                continue
+
+    def _measurement(self, name: str, key: str) -> Path:
+        return self.path / MEASUREMENTS / f"{name}-{key[:16]}.json"
+
+    def _write(self, path: Path, content: str | bytes) -> None:
+        with self._writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, content)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Unwritable(
+                f"--out: cannot write {path}: {reason}. Everything finished is kept; make room or choose another folder, "
+                "then run the same command again"
+            ) from error
+
+    def _refuse_foreign(self) -> None:
+        if not self.path.is_dir():
+            return
+        marker = self.path / MANIFEST
+        if not marker.is_file():
+            ours = (TRIALS, MEASUREMENTS, CLAIMS)
+            if any(path.name not in ours and path.suffix != files.TEMPORARY for path in self.path.iterdir()):
+                raise ValueError(f"--out: {self.path} holds files that posenc lab did not write; choose another folder")
+            return
+        try:
+            theirs = json.loads(marker.read_text("utf-8"))
+            written_here = theirs["format"] == FORMAT and isinstance(theirs["keys"], list)
+        except (ValueError, KeyError, TypeError):
+            written_here = False
+        if not written_here:
+            raise ValueError(f"--out: {marker} is not from this posenc lab; choose another folder")
+
+
+def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, Trial]:
+    """The trials of an experiment by key, in the surroundings and at the learning rates of a manifest."""
+    chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
+    return {trial.key(trial.around(manifest["surroundings"])): trial for trial in experiment.trials(chosen)}
+
+
+def unpacked(content: bytes) -> Record:
+    """What `Record.from_parquet` makes of it, in this thread alone. Raises ValueError for what is no record.
+
+    That one's pq.read_table leaves freeing the bytes to a thread of Arrow's: one that gets to it while Python exits is
+    ended in a destructor, and std::terminate aborts the process (apache/arrow#34314).
+    """
+    if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+        raise ValueError("not a record of posenc lab, or not all of one")
+    table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
+    about = json.loads(table.schema.metadata[METADATA])
+    return Record(about, table.cast(SCHEMA).replace_schema_metadata(None))
+
+
+def _read(path: Path, key: str | None) -> Record:
+    """Raises ValueError for what is no whole record of that key, or of the key it names itself where none is given."""
+    try:
+        record = unpacked(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    try:
+        computed = _key_of(record.about)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("not a trial that posenc lab kept") from None
+    if computed != (key or record.about.get("key")):
+        raise ValueError("the trial that it names is another one")
+    return record
+
+
+def _key_of(about: Mapping[str, Any]) -> str:
+    decisive = canonical({"trial": about["trial"], **about["surroundings"]})
+    return hashlib.sha256(decisive.encode()).hexdigest()
+
+
+def _name(about: Mapping[str, Any]) -> str:
+    trial = about["trial"]
+    encoding = re.sub(r"[^\w+.]", "_", trial["encoding"])[-60:]
+    name: str = f"{trial['task']['name']}-{encoding}-s{trial['seed']}" + "-oracle" * trial["oracle"]
+    return name
+
+
+def _line(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    trial, seconds = about["trial"], about["seconds"]
+    return {
+        **{name: about.get(name) for name in ("key", "failed", "trained_tokens", "parameters", "encoding_parameters")},
+        **{name: about["surroundings"].get(name) for name in ("code", "torch", "device", "text")},
+        **{name: trial[name] for name in ("encoding", "seed", "oracle")},
+        "path": str(path),
+        "task": trial["task"]["name"],
+        "learning_rate": trial["training"]["learning_rate"],
+        "seconds_training": seconds.get("training"),
+        "seconds_scoring": seconds.get("scoring"),
+        "about": json.dumps(about),
+    }

@@ -1,0 +1,1 @@
+"""How trials are run: the sweep, its workers, and the time that is left."""

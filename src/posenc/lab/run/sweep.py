@@ -1,0 +1,369 @@
+"""All trials of an experiment: what is kept already is not run again, what is finished is kept at once.
+
+    tuning trials ─► a learning rate for each task and encoding ─► trials ─► cost ─► experiment.json
+
+Several sweeps may share a folder: each claims a trial before it starts it, and waits at the end for those that others
+have claimed; the claim of one that died is free again. A trial that fails is named, stops nothing, and is tried again by
+the next sweep.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from posenc.lab.engines import Context, Engine, Event
+from posenc.lab.engines import line as one_line
+from posenc.lab.experiment import Experiment, Trial, canonical, corpus
+from posenc.lab.records.code import surroundings
+from posenc.lab.records.record import SAME_TARGETS
+from posenc.lab.records.results import FORMAT, Claim, Folder, unpacked
+from posenc.lab.run.time_left import TimeLeft
+from posenc.lab.trial import relative_cost
+
+if TYPE_CHECKING:
+    from posenc.lab.engines import Train
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.records.record import Record
+    from posenc.lab.trial.training import Hardware
+
+Pair = tuple[str, str]  # task and encoding
+Score = tuple[float, float]
+What = Literal["found", "running", "done", "failed", "elsewhere", "note", "cost"]
+
+LOOK_AGAIN = 0.5  # seconds, while others run what is left
+
+
+class Update(NamedTuple):
+    """One thing that happened, and where the whole sweep is.
+
+    what    found, running, done, failed, elsewhere (another sweep runs it), note (see `line`), cost
+    done    of `total` trials; `left` are seconds, None while nothing is known
+    """
+
+    what: What
+    trial: Trial | None
+    share: float
+    line: str | None
+    done: int
+    total: int
+    left: float | None
+    score: float | None = None  # of a trial that is done, at the trained length
+
+
+class Problem(NamedTuple):
+    trial: Trial
+    line: str
+
+
+class Outcome(NamedTuple):
+    """`ran` here and `found` there (finished before, or by another sweep meanwhile) are numbers of trials.
+
+    failed    with the line that says why
+    missing   not run, since the models that would have chosen their learning rate failed
+    others    files in the folder that are of other code, settings or text
+    """
+
+    ran: int
+    found: int
+    failed: tuple[Problem, ...]
+    missing: tuple[Problem, ...]
+    others: int
+    seconds: float
+
+
+Progress = Callable[[Update], None]
+
+
+def sweep(
+    experiment: Experiment,
+    folder: Folder,
+    engine: Engine,
+    *,
+    text: Path | None = None,
+    hardware: Hardware | None = None,
+    command: str = "",
+    progress: Progress = lambda update: None,
+    train: Train | None = None,
+) -> Outcome:
+    """Runs what is missing and says what came of it. Under torchrun all processes call it; all but the first only serve.
+
+    Raises as `corpus.read` does, ValueError where a process of torchrun has another text, and results.Unwritable where
+    the folder cannot be written; KeyboardInterrupt passes through. What is finished by then is kept.
+    """
+    if hardware is None:
+        from posenc.lab.trial.training import Hardware
+
+        hardware = Hardware(precision=experiment.precision)
+    texts = read_text(experiment, text)
+    if int(os.environ.get("RANK", 0)) > 0:
+        from posenc.lab.engines.torchrun import serve
+
+        serve(texts, hardware, train)
+        return Outcome(0, 0, (), (), 0, 0.0)
+    try:
+        return _Sweep(experiment, folder, engine, texts, hardware, command, progress, train).whole()
+    finally:
+        engine.close()
+
+
+def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
+    """None where no task reads any."""
+    rows = [plan.task.tokens(plan.task.lengths[-1]) for plan in experiment.tasks if plan.task.reads_text]
+    return corpus.read(path, max(rows) + 1) if rows else None
+
+
+class _Sweep:
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Folder,
+        engine: Engine,
+        text: Corpus | None,
+        hardware: Hardware,
+        command: str,
+        progress: Progress,
+        train: Train | None,
+    ) -> None:
+        self.begun = time.monotonic()
+        self.experiment, self.folder, self.engine, self.text, self.hardware = experiment, folder, engine, text, hardware
+        self.command, self.progress, self.train = command, progress, train
+        self.surroundings = surroundings(hardware)
+        self.around = self.surroundings | {"text": "" if text is None else text.sha256}
+        self.time_left = TimeLeft(engine.workers)
+        self.total = len(experiment.tuning()) + len(experiment.trials())
+        self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
+        self.held: dict[str, Claim] = {}
+        self.manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "experiment": experiment.model_dump(mode="json"),
+            "surroundings": self.around,
+            "keys": [],
+            "tuning": [],
+            "chosen": [],
+            "failures": {},
+            "cost": None,
+            "text": text and text.about(),
+            "command": command,
+        }
+
+    def whole(self) -> Outcome:
+        self.folder.prepare()
+        tuning = self.wanted(self.experiment.tuning())
+        expected = self.wanted(self.experiment.trials())
+        for key, trial in (tuning | expected).items():
+            self.time_left.waits(key, trial)
+        if not self.goes_on() and tuning:
+            self.keep_manifest(tuning=list(tuning))
+        chosen, unchosen = self.choose(tuning, self.run(tuning, scored))
+        trials, missing = self.possible(chosen, unchosen)
+        for key in expected.keys() - trials.keys():
+            self.time_left.ends(key)
+        for key, trial in trials.items():
+            self.time_left.waits(key, trial)
+        self.keep_manifest(tuning=list(tuning), keys=list(trials))
+        self.run(trials, lambda trial, record: None)
+        failures = {key: problem.line for key, problem in self.failed.items()}
+        self.keep_manifest(failures=failures, cost=self.cost())
+        return Outcome(
+            self.ran, self.found, tuple(self.failed.values()), missing, self.folder.others(), time.monotonic() - self.begun
+        )
+
+    # Who and where --------------------------------------------------------------------------------------------------
+
+    def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
+        return {trial.key(trial.around(self.around)): trial for trial in trials}
+
+    def goes_on(self) -> bool:
+        """Whether the last sweep was this one; what it said then holds until it is known better."""
+        kept = self.folder.experiment() or {}
+        same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "surroundings"))
+        if same:
+            self.manifest |= {name: kept[name] for name in ("failures", "cost")}
+        return same
+
+    def keep_manifest(self, **news: Any) -> None:
+        """A finished sweep that is run again writes nothing."""
+        self.manifest |= news
+        if self.folder.experiment() != self.manifest:
+            self.folder.put_experiment(self.manifest)
+
+    def say(
+        self,
+        what: What,
+        trial: Trial | None = None,
+        share: float = 1.0,
+        line: str | None = None,
+        score: float | None = None,
+    ) -> None:
+        done = self.ran + self.found + len(self.failed)
+        self.progress(Update(what, trial, share, line, done, self.total, self.time_left.left(), score))
+
+    # Choosing a learning rate ---------------------------------------------------------------------------------------
+
+    def choose(self, tuning: Mapping[str, Trial], scores: Mapping[str, Score]) -> tuple[dict[Pair, float], dict[Pair, str]]:
+        """The rate that is best at the trained length, by task and encoding; or why there is none."""
+        tried, unchosen = dict[Pair, list[tuple[Score, float]]](), dict[Pair, str]()
+        for key, trial in tuning.items():
+            pair, rate = (trial.task.name, trial.encoding), trial.training.learning_rate
+            if key in scores:
+                tried.setdefault(pair, []).append((scores[key], rate))
+            else:
+                unchosen[pair] = f"no learning rate was chosen: at {rate:g}, {self.failed[key].line}"
+        chosen = {pair: min(rates)[1] for pair, rates in tried.items() if pair not in unchosen}
+        self.manifest["chosen"] = [
+            {"task": task, "encoding": encoding, "learning_rate": rate, "tried": sorted(rate for _, rate in tried[pair])}
+            for pair, rate in chosen.items()
+            for task, encoding in [pair]
+        ]
+        return chosen, unchosen
+
+    def possible(
+        self, chosen: dict[Pair, float], unchosen: Mapping[Pair, str]
+    ) -> tuple[dict[str, Trial], tuple[Problem, ...]]:
+        trials = self.experiment.trials(chosen)
+        why = {trial: unchosen.get((trial.task.name, trial.encoding)) for trial in trials}
+        missing = tuple(Problem(trial, line) for trial, line in why.items() if line is not None)
+        return self.wanted(trial for trial in trials if why[trial] is None), missing
+
+    # Running --------------------------------------------------------------------------------------------------------
+
+    def run(self, trials: Mapping[str, Trial], keep: Callable[[Trial, Record], Any]) -> dict[str, Any]:
+        """What `keep` makes of each record; those that failed are not there."""
+        kept = dict[str, Any]()
+        for key, trial in trials.items():
+            record, unusable = self.folder.look(key)
+            for note in unusable:
+                self.say("note", trial, line=f"{note}; it is run again")
+            if record is not None:
+                kept[key] = self.find(key, trial, keep, record)
+        while waiting := {key: trial for key, trial in trials.items() if key not in kept and key not in self.failed}:
+            before = len(waiting)
+            free = [key for key in waiting if not self.folder.is_claimed(key)]
+            if free:
+                kept |= self.run_free(free, trials, keep)
+            for key in waiting.keys() - kept.keys() - self.failed.keys():
+                if (record := self.folder.get(key)) is not None:  # another sweep has finished it
+                    kept[key] = self.find(key, trials[key], keep, record)
+            waiting = {key: trial for key, trial in waiting.items() if key not in kept and key not in self.failed}
+            if len(waiting) == before:
+                for trial in waiting.values():
+                    self.say("elsewhere", trial, 0.0)
+                time.sleep(LOOK_AGAIN)
+        return kept
+
+    def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:
+        self.found += 1
+        self.ended(key, trial, record)
+        self.say("found", trial)
+        return keep(trial, record)
+
+    def run_free(
+        self, keys: Sequence[str], trials: Mapping[str, Trial], keep: Callable[[Trial, Record], Any]
+    ) -> dict[str, Any]:
+        """Those of them that nobody else claims meanwhile."""
+        kept, claims = dict[str, Any](), dict[str, Claim]()
+
+        def claim(number: int) -> bool:
+            key = keys[number]
+            if key not in claims and (got := self.folder.claim(key)) is not None:
+                if self.folder.has(key):  # finished by another sweep since it was looked for
+                    got.release()
+                    return False
+                claims[key] = got
+            if key in claims:
+                self.time_left.runs(key, 0.0)
+                self.say("running", trials[key], 0.0)
+            return key in claims
+
+        chosen = [trials[key] for key in keys]
+        context = Context(self.text, self.hardware, claim, self.surroundings, self.folder.path, self.train)
+        try:
+            with contextlib.closing(self.engine.run(chosen, context)) as events:  # its processes end with it
+                for event in events:
+                    key = keys[event.number]
+                    trial = trials[key]
+                    if not event.finished:
+                        self.time_left.runs(key, event.share)
+                        self.say("running", trial, event.share)
+                        continue
+                    if event.failure is None:
+                        kept[key] = self.finish(key, trial, keep, event)
+                    else:
+                        self.fail(key, trial, event.failure)
+                    claims.pop(key).release()
+        finally:
+            for left in claims.values():
+                left.release()
+        return kept
+
+    def finish(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], event: Event) -> Any:
+        record = unpacked(event.value)
+        self.folder.put(key, record, trial.around(self.around))
+        self.ran += 1
+        self.ended(key, trial, record)
+        score = abs(scored(trial, record)[0])
+        self.say("done", trial, score=score if math.isfinite(score) else None)
+        return keep(trial, record)
+
+    def fail(self, key: str, trial: Trial, line: str) -> None:
+        self.failed[key] = Problem(trial, line)
+        self.time_left.ends(key)
+        self.say("failed", trial, line=line)
+
+    def ended(self, key: str, trial: Trial, record: Record) -> None:
+        self.time_left.ends(key)
+        self.time_left.took(trial, sum(record.about["seconds"].values()))
+
+    # Cost -----------------------------------------------------------------------------------------------------------
+
+    def cost(self) -> str | None:
+        """The key of its measurement, taken while no trial of this experiment runs; None where nothing is measured."""
+        wanted = relative_cost.wanted(self.experiment, self.text, self.hardware)
+        if wanted is None:
+            return None
+        key = hashlib.sha256(canonical({"cost": wanted.inputs(), **self.surroundings}).encode()).hexdigest()
+        while self.folder.measurement("cost", key) is None:
+            if (claim := self.folder.claim(key)) is None:
+                time.sleep(LOOK_AGAIN)
+                continue
+            try:
+                self.say("cost", share=0.0)
+                measured = wanted.measure(lambda share: self.say("cost", share=share))
+            except Exception as error:  # an encoding that breaks; the trials stand
+                self.say("note", line=f"the cost could not be measured: {one_line(error)}")
+                return None
+            else:
+                self.folder.put_measurement("cost", key, measured)
+            finally:
+                claim.release()
+        return key
+
+
+def scored(trial: Trial, record: Record) -> Score:
+    """How well it does at the trained length, the smaller the better: bits, or first the share of rows not all right."""
+    if record.about["failed"] is not None:
+        return (math.inf, math.inf)
+    measures = {name: _mean(record.rows, name, trial.task.length) for name in ("bits", "exact")}
+    return (measures["bits"], 0.0) if trial.task.measure == "bits" else (-measures["exact"], measures["bits"])
+
+
+def _mean(rows: pa.Table, kind: str, length: int) -> float:
+    """Over the targets; infinite where there are none."""
+    of = pc.and_(pc.equal(rows["kind"].cast("string"), kind), pc.equal(rows["length"], length))
+    of = pc.and_(of, pc.equal(rows["mode"].cast("string"), SAME_TARGETS))
+    of = pc.and_(of, pc.equal(rows["change"].cast("string").fill_null(""), ""))
+    found = rows.filter(of)
+    weights = found["weight"].to_numpy().astype("float64") if kind == "bits" else None
+    values = found["value"].to_numpy().astype("float64")
+    return float(np.average(values, weights=weights)) if len(values) else math.inf

@@ -1,0 +1,1 @@
+"""One trial: the model, its training and its scores."""

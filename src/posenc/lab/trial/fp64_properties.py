@@ -1,0 +1,116 @@
+"""Properties that need no training, measured in fp64 with random parameters.
+
+order            what exchanging the ends of a sentence changes (S7), and what any re-ordering does
+shift            max |A(X, p + s) - A(X, p)|
+decode           max |token by token with a cache - all at once|
+memory           bytes of prepared tables per token, bytes of parameters
+positions        the largest one, where there is one
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc import catalogue
+from posenc.attention_module import Attention
+from posenc.encoding import PositionalEncoding, Site
+from posenc.encodings.floater import FLOATER
+from posenc.encodings.learned import Learned
+from posenc.lab.experiment import Size
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.trial.limits import position_limit
+from posenc.lab.trial.training import new_model
+from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
+from posenc.measures.layers import normal, redrawn, seeded
+from posenc.positions import Positions
+
+SHIFTS = (1, 40)
+TOKENS = 16
+SAME = 1e-9  # in fp64, outputs of size one: rounding is 1e-15, an ODE solver's choice of steps up to 1e-10
+
+
+def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
+    """All of them, plain JSON."""
+    model = new_model(recipe.trial(arm, seed=0, steps=1))
+    encoding = model.encoding(0)
+    return {
+        "order": {
+            "bidirectional": order(arm.encoding, recipe.size, causal=False),
+            "causal": order(arm.encoding, recipe.size, causal=True),
+        },
+        "reordered": reordered(arm.encoding, recipe.size),
+        "shift": shift(encoding, recipe.size),
+        "decode": decode(encoding, recipe.size),
+        "parameters": model.encoding_parameters(),
+        "table_bytes_per_token": table_bytes_per_token(encoding),
+        "largest_position": None if (limit := position_limit(encoding)) is None else limit - 1,
+        "from_zero": isinstance(encoding, (Learned, FLOATER)),
+        "sites": [site.name for site in Site if site and site in encoding.sites],
+    }
+
+
+def order(name: str, size: Size, *, causal: bool) -> float | None:
+    """The largest |A(PX + p) - P·A(X + p)| over the sentence pairs; None for causal-only encodings without a mask."""
+    encoding = _for_order(name, size, causal)
+    return None if not causal and "causal_only" in encoding.traits else order_of(encoding, size, causal)
+
+
+def reordered(name: str, size: Size) -> float:
+    """The same over random re-orderings of six words, bidirectionally where that is defined.
+
+    The sentence pairs are reversals, and a symmetric bias such as ALiBi's is the same from either side: it misses them.
+    """
+    encoding = _for_order(name, size, causal=False)
+    causal = "causal_only" in encoding.traits
+    return order_sensitivity(encoding, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
+
+
+def _for_order(name: str, size: Size, causal: bool) -> PositionalEncoding:
+    options = {"bidirectional": not causal} if name == "t5" else {}
+    return catalogue.create(name, d_model=size.d_model, n_heads=size.n_heads, max_positions=8, **options)
+
+
+def order_of(encoding: PositionalEncoding, size: Size, causal: bool) -> float:
+    return max(
+        sentence_sensitivity(encoding, pair, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
+        for pair in SENTENCE_PAIRS
+    )
+
+
+@torch.no_grad()
+def shift(encoding: PositionalEncoding, size: Size) -> float:
+    attention, x = _attention(encoding, size)
+    here = Positions.arange(1, TOKENS)
+    still = attention(x, here)
+    return max(float((attention(x, here.shift(by)) - still).abs().max()) for by in SHIFTS)
+
+
+@torch.no_grad()
+def decode(encoding: PositionalEncoding, size: Size) -> float:
+    """A prompt of a third of the tokens, then one at a time."""
+    attention, x = _attention(encoding, size)
+    prompt = TOKENS // 3
+    out, cache = attention.decode(x[:, :prompt], Positions.arange(1, prompt))
+    outs = [out]
+    for n in range(prompt, TOKENS):
+        out, cache = attention.decode(x[:, n : n + 1], Positions.decode([n]), cache)
+        outs.append(out)
+    return float((torch.cat(outs, dim=1) - attention(x, Positions.arange(1, TOKENS))).abs().max())
+
+
+def _attention(encoding: PositionalEncoding, size: Size) -> tuple[Attention, torch.Tensor]:
+    random = seeded(0)
+    attention = Attention(size.d_model, size.n_heads, redrawn(encoding, random)).double()
+    for linear in (attention.query, attention.key, attention.val, attention.out):
+        linear.weight.data = normal(*linear.weight.shape, random=random) * size.d_model**-0.5
+    return attention, normal(1, TOKENS, size.d_model, random=random)
+
+
+@torch.no_grad()
+def table_bytes_per_token(encoding: PositionalEncoding, tokens: int = 32) -> float:
+    """What `prepare` computes once for all layers, in float32."""
+    prepared = encoding.prepare(Positions.arange(1, tokens))
+    return sum(table.numel() * table.element_size() for tables in prepared.tables.values() for table in tables) / tokens

@@ -1,0 +1,160 @@
+"""A small Transformer that takes any encoding; nothing else differs between two arms.
+
+    x = token embedding
+    per layer:  x = encoding.at_layer(n).embed(x)
+                x = x + W_o · attend(q, k, v, encoding)     q, k, v = W · norm(x)
+                x = x + W_down · gelu(W_up · norm(x))
+    logits = W_head · norm(x)
+
+A decoder, or an encoder where attention is not causal. Absolute encodings are added to the residual stream at layer 0,
+FLOATER's at every layer.
+Legend: b rows, t tokens, n asked places, d d_model, h heads, v vocabulary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.attention import attend
+from posenc.encoding import PositionalEncoding
+from posenc.encodings.learned import Learned
+from posenc.lab.experiment.arm import Arm
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+    from posenc.lab.experiment import Size
+    from posenc.lab.trial.parallel import Shards
+
+EMBEDDING = 1.0  # standard deviation of the token embeddings when training begins
+
+
+class Norm(nn.Module):
+    """x / rms(x) · gain."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed: Tensor = F.rms_norm(x, (x.shape[-1],), self.gain)
+        return normed
+
+
+class Watcher(Protocol):
+    """Sees what a layer attends with, and at which positions."""
+
+    def __call__(self, q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None: ...
+
+
+class Layer(nn.Module):
+    def __init__(self, size: Size, causal: bool) -> None:
+        super().__init__()
+        d, wide = size.d_model, size.widening * size.d_model
+        self.n_heads, self.causal = size.n_heads, causal
+        self.before_attention, self.before_mlp = Norm(d), Norm(d)
+        self.qkv, self.out = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+        self.up, self.down = nn.Linear(d, wide, bias=False), nn.Linear(wide, d, bias=False)
+
+    def forward(
+        self,
+        x: Float[Tensor, "b t d"],
+        encoding: PositionalEncoding,
+        at: Positions,
+        shards: Shards | None,
+        watcher: Watcher | None,
+    ) -> Float[Tensor, "b t d"]:
+        x, at_keys = encoding.embed(x, at), at
+        heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        if shards is not None:
+            k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
+        if watcher is not None:
+            watcher(q, k, encoding, at)
+        x = x + self.out(attend(q, k, v, encoding, at, at_keys, causal=self.causal).transpose(1, 2).flatten(-2))
+        widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
+        return x + widened
+
+
+class Transformer(nn.Module):
+    """`model(tokens, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
+
+    def __init__(self, arm: Arm, size: Size, *, vocabulary: int, causal: bool, positions: int, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            self.embedding = nn.Embedding(vocabulary, size.d_model)
+            self.layers = nn.ModuleList(Layer(size, causal) for _ in range(size.n_layers))
+            self.last_norm = Norm(size.d_model)
+            self.head = nn.Linear(size.d_model, vocabulary, bias=False)
+            draw(self, seed, size.n_layers)
+            torch.manual_seed(seed_of("encoding", seed))
+            self.encodings = arm.create(
+                d_model=size.d_model, n_heads=size.n_heads, n_layers=size.n_layers, positions=positions, causal=causal
+            )
+            self._draw_tables()
+
+    @torch.no_grad()
+    def _draw_tables(self) -> None:
+        """Learned rows begin at the scale of the embeddings they join: BERT and GPT-2 draw both with one deviation. With
+        0.02 beside 1 they would be unread for half of a short training.
+        """
+        for encoding in self.encodings:
+            if isinstance(encoding, Learned):
+                encoding.table.normal_(0, EMBEDDING)
+
+    def prepare(self, at: Positions) -> Positions:
+        """Tables for all layers at once: layers of one configuration read the same."""
+        prepared: Positions = self.encodings[0].prepare(at)  # type: ignore[operator]
+        return prepared
+
+    def forward(self, tokens: Int[Tensor, "b t"], at: Positions) -> Float[Tensor, "b t v"]:
+        return self.logits(self.hidden(tokens, at))
+
+    def hidden(
+        self, tokens: Int[Tensor, "b t"], at: Positions, shards: Shards | None = None, watcher: Watcher | None = None
+    ) -> Float[Tensor, "b t d"]:
+        """The residual stream after the last layer; `shards` where other processes hold the rest of the rows."""
+        x: Tensor = self.embedding(tokens)
+        for n, layer in enumerate(self.layers):
+            x = layer(x, self.encoding(n), at, shards, watcher)
+        return x
+
+    def logits(self, x: Float[Tensor, "*places d"]) -> Float[Tensor, "*places v"]:
+        said: Tensor = self.head(self.last_norm(x))
+        return said
+
+    def encoding(self, n: int) -> PositionalEncoding:
+        """The encoding of layer n: its own module, or its view of the shared one."""
+        own = self.encodings[n if len(self.encodings) > 1 else 0].at_layer(n)  # type: ignore[operator]
+        assert isinstance(own, PositionalEncoding)
+        return own
+
+    def encoding_parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.encodings.parameters())
+
+
+@torch.no_grad()
+def draw(model: nn.Module, seed: int, n_layers: int) -> None:
+    """Every matrix from a generator of its own, seeded by its name: the same in every arm.
+
+    N(0, 1/fan_in), what is added to the residual stream smaller by √(2 layers); embeddings N(0, 1); the head N(0, 0.06²),
+    so that the first guess is not far from uniform.
+    """
+    for name, parameter in model.named_parameters():
+        if parameter.ndim < 2:
+            continue
+        std: float = parameter.shape[1] ** -0.5
+        if name.endswith(("out.weight", "down.weight")):
+            std /= (2 * n_layers) ** 0.5
+        std = {"embedding.weight": EMBEDDING, "head.weight": 0.06}.get(name, std)
+        parameter.normal_(0, std, generator=torch.Generator().manual_seed(seed_of(name, seed)))
+
+
+def seed_of(name: str, seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{name} {seed}".encode()).digest()[:7], "big")

@@ -1,0 +1,26 @@
+"""AdamW as every arm is trained with it: what decays, and how the rate goes.
+
+    rate    0 ╱ 1 ╲ 0
+           warmup, then the rest of the steps
+
+AdamW's own arguments are those of `experiment.Training`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.lab.trial.model import Transformer
+
+
+def schedule(step: int, steps: int, warmup: float) -> float:
+    """Up in a straight line, then down to 0 in another."""
+    return min(1.0, (step + 1) / max(1.0, warmup * steps)) * (1 - step / steps)
+
+
+def groups(model: Transformer, weight_decay: float) -> list[dict[str, Any]]:
+    """For AdamW: what decays, and what does not."""
+    own = {id(parameter) for parameter in model.encodings.parameters()}
+    decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in own]
+    rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in own]
+    return [{"params": decayed, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]

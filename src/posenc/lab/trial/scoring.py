@@ -1,0 +1,135 @@
+"""Held-out rows scored at every length, item by item.
+
+    same targets       ………………………│ targets │      the task's rows at that length, the targets that the task asks
+    non-overlapping    │ row │ row │ row │ row │    a language model: the longest windows cut up, every byte counts once
+
+Legend: b rows, t tokens, n asked places.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Rows
+from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.trial.limits import TABLE_ENDS, position_limit
+from posenc.lab.trial.model import Transformer
+from posenc.lab.trial.parallel import Part
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+NO_NUMBER = "the score was no number"
+CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists
+CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings write all its logits down
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of every target: its bits, and whether the largest logit says it; both 0 where nothing is asked."""
+
+    bits: Float[Tensor, "b t"]
+    right: Float[Tensor, "b t"]
+    asked: Bool[Tensor, "b t"]
+
+    @property
+    def finite(self) -> bool:
+        return bool(self.bits.isfinite().all())
+
+
+@torch.no_grad()
+def scores(model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"]) -> Scores:
+    """On the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64."""
+    model.eval()
+    device = model.head.weight.device
+    at = model.prepare(Positions.arange(1, tokens.shape[1], device=device))
+    rows = max(1, CHUNK.get(device.type, CHUNK_ELSEWHERE) // tokens.shape[1])
+    asked = targets != IGNORE
+    bits, right = torch.zeros(2, *targets.shape, dtype=torch.float64)
+    for begin in range(0, len(tokens), rows):
+        chunk = slice(begin, begin + rows)
+        part = Part(tokens[chunk], targets[chunk], at, device)
+        logits = model.logits(part.asked(model.hidden(part.tokens, at))).float()
+        bits[chunk][asked[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
+        right[chunk][asked[chunk]] = (logits.argmax(dim=-1) == part.targets).cpu().double()
+    return Scores(bits, right, asked)
+
+
+def score_lengths(
+    model: Transformer, task: Task, text: Corpus | None, rows: Rows, report: Callable[[float], None]
+) -> dict[str, str]:
+    """Adds a row for every item at every length; returns the lengths that cannot be scored, and why."""
+    cannot = dict[str, str]()
+    for length in task.lengths:
+        if (why := out_of_reach(model, task.tokens(length))) is not None:
+            cannot[str(length)] = why
+            continue
+        batch = task.scored(length, text)
+        found = scores(model, batch.tokens, batch.targets)
+        if not found.finite:
+            cannot[str(length)] = NO_NUMBER
+            continue
+        add_items(rows, found, items(batch), mode=SAME_TARGETS, length=length)
+        if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
+            add_positions(rows, found, length)
+        report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
+    if isinstance(task, LanguageModel):
+        non_overlapping(model, task, text, rows, cannot)
+    return cannot
+
+
+def out_of_reach(model: Transformer, tokens: int) -> str | None:
+    limit = position_limit(model.encoding(0))
+    return f"{TABLE_ENDS} {limit}" if limit is not None and tokens > limit else None
+
+
+def non_overlapping(
+    model: Transformer, task: LanguageModel, text: Corpus | None, rows: Rows, cannot: dict[str, str]
+) -> None:
+    """Every byte is a target, so these rows tell the bits by position as well."""
+    for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
+        if str(length) in cannot:
+            continue
+        batch = task.side_by_side(length, text)
+        found = scores(model, batch.tokens, batch.targets)
+        if found.finite:
+            add_items(rows, found, items(batch), mode=NON_OVERLAPPING, length=length)
+            if length in (task.length, task.lengths[-1]):
+                add_positions(rows, found, length)
+
+
+def items(batch: Batch) -> Int[Tensor, "b"]:
+    return torch.arange(len(batch.tokens)) if batch.item is None else batch.item
+
+
+def add_items(rows: Rows, found: Scores, item: Int[Tensor, "b"], **where: Any) -> None:
+    """An item's rows are counted together; all of its targets must be right for `exact`."""
+    number, place = item.unique(return_inverse=True)
+
+    def summed(of_row: Tensor) -> Tensor:
+        return torch.zeros(len(number), dtype=torch.float64).index_add_(0, place, of_row.double())
+
+    weight, bits, right = summed(found.asked.sum(1)), summed(found.bits.sum(1)), summed(found.right.sum(1))
+    for n, one in enumerate(number.tolist()):
+        if count := weight[n].item():
+            columns = {"change": "", **where, "item": one, "weight": count}
+            rows.add("bits", bits[n].item() / count, **columns)
+            rows.add("right", right[n].item() / count, **columns)
+            rows.add("exact", float(right[n] == weight[n]), **columns)
+
+
+def add_positions(rows: Rows, found: Scores, length: int) -> None:
+    weight, bits = found.asked.sum(0).tolist(), found.bits.sum(0).tolist()
+    for position, (count, total) in enumerate(zip(weight, bits, strict=True)):
+        if count:
+            rows.add("position", total / count, length=length, position=position, weight=count)

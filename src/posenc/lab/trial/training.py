@@ -1,0 +1,276 @@
+"""One trial: train a model on a task, score it at every length.
+
+    batch ─► this process's part ─► Σ loss / targets of the whole batch ─► gradients ─► clip ─► AdamW
+
+Every arm of a seed sees the same rows in the same order and starts from the same shared weights; the rate goes up in one
+straight line and down in another. Lightning Fabric brings precision and processes (`torchrun`), the loop is plain.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import posenc
+from posenc.encodings.rope import RoPE
+from posenc.lab.experiment import Trial
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.records.record import SAME_TARGETS, Record, Rows
+from posenc.lab.tasks.task import IGNORE, Task
+from posenc.lab.trial import parallel
+from posenc.lab.trial.attention_profile import Profile
+from posenc.lab.trial.model import Transformer, seed_of
+from posenc.lab.trial.optimiser import groups, schedule
+from posenc.lab.trial.parallel import Part, part_of
+from posenc.lab.trial.rope_rescaling import changed, wearing
+from posenc.lab.trial.scoring import add_items, items, score_lengths, scores
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # no banners
+
+Report = Callable[[float], None]
+TRAINING = 0.9  # of a trial, for the progress; the rest is scoring
+POINTS = 20  # of the training curve
+SCORING_AT_MOST = timedelta(days=1)  # the other processes wait for the first
+CAUSAL_ONLY = "causal only"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What a trial runs on. `devices` beyond one are processes that torchrun has started, this being one of them.
+
+    shard   what processes share: the rows of a batch, or the tokens of every row
+    """
+
+    device: str = "cpu"
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    devices: int = 1
+    shard: parallel.Shard = "rows"
+
+    def fabric(self) -> Fabric:
+        """Raises ValueError where there are not as many processes as devices."""
+        _, size = parallel.world()
+        if self.devices != size:
+            raise ValueError(
+                f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; this is one of {size} processes"
+            )
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+        with warnings.catch_warnings():  # imported here: who only reads results does not wait for it
+            warnings.simplefilter("ignore")
+            from lightning_fabric import Fabric
+            from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+            from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+            from lightning_fabric.strategies.ddp import DDPStrategy
+        fabric = Fabric(
+            accelerator="cpu" if self.device == "cpu" else "cuda",
+            devices=here,
+            num_nodes=size // here,
+            precision=self.precision,
+            strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
+            plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
+        )
+        fabric.launch()
+        return fabric
+
+
+def ignore(_: float) -> None:
+    pass
+
+
+def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> Record | None:
+    """The record; None on every process but the first. `report` is told the share that is done.
+
+    Raises ValueError for a task that reads text without one, frequencies to change that there are not, and hardware
+    that there is not; what an encoding raises is passed on.
+    """
+    if trial.task.reads_text and text is None:
+        raise ValueError(f"text: the task {trial.task.name} reads one, got None")
+    return Run(trial, text, hardware, report).record()
+
+
+class Run:
+    """`record()` is the whole trial, `losses()` its steps one at a time, `score()` what the model is worth by now."""
+
+    def __init__(self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> None:
+        self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
+        self.arm = Arm.parse(trial.encoding, trial.source)
+        self.task, self.steps, self.rows_a_step = plan(trial)
+        self.fabric = hardware.fabric()
+        task, self.longest = self.task, self.task.tokens(max(self.task.lengths))
+        self.model = new_model(trial).to(self.fabric.device)
+        if trial.after and type(self.model.encoding(0)) is not RoPE:
+            raise ValueError(f"after: only RoPE has frequencies to change, got {trial.encoding}")
+        self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
+        self.tokens = 0
+
+    def record(self) -> Record | None:
+        """The first process scores; the others wait, so that nobody leaves while somebody still talks."""
+        record = self.measured()
+        self.fabric.barrier()
+        return record
+
+    def measured(self) -> Record | None:
+        failed, cannot, begun = None, dict[str, str](), time.perf_counter()
+        if not self.task.causal and "causal_only" in self.model.encoding(0).traits:
+            trained, cannot = begun, {str(length): CAUSAL_ONLY for length in self.task.lengths}
+        else:
+            failed = self.train()
+            trained = time.perf_counter()
+            if self.fabric.global_rank:
+                return None
+            if failed is None:
+                with self.fabric.autocast():
+                    cannot = self.score()
+        self.report(1.0)
+        seconds = {"training": trained - begun, "scoring": time.perf_counter() - trained}
+        return Record(self.about(failed, cannot, seconds), self.rows.table()) if self.fabric.global_rank == 0 else None
+
+    def train(self) -> str | None:
+        """Trains in place; returns why it ended early, where it did."""
+        since, every = list[float](), max(1, self.steps // POINTS)
+        self.watch(0)
+        for step, loss in enumerate(self.losses(), start=1):
+            if not math.isfinite(loss):
+                return f"the loss was no number at step {step}"
+            since.append(loss)
+            if step % every == 0 or step == self.steps:
+                self.rows.add("curve", sum(since) / len(since), step=step)
+                since.clear()
+            self.watch(step)
+            self.report(TRAINING * step / self.steps)
+        return None
+
+    def watch(self, step: int) -> None:
+        if self.profile is not None and self.fabric.global_rank == 0 and step in self.profile.steps:
+            with self.fabric.autocast():
+                self.profile.look(self.model, step, self.rows)
+            self.model.train()
+
+    def losses(self) -> Iterator[float]:
+        """Takes a step whenever asked and yields its loss in bits a target."""
+        training, seed = self.trial.training, self.trial.seed
+        data = torch.Generator().manual_seed(seed_of("data", seed))
+        places = torch.Generator().manual_seed(seed_of("positions", seed))
+        optimizer: Any = torch.optim.AdamW(groups(self.model, training.weight_decay), betas=training.betas, fused=True)
+        objective, optimizer = self.fabric.setup(Objective(self.model), optimizer, _reapply_compile=False)
+        self.model.train()
+        for step in range(self.steps):
+            for group in optimizer.param_groups:
+                group["lr"] = training.learning_rate * schedule(step, self.steps, training.warmup)
+            batch = self.task.training_batch(self.rows_a_step, data, self.text)
+            at = self.arm.training_positions(batch.tokens.shape[1], self.longest, places)
+            asked = max(1, int((batch.targets != IGNORE).sum()))
+            part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
+            loss = objective(part) * (self.fabric.world_size / asked)  # DDP takes the mean over processes
+            optimizer.zero_grad()
+            self.fabric.backward(loss)
+            self.fabric.clip_gradients(objective, optimizer, max_norm=training.clip, error_if_nonfinite=False)
+            optimizer.step()
+            self.tokens += batch.tokens.numel()
+            yield self.mean(loss.detach()).item() / math.log(2)
+
+    def mean(self, loss: Tensor) -> Tensor:
+        """Over processes."""
+        reduced = self.fabric.all_reduce(loss, reduce_op="mean")
+        assert isinstance(reduced, Tensor)
+        return reduced
+
+    def score(self) -> dict[str, str]:
+        cannot = score_lengths(
+            self.model, self.task, self.text, self.rows, lambda share: self.report(TRAINING + (1 - TRAINING) * share)
+        )
+        self.score_changes()
+        return cannot
+
+    def score_changes(self) -> None:
+        """RoPE's frequencies changed for every length beyond the trained one."""
+        rope, trained = self.model.encoding(0), self.task.tokens(self.task.length)
+        for length in self.task.lengths if self.trial.after else ():
+            if (factor := self.task.tokens(length) / trained) <= 1:
+                continue
+            batch = self.task.scored(length, self.text)
+            for change in self.trial.after:
+                assert isinstance(rope, RoPE)
+                with wearing(self.model, changed(rope, change, factor, trained)):
+                    found = scores(self.model, batch.tokens, batch.targets)
+                if found.finite:
+                    add_items(self.rows, found, items(batch), mode=SAME_TARGETS, length=length, change=change)
+
+    def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
+        return {
+            "format": 1,
+            "trial": self.trial.model_dump(mode="json"),
+            "seconds": seconds,
+            "trained_tokens": self.tokens,
+            "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
+            "encoding_parameters": self.model.encoding_parameters(),
+            "failed": failed,
+            "cannot": cannot,
+            "chance": {str(length): self.task.chance(length) for length in self.task.lengths},
+            "baseline": self.task.baseline(self.text),
+            "machine": machine(self.fabric.device),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+class Objective(nn.Module):
+    """The sum of the losses, in nats, over what is asked in a part; a module, so that processes can share its gradients."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, part: Part) -> Tensor:
+        at = self.model.prepare(part.at)
+        shards = None if part.shards is None else parallel.Shards(self.model.prepare(part.shards.at))
+        logits = self.model.logits(part.asked(self.model.hidden(part.tokens, at, shards)))
+        return F.cross_entropy(logits.float(), part.targets, reduction="sum")
+
+
+def new_model(trial: Trial) -> Transformer:
+    """Learned tables end where training ends: at the trained length, at the longest one with randomised positions."""
+    arm, (task, _, _) = Arm.parse(trial.encoding, trial.source), plan(trial)
+    positions = task.tokens(max(task.lengths) if arm.randomized else task.length)
+    return Transformer(
+        arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=positions, seed=trial.seed
+    )
+
+
+def plan(trial: Trial) -> tuple[Task, int, int]:
+    """Task, steps and rows a step. An oracle trains at the longest length, on as many tokens a step and in all."""
+    task, steps, rows = trial.task, trial.training.steps, trial.training.rows
+    if not trial.oracle:
+        return task, steps, rows
+    there = task.model_copy(update={"length": max(task.lengths)})
+    tokens, longer = rows * task.tokens(task.length), there.tokens(there.length)
+    fewer = max(1, round(tokens / longer))
+    return there, max(1, round(steps * tokens / (fewer * longer))), fewer
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    found = {
+        "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "cpus": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "posenc": posenc.__version__,
+        "python": platform.python_version(),
+        "platform": platform.system(),
+        "device": str(device.type),
+    }
+    return found | ({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})

@@ -1,0 +1,37 @@
+"""What an experiment found, for people: one HTML file, pictures, tables, Markdown in both languages.
+
+findings ─► write(findings, directory) ─┬─ index.html             everything, in one file
+                                        ├─ *.png                  curves-TASK, heat, pareto
+                                        ├─ *.csv                  cells, summary, published
+                                        └─ report.md, report.zh-CN.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from posenc.lab.records.files import write as write_whole
+from posenc.lab.views.cells import Findings
+
+
+def write(findings: Findings, directory: Path) -> list[Path]:
+    """Every file whole or as it was. Raises ValueError for findings of another format, OSError where it cannot write."""
+    from posenc.lab.views.markdown import markdown
+    from posenc.lab.views.page import page
+    from posenc.lab.views.pictures import pictures
+    from posenc.lab.views.tables import tables
+
+    if findings.get("format") != 1:
+        raise ValueError(
+            f"findings: expected format 1, got {findings.get('format')!r}; write the report with the posenc it is of"
+        )
+    if not findings["tasks"]:
+        raise ValueError("findings: expected at least one task, got none")
+    made: dict[str, str | bytes] = {"index.html": page(findings)}
+    made |= tables(findings)
+    made |= {"report.md": markdown(findings, "en"), "report.zh-CN.md": markdown(findings, "zh")}
+    made |= pictures(findings)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in made.items():
+        write_whole(directory / name, content)
+    return [directory / name for name in made]

@@ -1,0 +1,206 @@
+"""What a number of the findings is called and how it is written, the same in the page, the pictures and the Markdown.
+
+bits are written as 2.24, exact match as 97.3 of a hundred; a cell without a number says why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from posenc.bilingual import Words
+from posenc.lab.findings.titles import worse
+from posenc.lab.trial.limits import TABLE_ENDS
+from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.lab.verdict import NOT_LEARNT
+from posenc.lab.views.words import same, say
+
+Findings = Mapping[str, Any]
+Task = Mapping[str, Any]
+Arm = Mapping[str, Any]
+
+Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
+STRETCHES = 24  # single places are few targets each: their noise would hide the curve
+
+
+class Cell(NamedTuple):
+    """`number` and `seeds` are there where something may be said; `words` say what stands in the cell."""
+
+    kind: Kind
+    words: Words
+    number: float | None = None
+    seeds: tuple[float, ...] = ()
+
+
+def cell(task: Task, arm: Arm, length: int) -> Cell:
+    """Beyond the trained length nothing is said of what did not learn it."""
+    found = arm["cells"].get(str(length)) or {}
+    state = found.get("state") or (arm["state"] if found.get("mean") is None else None)
+    if state and state != NOT_LEARNT:
+        return Cell(kind_of(state), reason(state))
+    if found.get("mean") is None:
+        return Cell("missing", say("missing")) if arm["learnt"] else Cell("not learnt", say("not learnt"))
+    if not arm["learnt"] and length > task["length"]:
+        return Cell("not learnt", say("not learnt"))
+    number = found["mean"]
+    seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
+    return Cell("number" if arm["learnt"] else "not learnt", same(value(task, number)), number, seeds)
+
+
+def kind_of(state: str) -> Kind:
+    """Of a state other than not learnt."""
+    return "cannot" if state.startswith("cannot") else "failed" if state.startswith("failed") else "missing"
+
+
+def reason(state: str) -> Words:
+    """A state in both languages; what a machine said stays as it said it."""
+    kind, _, why = state.partition(": ")
+    if state == NOT_LEARNT:
+        return say("not learnt")
+    if kind == "cannot":
+        return say("cannot", why=because(why))
+    return say("failed", why=because(why)) if kind == "failed" else say("missing")
+
+
+def because(why: str) -> Words:
+    """Known reasons in both languages."""
+    if why in (CAUSAL_ONLY, "not run"):
+        return say(why)
+    return say("table ends", limit=why.removeprefix(TABLE_ENDS).strip()) if why.startswith(TABLE_ENDS) else same(why)
+
+
+def is_bits(task: Task) -> bool:
+    return bool(task["measure"] == "bits")
+
+
+def scale(task: Task) -> float:
+    """Exact match is written in hundredths."""
+    return 1.0 if is_bits(task) else 100.0
+
+
+def value(task: Task, number: float) -> str:
+    return f"{number:.2f}" if is_bits(task) else f"{100 * number:.1f}"
+
+
+def unit(task: Task) -> Words:
+    return say("bits" if is_bits(task) else "exact")
+
+
+def gained(task: Task, lost: float) -> str:
+    """A rise in bits; a fall of the exact match in points."""
+    return f"{lost:+.2f}" if is_bits(task) else f"{-100 * lost:+.1f}"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def fold(number: float) -> str:
+    return f"{number:.3g}×"
+
+
+def factor(found: Mapping[str, Any] | None, top: float) -> str:
+    """>8× where the longest length, `top` trained ones, was still valid; brackets where there is an interval."""
+    if found is None:
+        return "–"
+
+    def bound(number: float) -> str:
+        return (">" if number >= top else "") + f"{number:.3g}"
+
+    low, high = found["low"], found["high"]
+    said = (">" if found["censored"] else "") + fold(found["value"])
+    return said if low is None or low == high == found["value"] else f"{said} ({bound(low)}–{bound(high)})"
+
+
+def home(task: Task) -> str:
+    return str(task["length"])
+
+
+def far(task: Task) -> str:
+    return str(max(task["lengths"]))
+
+
+def top(task: Task) -> float:
+    """The longest length in trained ones."""
+    return float(max(task["lengths"]) / task["length"])
+
+
+def arms_of(findings: Findings) -> list[str]:
+    """Every encoding of the experiment, in its order."""
+    return list(dict.fromkeys(arm["name"] for task in findings["tasks"] for arm in task["arms"]))
+
+
+def find(task: Task, name: str) -> Arm | None:
+    return next((arm for arm in task["arms"] if arm["name"] == name), None)
+
+
+def mean_at(arm: Arm, length: str) -> float | None:
+    mean: float | None = (arm["cells"].get(length) or {}).get("mean")
+    return mean
+
+
+def learnt(task: Task) -> list[Arm]:
+    """Those that may be judged, the best at the trained length first."""
+    arms = [arm for arm in task["arms"] if arm["learnt"] and mean_at(arm, home(task)) is not None]
+    return sorted(arms, key=lambda arm: worse(task, arm["cells"][home(task)]["mean"]))
+
+
+def in_order(task: Task) -> list[Arm]:
+    """Learnt at every length first, by the mean over them; then by what was reached at the trained length."""
+
+    def key(arm: Arm) -> tuple[int, float]:
+        at_home = mean_at(arm, home(task))
+        if at_home is None:
+            return 3, 0.0
+        if arm["learnt"] and arm["area"] is not None:
+            return 0, worse(task, arm["area"])
+        return 1 if arm["learnt"] else 2, worse(task, at_home)
+
+    return sorted(task["arms"], key=key)
+
+
+def stretch(task: Task) -> int:
+    """How many neighbouring places are one point of the loss by position."""
+    longest = max((arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]), default=0)
+    return max(-(-longest // STRETCHES), 1)
+
+
+def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
+    """Loss by position: the mean place and the mean bits of each stretch."""
+    width = stretch(task)
+    found: dict[int, list[tuple[float, float]]] = {}
+    for place, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
+        found.setdefault(int(place // width), []).append((place, bits))
+    means = (zip(*found[n], strict=True) for n in sorted(found))
+    return [(sum(places) / len(places), sum(bits) / len(bits)) for places, bits in means]
+
+
+def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
+    """Every number of every seed, and every cell without one."""
+    for task in findings["tasks"]:
+        for arm in task["arms"]:
+            for mode, setting, cells in (
+                ("same targets", "trained", arm["cells"]),
+                ("non-overlapping", "trained", arm["non_overlapping"]),
+                ("same targets", "oracle", arm["oracle"] or {}),
+            ):
+                yield from _cells(task, arm, mode, setting, cells)
+        for after in task["after"]:
+            yield from _cells(task, {"name": "rope"}, "same targets", after["change"] or "unchanged", after["cells"])
+
+
+def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for length, found in cells.items():
+        where = {
+            "task": task["name"],
+            "measure": task["measure"],
+            "encoding": arm["name"],
+            "setting": setting,
+            "mode": mode,
+            "length": int(length),
+        }
+        seeds = found.get("seeds") or {}
+        for seed, number in seeds.items():
+            yield {**where, "seed": int(seed), "value": number, "state": ""}
+        if not seeds:
+            yield {**where, "seed": "", "value": "", "state": found.get("state") or arm.get("state") or ""}

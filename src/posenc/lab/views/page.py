@@ -1,0 +1,388 @@
+"""The report as one HTML file that asks nothing of the network: pictures inline, light and dark, both languages.
+
+answer ─ measured table ─ curves ─ heat ─ changes ─ cost and length ─ by position ─ attention ─ published ─ how
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
+
+from posenc.bilingual import Words
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.views import charts, svg
+from posenc.lab.views.answer import best_change, cards
+from posenc.lab.views.attention import attention
+from posenc.lab.views.cells import (
+    Arm,
+    Cell,
+    Findings,
+    Task,
+    along,
+    arms_of,
+    cell,
+    factor,
+    fold,
+    home,
+    in_order,
+    is_bits,
+    learnt,
+    stretch,
+    top,
+    value,
+)
+from posenc.lab.views.html import both, document, header, heat, section, span, table, tag
+from posenc.lab.views.provenance import how
+from posenc.lab.views.style import look, sheet
+from posenc.lab.views.summary_table import Entry, stars
+from posenc.lab.views.words import listed, of, say
+
+BRAND = "posenc lab"
+MANY = 5  # seeds, from which on there are intervals over them
+PARTS = (
+    "answer",
+    "stars",
+    "curves",
+    "heat",
+    "after",
+    "pareto",
+    "places",
+    "attention",
+    "published",
+    "how",
+)
+
+
+def page(findings: Findings) -> str:
+    """The whole file."""
+    styles = [_read("page.css"), sheet(), _read("views/report.css")]
+    scripts = [_read("page.js"), _read("views/report.js")]
+    made: dict[str, Callable[[Findings], str]] = {
+        "answer": _answer,
+        "stars": _stars,
+        "curves": _curves,
+        "heat": _heat,
+        "after": _after,
+        "pareto": _pareto,
+        "places": _places,
+        "attention": attention,
+        "published": _published,
+        "how": how,
+    }
+    sections = {name: content for name in PARTS if (content := made[name](findings))}
+    body = "".join(section(say(name), content, name) for name, content in sections.items())
+    return document(
+        f"{BRAND}: {findings['name']}", _header(findings) + _contents(sections) + body, styles=styles, scripts=scripts
+    )
+
+
+def _read(name: str) -> str:
+    return files("posenc.lab").joinpath(name).read_text("utf-8")
+
+
+def _header(findings: Findings) -> str:
+    kind = "lead" if len(findings["tasks"]) > 1 else "lead one"
+    lead = say(
+        kind,
+        arms=len(arms_of(findings)),
+        tasks=len(findings["tasks"]),
+        seeds=len(findings["seeds"]),
+        name=findings["name"],
+        about=of(findings["about"]),
+    )
+    note = tag("p", say("exploratory"), "small") if findings["exploratory"] else ""
+    return header(BRAND, say("title"), lead) + note
+
+
+def _contents(names: Iterable[str]) -> str:
+    links = "".join(f'<li><a href="#{name}">{span(say(name))}</a></li>' for name in names)
+    label = html.escape(" ".join(say("contents")))
+    return f'<nav class="contents" aria-label="{label}"><ol>{links}</ol></nav>\n'
+
+
+# Sections -------------------------------------------------------------------------------------------------------------
+
+
+def _answer(findings: Findings) -> str:
+    said = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
+    shown = "".join(
+        '<div class="card">' + "".join(tag("div", words, kind) for kind, words in card._asdict().items()) + "</div>"
+        for card in cards(findings)
+    )
+    sentences = f'<ul class="said">{said}</ul>' if said else ""
+    return tag("p", say("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences
+
+
+def _stars(findings: Findings) -> str:
+    main, cost, made = main_task(findings), findings["cost"], stars(findings)
+    names = arms_of(findings)
+    text = tag("p", say("stars text", task=of(main["title"]), home=home(main)))
+    text += tag(
+        "p",
+        say("stars cost", device=cost.get("device") or findings["surroundings"].get("device", ""), rounds=cost["rounds"])
+        if cost
+        else say("no cost"),
+    )
+    head = [span(say("encoding")), *(_head(name, small) for name, small in made.head)]
+    body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
+    return text + table("stars", head, body)
+
+
+def _head(name: Words, small: Words) -> str:
+    return span(name) + (f"<small>{span(small)}</small>" if small.en else "")
+
+
+def _entry(entry: Entry) -> str:
+    kind = f' class="{entry.kind}"' if entry.kind else ""
+    small = tag("small", entry.small) if entry.small.en else ""
+    return f"<td{kind}>{span(entry.words)}{small}</td>"
+
+
+def _curves(findings: Findings) -> str:
+    rings = any(arm["oracle"] for task in findings["tasks"] for arm in task["arms"])
+    text = tag("p", say("curves text")) + (tag("p", say("rings")) if rings else "")
+    return text + _per_task(findings, lambda task, wide: _curve(findings, task, wide))
+
+
+def _curve(findings: Findings, task: Task, wide: bool) -> str:
+    return _lines(findings, task, wide) if len(task["lengths"]) > 1 and learnt(task) else _dots(findings, task)
+
+
+def _dots(findings: Findings, task: Task) -> str:
+    """Of a task with one length, or that nobody learnt: the trained length alone."""
+    made = charts.strips(findings, task)
+    drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
+    note = tag("p", say("hollow" if learnt(task) else "nobody"), "small")
+    return (f'<div class="chart half">{drawing}</div>' if made else "") + note + _learning(findings, task, False)
+
+
+def _lines(findings: Findings, task: Task, wide: bool) -> str:
+    chart, missing = charts.curves(findings, task), charts.not_drawn(task)
+    picture = _drawn(chart, wide, 470) if chart else ""
+    return picture + (tag("p", missing, "small") if missing else "") + _learning(findings, task, wide)
+
+
+def _learning(findings: Findings, task: Task, wide: bool) -> str:
+    chart = charts.learning(findings, task)
+    return details(say("learning"), _drawn(chart, wide, 360)) if chart else ""
+
+
+def _heat(findings: Findings) -> str:
+    text = "heat intervals" if len(findings["seeds"]) >= MANY else "heat text"
+    return tag("p", say(text)) + _per_task(findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task))
+
+
+def _heat_table(findings: Findings, task: Task) -> str:
+    names = arms_of(findings)
+    share = shares(task)
+
+    def td(arm: Arm, length: int) -> str:
+        found = cell(task, arm, length)
+        kind = found.kind.replace(" ", "-")
+        if found.number is None:
+            return f'<td class="none {kind}">{span(found.words)}</td>'
+        seeds = f"<small><span>{_below(task, arm, length, found)}</span></small>"
+        inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
+        if found.kind == "number":
+            return f'<td style="{heat(share(found.number))}">{inside}</td>'
+        return f'<td class="none {kind}">{inside}{tag("small", say("not learnt short"), "why")}</td>'
+
+    head = [span(say("encoding"))]
+    head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
+    longer = top(task) > 1
+    body = [
+        [
+            _name(arm["name"], names),
+            *_joined([td(arm, length) for length in task["lengths"]]),
+            *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
+        ]
+        for arm in in_order(task)
+    ]
+    return table(
+        "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
+    )
+
+
+def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
+    """Every seed; of many the interval, where there is one."""
+    interval = arm["cells"][str(length)].get("interval")
+    if len(found.seeds) >= MANY and interval:
+        return "–".join(value(task, bound) for bound in interval)
+    return " ".join(value(task, seed) for seed in found.seeds)
+
+
+def _side_by_side(task: Task) -> str:
+    """Windows that do not overlap: another question, and therefore another table."""
+    arms = [arm for arm in in_order(task) if arm["learnt"] and arm["non_overlapping"]]
+    if not arms:
+        return ""
+
+    def td(arm: Arm, length: int) -> str:
+        mean = (arm["non_overlapping"].get(str(length)) or {}).get("mean")
+        return f"<td>{'–' if mean is None else value(task, mean)}</td>"
+
+    head = [span(say("encoding")), *map(str, task["lengths"])]
+    body = [[span(title(arm["name"])), *(td(arm, length) for length in task["lengths"])] for arm in arms]
+    return details(say("side by side"), tag("p", say("side text"), "small") + table("plain", head, body))
+
+
+def _joined(cells: Sequence[str]) -> list[str]:
+    """Neighbours without a number that say the same become one."""
+    joined = []
+    for cell_, same_ones in itertools.groupby(cells):
+        count = len(list(same_ones))
+        without = cell_.startswith('<td class="none') and "<b>" not in cell_ and count > 1
+        joined += [cell_.replace("<td", f'<td colspan="{count}"', 1)] if without else [cell_] * count
+    return joined
+
+
+def shares(task: Task) -> Callable[[float], float]:
+    """From 0, the best that was learnt, to 1, the worst; the exact match from all to none."""
+    if not is_bits(task):
+        return lambda number: 1 - number
+    means = [
+        found.number
+        for arm in learnt(task)
+        for length in task["lengths"]
+        if (found := cell(task, arm, length)).number is not None
+    ]
+    low, high = min(means, default=0.0), max(means, default=1.0)
+    return lambda number: (number - low) / max(high - low, 0.5)
+
+
+def _after(findings: Findings) -> str:
+    tasks = [task for task in findings["tasks"] if charts.after(task)]
+    if not tasks:
+        return ""
+    text = "".join(tag("p", words) for words in (say("after text"), *map(best_change, tasks)) if words.en)
+    inside = {"name": findings["name"], "tasks": tasks}
+    return text + _per_task(inside, _changes)
+
+
+def _changes(task: Task, wide: bool) -> str:
+    chart = charts.after(task)
+    assert chart is not None
+    share = shares(task)
+
+    def td(cells: dict[str, dict[str, object]], length: int) -> str:
+        found = cells.get(str(length)) or {}
+        mean, seeds = found.get("mean"), found.get("seeds")
+        if not isinstance(mean, float) or not isinstance(seeds, dict):
+            return f'<td class="none missing">{span(say("missing"))}</td>'
+        small = " ".join(value(task, seed) for seed in seeds.values())
+        return f'<td style="{heat(share(mean))}"><b>{value(task, mean)}</b><small>{small}</small></td>'
+
+    head = [span(say("change")), *(f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"])]
+    body = [
+        [span(say(f"change {changed['change']}")), *(td(changed["cells"], length) for length in task["lengths"])]
+        for changed in task["after"]
+    ]
+    return _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))
+
+
+def _pareto(findings: Findings) -> str:
+    panels, fronts = "", []
+    for over in ("factor", "area"):
+        if made := charts.pareto(findings, over):
+            spots, x, y = made
+            described = Words(f"{x.words.en}; {y.words.en}", f"{x.words.zh}；{y.words.zh}")
+            panels += (
+                f'<figure class="chart">{svg.scatter(spots, x, y, width=420, height=360, described=described)}</figure>'
+            )
+            fronts.append((y.words, listed([spot.name for spot in spots if spot.front])))
+    if not panels:
+        return ""
+    text = tag("p", say("pareto text", task=of(main_task(findings)["title"])))
+    said = "".join(
+        tag(
+            "li",
+            Words(f"{words.en}: {say('pareto front', rows=rows).en}", f"{words.zh}：{say('pareto front', rows=rows).zh}"),
+        )
+        for words, rows in fronts
+    )
+    return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
+
+
+def _places(findings: Findings) -> str:
+    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.places(findings, task))]
+    found = ""
+    for task, chart in drawn:
+        lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
+        found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
+        found += tag("p", say("places text", length=max(lengths), width=stretch(task))) + _drawn(
+            chart, task is main_task(findings), 400
+        )
+        found += _place_table(findings, task)
+    return found
+
+
+def _place_table(findings: Findings, task: Task) -> str:
+    names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
+    found = {arm["name"]: dict(along(task, arm)) for arm in arms}
+    places = sorted({place for bits in found.values() for place in bits})
+    head = [span(say("encoding")), *(f"{place:g}" for place in places)]
+    body = [
+        [_name(name, names), *(f"<td>{bits[place]:.2f}</td>" if place in bits else "<td>–</td>" for place in places)]
+        for name, bits in found.items()
+    ]
+    return details(say("numbers"), table("plain", head, body))
+
+
+def _published(findings: Findings) -> str:
+    rows = findings["published"]
+    if not rows:
+        return ""
+    count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("agree", "disagree", "not tested")}
+    head = [span(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+    sign = {"agree": "✓", "disagree": "✗", "not tested": "–"}
+
+    def verdict(row: Arm) -> str:
+        kind = row["verdict"]
+        return f'<td class="verdict {kind.replace(" ", "-")}">{sign[kind]} {span(say(kind))}</td>'
+
+    body = [
+        [
+            span(of(row["claim"])),
+            f"<td>{span(of(row['ours']))}</td>",
+            verdict(row),
+            f"<td>{span(of(row['why']))}</td>",
+            f"<td>{html.escape(row['source'])}</td>",
+        ]
+        for row in rows
+    ]
+    text = say("published text", agree=count["agree"], disagree=count["disagree"], not_tested=count["not tested"])
+    return tag("p", text) + table("published", head, body)
+
+
+# Pieces ---------------------------------------------------------------------------------------------------------------
+
+
+def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
+    """The main task over the whole width, the others side by side."""
+    main = main_task(findings)
+    others = [task for task in findings["tasks"] if task is not main]
+    found = _task(main, content(main, True))
+    if others:
+        found += '<div class="tasks">' + "".join(_task(task, content(task, False)) for task in others) + "</div>"
+    return found
+
+
+def _task(task: Task, content: str) -> str:
+    kind = "task long" if len(task["lengths"]) > 3 else "task"
+    return f'<article class="{kind}">{tag("h3", of(task["title"]))}{content}</article>'
+
+
+def _drawn(chart: svg.Chart, wide: bool, height: int) -> str:
+    return both(chart, height) if wide else f'<div class="chart">{svg.lines(chart, width=430, height=370)}</div>'
+
+
+def _name(arm: str, arms: Sequence[str]) -> str:
+    """A name with the line that stands for it everywhere."""
+    stroke = '<svg class="swatch {}" viewBox="0 0 26 6" aria-hidden="true"><path d="M1 3H25" class="curve"/></svg>'
+    return stroke.format(look(arm, arms).classes) + span(title(arm))
+
+
+def details(words: Words, content: str) -> str:
+    return f"<details><summary>{span(words)}</summary>{content}</details>"

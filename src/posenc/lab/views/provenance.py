@@ -1,0 +1,140 @@
+"""How the numbers came about, what is missing among them, and how to get them again."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.bilingual import Words
+from posenc.lab.findings.titles import title
+from posenc.lab.views.cells import Findings, Task, because, is_bits, reason, unit, value
+from posenc.lab.views.html import span, table, tag
+from posenc.lab.views.words import listed, of, same, say
+
+
+def how(findings: Findings) -> str:
+    rows = "".join(f'<tr><th scope="row">{span(say(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
+    found = tag("p", say("how text")) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    found += tag("h3", say("tasks")) + _tasks(findings)
+    return found + tag("h3", say("lost")) + _lost(findings)
+
+
+def facts(findings: Findings) -> list[tuple[str, str]]:
+    """Names of sentences, and HTML."""
+    trials = findings["trials"]
+    said = say("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
+    seeds = ", ".join(map(str, findings["seeds"]))
+    note = " " + span(say("exploratory")) if findings["exploratory"] else ""
+    return [
+        ("how command", f"<code>{html.escape(findings['command'])}</code>"),
+        ("how trials", span(said)),
+        ("how seeds", seeds + note),
+        ("how model", _pairs(findings["size"])),
+        ("how text used", _text(findings["text"])),
+        ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["surroundings"]})),
+        ("how machine", _pairs(findings["machine"])),
+    ]
+
+
+def _text(text: Mapping[str, Any] | None) -> str:
+    if text is None:
+        return span(say("how no text"))
+    notes = "".join(f"<br>{span(of(note))}" for note in text.get("notes") or ())
+    return _pairs({name: value for name, value in text.items() if name != "notes"}) + notes
+
+
+def _pairs(given: Mapping[str, Any] | None) -> str:
+    """name value, name value; what is itself a mapping in brackets."""
+
+    def written(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return f"({', '.join(f'{html.escape(str(name))} {written(one)}' for name, one in value.items())})"
+        text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
+        return f"<code>{html.escape(text)}</code>" if len(text) > 31 else html.escape(text)
+
+    return ", ".join(f"{html.escape(str(name))} {written(value)}" for name, value in (given or {}).items())
+
+
+def training(task: Task) -> Words:
+    steps, tokens = task["training"].get("steps"), task["trained_tokens"]
+    counted = "–" if tokens is None else f"{tokens:,.0f}"
+    return say("tokens", tokens=counted) if steps is None else say("steps", steps=steps, tokens=counted)
+
+
+def rate(task: Task) -> Words:
+    """One for all, or what was chosen from."""
+    chosen = {arm["name"]: arm["learning_rate"] for arm in task["arms"] if arm["learning_rate"] is not None}
+    if len(task["learning_rates"]) > 1:
+        rows = listed([Words(f"{title(name).en} {rate:g}", f"{title(name).zh} {rate:g}") for name, rate in chosen.items()])
+        return say("rate tuned", rates=", ".join(f"{rate:g}" for rate in task["learning_rates"]), rows=rows)
+    rates = sorted(set(chosen.values()))
+    return say("rate same", rate=", ".join(f"{rate:g}" for rate in rates) or "–")
+
+
+def gate(task: Task) -> Words:
+    rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
+    if limit is None or not is_bits(task):  # of the exact match the rule says it already
+        return rule
+    said = say("gate limit", limit=value(task, limit), unit=unit(task))
+    return Words(f"{rule.en} ({said.en})", f"{rule.zh}（{said.zh}）")
+
+
+def chance(task: Task) -> str:
+    """One number where it is the same at every length."""
+    given = {int(length): value(task, found) for length, found in task["chance"].items()}
+    if len(set(given.values())) == 1:
+        return next(iter(given.values()))
+    return "; ".join(f"{length}: {given[length]}" for length in sorted(given))
+
+
+def lengths(task: Task) -> str:
+    """The trained one in brackets."""
+    return " ".join(f"[{length}]" if length == task["length"] else str(length) for length in task["lengths"])
+
+
+def baseline(task: Task) -> str:
+    return "–" if task["baseline"] is None else value(task, task["baseline"])
+
+
+def _tasks(findings: Findings) -> str:
+    head = [span(say(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
+    body = [
+        [
+            span(of(task["title"])),
+            f"<td>{lengths(task)}<small>{span(of(task['unit']))}</small></td>",
+            *(f"<td>{span(words)}</td>" for words in (training(task), rate(task), gate(task))),
+            f"<td>{chance(task)}<small>{span(unit(task))}</small></td>",
+            f"<td>{baseline(task)}</td>",
+        ]
+        for task in findings["tasks"]
+    ]
+    return table("published", head, body)
+
+
+def absent(why: str) -> Words:
+    """Why a trial is missing."""
+    tail = say("trained far")
+    said = why.removesuffix(tail.en)
+    words = reason(said) if said.startswith("failed: ") else because(said)
+    return Words(words.en + tail.en, words.zh + tail.zh) if said != why else words
+
+
+def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
+    """task, encoding, seed and why, of everything that is missing or failed."""
+    titles = {task["name"]: of(task["title"]) for task in findings["tasks"]}
+    return [
+        (titles.get(row["task"], same(row["task"])), title(row["arm"]), str(row["seed"]), absent(row["why"]))
+        for row in findings["missing"]
+    ]
+
+
+def _lost(findings: Findings) -> str:
+    rows = lost(findings)
+    if not rows:
+        return tag("p", say("nothing lost"))
+    head = [span(say(name)) for name in ("task", "encoding", "seed", "why")]
+    body = [
+        [span(task), f"<td>{span(arm)}</td>", f"<td>{seed}</td>", f"<td>{span(why)}</td>"] for task, arm, seed, why in rows
+    ]
+    return table("published", head, body)

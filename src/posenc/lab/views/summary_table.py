@@ -1,0 +1,117 @@
+"""The measured table that stands where notes give stars: one row for each encoding.
+
+quality in training length · how far it reaches · area · cost · what it adds · the tasks answered row by row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from posenc.bilingual import Words
+from posenc.lab.findings.titles import main_task
+from posenc.lab.views.cells import (
+    Arm,
+    Cell,
+    Findings,
+    Task,
+    arms_of,
+    cell,
+    factor,
+    find,
+    home,
+    in_order,
+    times,
+    top,
+    unit,
+    value,
+)
+from posenc.lab.views.words import of, same, say
+
+TIMES = ("training", "prefill", "decode")
+
+
+class Entry(NamedTuple):
+    """A cell: what stands in it, in small below it, and which kind of cell without a number it is."""
+
+    words: Words
+    small: Words = Words("", "")
+    kind: str = ""
+
+
+class Stars(NamedTuple):
+    head: list[tuple[Words, Words]]  # a name, and in small what it is measured in
+    rows: list[tuple[str, list[Entry]]]
+
+
+NOTHING = Entry(Words("–", "–"))
+
+
+def stars(findings: Findings) -> Stars:
+    main = main_task(findings)
+    others = [task for task in findings["tasks"] if task is not main]
+    blank = Words("", "")
+    head = [(say("quality"), unit(main)), (say("factor"), blank), (say("area"), unit(main)), (say("rank"), blank)]
+    if findings["cost"]:
+        head += [(say(kind), blank) for kind in TIMES] + [(say("parameters"), blank), (say("memory"), blank)]
+    head += [(of(task["title"]), unit(task)) for task in others]
+    names = [arm["name"] for arm in in_order(main)]
+    names += [name for name in arms_of(findings) if name not in names]
+    return Stars(head, [(name, _row(findings, main, others, name)) for name in names])
+
+
+def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Entry]:
+    row = _main(main, find(main, name))
+    if findings["cost"]:
+        row += _cost(findings["cost"]["rows"].get(name))
+    return row + [_other(task, find(task, name)) for task in others]
+
+
+def _main(task: Task, arm: Arm | None) -> list[Entry]:
+    if arm is None:
+        return [Entry(say("not asked"), kind="none")] * 4
+    at_home = cell(task, arm, task["length"])
+    quality = _quality(task, arm, at_home)
+    if at_home.kind != "number":
+        silent = at_home.words if at_home.number is None else say("not learnt short")
+        return [quality, *[Entry(silent, kind="none")] * 3]
+    became = say(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("", "")
+    area = NOTHING if arm["area"] is None else Entry(same(value(task, arm["area"])))
+    rank = NOTHING if arm["rank"] is None else Entry(same(f"{arm['rank']:.1f}"))
+    return [quality, Entry(same(factor(arm["factor"], top(task))), became), area, rank]
+
+
+def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
+    if at_home.number is None:
+        return Entry(at_home.words, kind="none")
+    interval = arm["cells"][home(task)].get("interval")
+    numbers = interval if interval else at_home.seeds
+    small = ("–" if interval else " ").join(value(task, number) for number in numbers)
+    return Entry(at_home.words, same(small), "" if at_home.kind == "number" else "unlearnt")
+
+
+def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
+    if cost is None:
+        return [NOTHING] * 5
+    row = []
+    for kind in TIMES:
+        found = cost.get(kind)
+        row.append(
+            Entry(same(times(found["median"])), same(f"{times(found['low'])}–{times(found['high'])}")) if found else NOTHING
+        )
+    for kind in ("parameters", "table_bytes_per_token"):
+        row.append(NOTHING if cost.get(kind) is None else Entry(same(f"{cost[kind]:,.0f}")))
+    return row
+
+
+def _other(task: Task, arm: Arm | None) -> Entry:
+    """Quality at the trained length, and how far it reaches where longer ones were asked."""
+    if arm is None:
+        return Entry(say("not asked"), kind="none")
+    at_home = cell(task, arm, task["length"])
+    entry = _quality(task, arm, at_home)
+    if at_home.number is not None and at_home.kind != "number":
+        return entry._replace(small=say("not learnt short"))
+    if at_home.number is None or arm["factor"] is None or top(task) <= 1:
+        return entry
+    return entry._replace(small=same(factor(arm["factor"], top(task))))

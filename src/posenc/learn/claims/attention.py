@@ -1,0 +1,386 @@
+"""Claims about attention: what it makes of order, the sum done by hand, relative scores.
+
+Legend: t tokens, d channels; rows are tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc import catalogue, measures
+from posenc.attention import attend
+from posenc.bilingual import Words
+from posenc.encoding import PositionalEncoding
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE, rotation_matrix
+from posenc.encodings.sinusoidal import sinusoidal_table
+from posenc.encodings.transformer_xl import TransformerXL
+from posenc.learn.claims.claim import Finding, Verdict, claim, verdict
+from posenc.learn.notes import compare
+from posenc.learn.walk import (
+    NINE,
+    PRINTED_CODES,
+    PRINTED_Q,
+    PRINTED_SCORES,
+    PRINTED_WEIGHTS,
+    Printed,
+    Unscaled,
+    attention_weights,
+)
+from posenc.measures.order import word_vectors
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+Rows = Sequence[Sequence[float]]
+EXACT = 1e-12  # what rounding in fp64 stays below
+
+
+def attention(
+    x: Float[Tensor, "t d"], encoding: PositionalEncoding, *, causal: bool = False, seed: int = 0
+) -> Float[Tensor, "t d"]:
+    """One head with random projections, without `embed`: what is added to x is the caller's business."""
+    random = torch.Generator().manual_seed(seed)
+    d = x.shape[1]
+    q, k, v = (x @ torch.randn(d, d, generator=random, dtype=torch.float64) / math.sqrt(d) for _ in range(3))
+    at = Positions.arange(1, len(x))
+    return attend(q[None, None], k[None, None], v[None, None], encoding, at, causal=causal)[0, 0]
+
+
+def some_words(t: int = 6, d: int = 8) -> Float[Tensor, "t d"]:
+    return torch.randn(t, d, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def apart(a: Tensor, b: Tensor) -> float:
+    return float((a - b).abs().max())
+
+
+@claim(
+    "permutation-invariant",
+    "000 001 002 004",
+    "Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it.",
+    "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。",
+)
+def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
+    """A(PX) against A(X), against P·A(X), pooled, under a causal mask, and the last token of that."""
+    x = some_words() if x is None else x
+    turned, blind = x.flip(0), NoPE()
+    prefix_turned = torch.cat([x[:-1].flip(0), x[-1:]])
+    out, out_turned = attention(x, blind), attention(turned, blind)
+    masked, masked_turned = (attention(words, blind, causal=True) for words in (x, turned))
+    numbers = {
+        "invariance_error": apart(out_turned, out),
+        "equivariance_error": apart(out_turned, out.flip(0)),
+        "pooled_error": apart(out_turned.mean(dim=0), out.mean(dim=0)),
+        "causal_equivariance_error": apart(masked_turned, masked.flip(0)),
+        "causal_last_token_error": apart(attention(prefix_turned, blind, causal=True)[-1], masked[-1]),
+    }
+    exact, broken = numbers["equivariance_error"], numbers["causal_equivariance_error"]
+    return Finding(
+        verdict(numbers["invariance_error"] < EXACT),
+        Words(
+            f"equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask breaks even "
+            f"that ({broken:.2f}), but in one layer its last token is still blind to order",
+            f"是等变：A(PX) = P·A(X)，误差 {exact:.0e}，而非 A(X)；池化之后才不变；"
+            f"因果掩码连等变也打破（{broken:.2f}），但只有一层时末词仍看不见次序",
+        ),
+        numbers,
+    )
+
+
+@claim(
+    "query-by-hand",
+    "004",
+    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]].",
+    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] 得到 Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]。",
+)
+def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Finding:
+    q = _fp64(x) @ _fp64(w)
+    wrong = _wrong(PRINTED_Q, q)
+    return Finding(
+        verdict(wrong == 0),
+        Words(f"{_shown(q, 2)}: {wrong} of 9 are wrong", f"{_shown(q, 2)}：9 个数错了 {wrong} 个"),
+        {"Q": q.tolist(), "wrong": wrong},
+    )
+
+
+@claim(
+    "scores-by-hand",
+    "004",
+    "Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67].",
+    "它的 QKᵀ 是 [[.34 .68 1.02]…]，softmax 每一行都是 [.09 .24 .67]。",
+)
+def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS) -> Finding:
+    """Whether each printed matrix follows from the printed one before it, and what follows from X and W."""
+    own_q, own_scores = _fp64(_numbers(q)), _fp64(_numbers(scores))
+    right_q = _fp64(NINE) @ _fp64(NINE)
+    numbers = {
+        "scores_of_its_Q": (own_q @ own_q.T).tolist(),
+        "weights_of_its_scores": own_scores.softmax(dim=-1).tolist(),
+        "softmax_0_1_2": torch.arange(3).double().softmax(dim=0).tolist(),
+        "scores": (right_q @ right_q.T).tolist(),
+        "weights": attention_weights(right_q, right_q, Unscaled()).tolist(),
+        "weights_scaled": attention_weights(right_q, right_q, NoPE()).tolist(),
+    }
+    slips = [_wrong(scores, own_q @ own_q.T), _wrong(weights, own_scores.softmax(dim=-1))]
+    softmax = _shown(_fp64(numbers["weights"]), 3)
+    return Finding(
+        verdict(not any(slips)),
+        Words(
+            f"neither follows from the step before ({slips[0]} and {slips[1]} of 9 wrong); [.09 .24 .67] is "
+            f"softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
+            f"两步都接不上前一步（9 个数各错 {slips[0]}、{slips[1]} 个）；[.09 .24 .67] 其实是 softmax(0, 1, 2)；"
+            f"正确：{softmax}；逐步计算：posenc walk attention",
+        ),
+        numbers,
+    )
+
+
+@claim(
+    "position-codes",
+    "004",
+    "Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130].",
+    "按公式得到的三个位置编码：[.841 .995 .010]、[.409 1.580 -.680]、[1.041 -.045 1.130]。",
+)
+def position_codes(printed: Printed = PRINTED_CODES) -> Finding:
+    """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
+    table = sinusoidal_table(3, 3, start=1, dtype=torch.float64)
+    wrong, beyond = _wrong(printed, table), int((_fp64(_numbers(printed)).abs() > 1).sum())
+    return Finding(
+        verdict(wrong == 0),
+        Words(
+            f"d = 3 gives {_shown(table, 4)}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
+            f"d = 3 应为 {_shown(table, 4)}；9 个数错了 {wrong} 个，其中 {beyond} 个绝对值超过 1",
+        ),
+        {"table": table.tolist(), "wrong": wrong, "above_one": beyond},
+    )
+
+
+@claim(
+    "reversed-weights",
+    "004",
+    "Reversing the sentence leaves the attention weights the same.",
+    "句子倒过来，注意力权重不变。",
+)
+def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Finding:
+    q = _fp64(x) @ _fp64(w)
+    forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
+    change, moved = apart(backward, forward), apart(backward, forward.flip(0, 1))
+    return Finding(
+        verdict(change < EXACT),
+        Words(
+            f"they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
+            f"最多变了 {change:.4f}：行和列一起换位，即 PAPᵀ，误差 {moved:.1g}",
+        ),
+        {"change": change, "error_of_PAPt": moved},
+    )
+
+
+@claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
+def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Finding:
+    """For columns, R turning by +pω, and for rows, whose R is the transpose."""
+    q, k = some_words(2, d_head)
+    rope = RoPE(d_head)
+    q_hat, k_hat = (
+        rope.rotate(x[None, None, None], Positions.arange(1, 1, start=p), "query")[0, 0, 0] for x, p in ((q, i), (k, j))
+    )
+    score, turn = float(q_hat @ k_hat), rotation_matrix(i - j, d_head)
+    columns, rows = (abs(float(q @ matrix @ k) - score) for matrix in (turn, turn.T))
+    both, either = columns < EXACT and rows < EXACT, columns < EXACT or rows < EXACT
+    return Finding(
+        Verdict.TRUE if both else Verdict.CONVENTION if either else Verdict.FALSE,
+        Words(
+            f"for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
+            f"行向量写法成立，误差 {rows:.0e}；列向量要写 qᵀ·R(j-i)·k，写 R(i-j) 会差 {columns:.2f}",
+        ),
+        {"error_rows": rows, "error_columns": columns},
+    )
+
+
+@claim(
+    "positions-move-too",
+    "002",
+    "After PX the position codes move along, so the output is no mere re-ordering.",
+    "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
+)
+def positions_move_too(causal: bool = False) -> Finding:
+    """The note's operation A(P(X + p)), and the one that shows order, A(PX + p), each against P·A(X + p)."""
+    x, blind = some_words(), NoPE()
+    p = sinusoidal_table(len(x), x.shape[1], dtype=torch.float64)
+    out = attention(x + p, blind, causal=causal).flip(0)
+    together = apart(attention((x + p).flip(0), blind, causal=causal), out)
+    alone = apart(attention(x.flip(0) + p, blind, causal=causal), out)
+    return Finding(
+        verdict(together > EXACT),
+        Words(
+            f"A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: A(PX+p) "
+            f"differs by {alone:.2f}",
+            f"A(P(X+p)) = P·A(X+p)，误差 {together:.0e}；看得见次序，是因为词动而位置不动：A(PX+p) 相差 {alone:.2f}",
+        ),
+        {"together": together, "words_alone": alone},
+    )
+
+
+@claim("same-attention", "004", "Every word's attention is nearly the same.", "每个词的注意力分布几乎相同。")
+def same_attention(x: Rows = NINE, w: Rows = NINE) -> Finding:
+    q = _fp64(x) @ _fp64(w)
+    weights = attention_weights(q, q, Unscaled())
+    spread = float((weights.amax(dim=0) - weights.amin(dim=0)).max())
+    on_last = weights[:, -1].tolist()
+    shown = ", ".join(f"{weight:.3f}" for weight in on_last)
+    return Finding(
+        verdict(spread < 0.05),
+        Words(f"the weight on 猫 is {shown}", f"三个词对“猫”的权重是 {shown}"),
+        {"weights_on_cat": on_last, "spread": spread},
+    )
+
+
+@claim(
+    "scale-left-out",
+    "002 004",
+    "The scores go into the softmax as they are, without 1/√d.",
+    "分数直接进 softmax，不除以 √d。",
+)
+def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Finding:
+    q = _fp64(x) @ _fp64(w)
+    difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
+    d = q.shape[1]
+    return Finding(
+        verdict(difference < EXACT),
+        Words(
+            f"the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
+            f"论文要除以 √d；d = {d} 时权重因此最多变 {difference:.3f}",
+        ),
+        {"largest_difference": difference, "d": d},
+    )
+
+
+@claim("set-of-words", "000", "Attention treats the words as a set.", "注意力把词当作集合。")
+def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Finding:
+    """A set holds a repeated word once; does the last word that stands once notice the repeat?"""
+    once = tuple(dict.fromkeys(words))
+    watcher = max(once, key=lambda word: (-words.count(word), once.index(word)))
+    full, reduced = (attention(word_vectors(sentence, 8), NoPE())[sentence.index(watcher)] for sentence in (words, once))
+    change = apart(full, reduced)
+    return Finding(
+        verdict(change < EXACT),
+        Words(
+            f"a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
+            f"应是多重集：重复的词要再算一次，“{watcher}”处的输出变了 {change:.2f}",
+        ),
+        {"change": change},
+    )
+
+
+@claim(
+    "taylor-without-half",
+    "002",
+    "The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½.",
+    "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。",
+)
+def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Finding:
+    """The order of the remainder: by how many powers of ten it falls when ε does by one."""
+    one, tenth = split(eps=1e-3), split(eps=1e-4)
+    right = _order(one.remainder, tenth.remainder)
+    printed = _order(one.remainder_without_half, tenth.remainder_without_half)
+    large, small = abs(one.remainder_without_half), abs(one.remainder)
+    return Finding(
+        verdict(printed > 2.5),
+        Words(
+            f"remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
+            f"余项是 {printed:.1f} 阶（ε = 1e-3 时 {large:.0e}）；加上 ½ 才是 {right:.1f} 阶（{small:.0e}）",
+        ),
+        {
+            "order_as_printed": printed,
+            "order_with_half": right,
+            "remainder_as_printed": one.remainder_without_half,
+            "remainder_with_half": one.remainder,
+        },
+    )
+
+
+def _order(at_eps: float, at_tenth: float) -> float:
+    return math.log10(abs(at_eps) / abs(at_tenth))
+
+
+@claim(
+    "no-projection-of-r",
+    "002",
+    "Transformer-XL multiplies the query with R(i-j) itself.",
+    "Transformer-XL 用 R(i-j) 本身与查询相乘。",
+)
+def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
+    """q·R as the note has it, against q·W_R R of the paper, without 1/√d."""
+    txl = TransformerXL(d_head, 1, d_head=d_head).double()
+    if w_r is None:
+        w_r = torch.randn(d_head, d_head, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    q, at = some_words(5, d_head), Positions.arange(1, 5)
+    with torch.no_grad():
+        txl.w_r.copy_(w_r)
+        term = txl.terms(q[None, None], q[None, None], at, at).content_position[0, 0] / txl.softmax_scale(d_head)
+    distance = torch.arange(5)[:, None] - torch.arange(5)
+    around = sinusoidal_table(9, d_head, start=-4, dtype=torch.float64)[distance + 4]  # [i, j, d], sin and cos in turn
+    r = torch.cat([around[..., 0::2], around[..., 1::2]], dim=-1)
+    difference = apart(torch.einsum("id,ijd->ij", q, r), term)
+    return Finding(
+        verdict(difference < EXACT),
+        Words(
+            f"the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
+            f"{difference:.1f} for a random W_R",
+            f"论文是 q·W_R R(i-j)，W_R 由各头学习；W_R 取随机值时，漏掉它这一项最多变 {difference:.1f}",
+        ),
+        {"largest_difference": difference},
+    )
+
+
+@claim(
+    "gpt2-sinusoid",
+    "003",
+    "GPT-2, trained at 1024, is an example of a sinusoid failing at 4096.",
+    "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。",
+)
+def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Finding:
+    """Which encoding the catalogue says the model has, and whether that encoding reaches the position at all."""
+    name = next(entry.name for entry in catalogue.ENTRIES if model in entry.used_by)
+    encoding = catalogue.create(name, d_model=8, n_heads=1, max_positions=trained)
+    try:
+        encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, 1, start=asked - 1))
+        error = ""
+    except ValueError as raised:
+        error = str(raised)
+    there = (
+        Words("raises an error, for there is no row", "直接报错，表里没有这一行")
+        if error
+        else Words("is defined", "有定义")
+    )
+    return Finding(
+        verdict(name == "sinusoidal" and not error),
+        Words(f"its encoding is {name}: position {asked - 1} {there.en}", f"它用的是 {name}：位置 {asked - 1} {there.zh}"),
+        {"encoding": name, "error": error},
+    )
+
+
+def _fp64(rows: Rows) -> Tensor:
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def _numbers(printed: Printed) -> list[list[float]]:
+    return [[float(shown) for shown in row] for row in printed]
+
+
+def _wrong(printed: Printed, right: Tensor) -> int:
+    return sum(
+        compare(shown, float(value)) != "same"
+        for row, values in zip(printed, right, strict=True)
+        for shown, value in zip(row, values, strict=True)
+    )
+
+
+def _shown(matrix: Tensor, digits: int) -> str:
+    return "".join(f"[{' '.join(f'{entry:.{digits}f}' for entry in row)}]" for row in matrix.tolist())

@@ -1,0 +1,140 @@
+"""Claims about length: what is defined far away, what decays with distance, and what only training can say.
+
+Legend: k lags.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from posenc import catalogue, measures
+from posenc.bilingual import Words
+from posenc.encodings.alibi import ALiBi, alibi_slopes
+from posenc.learn.claims.claim import Finding, Verdict, claim
+from posenc.positions import Positions
+
+FAR = 1_000_000
+LAG = 400
+MEASURED = Words("quality is measured by training: posenc compare", "效果要靠训练测出：posenc compare")
+
+
+@claim(
+    "sinusoid-unlimited",
+    "000 001 004",
+    "Sinusoids extrapolate without limit (000, 004), slightly beyond training (001).",
+    "正弦编码可无限外推（000、004），可略超训练长度（001）。",
+)
+def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Finding:
+    made = catalogue.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
+    value = _far_value(lambda at: made.embed(torch.zeros(1, 1, d_model), at))
+    defined = value is not None and bool(value.isfinite().all()) and float(value.abs().max()) <= 1
+    unseen = measures.unfinished_pairs(d_model, trained)
+    return _defined_not_good(defined, unseen, d_model // 2, trained)
+
+
+@claim("rope-unlimited", "000 003", "RoPE extrapolates smoothly to any length.", "RoPE 可平滑外推到任意长度。")
+def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Finding:
+    made = catalogue.create(encoding, d_head=d_head)
+    ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
+    value = _far_value(lambda at: made.rotate(ones, at, "query"))
+    defined = value is not None and math.isclose(float(value.norm()), float(ones.norm()))
+    return _defined_not_good(defined, measures.unfinished_pairs(d_head, trained), d_head // 2, trained)
+
+
+def _far_value(encode: Callable[[Positions], Tensor]) -> Tensor | None:
+    try:
+        return encode(Positions.arange(1, 1, start=FAR))
+    except ValueError:
+        return None
+
+
+def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> Finding:
+    """Defined everywhere is the half of the claim that a formula can hold."""
+    numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
+    if not defined:
+        return Finding(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
+    return Finding(
+        Verdict.PARTLY,
+        Words(
+            f"defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet new phases "
+            f"beyond; {MEASURED.en}",
+            f"在位置一百万处确有定义；但训练长度为 {trained} 时，{pairs} 对里有 {unseen} 对在其后进入新的相位；"
+            f"{MEASURED.zh}",
+        ),
+        numbers,
+    )
+
+
+@claim("alibi-best", "000", "ALiBi extrapolates best.", "ALiBi 的外推能力最佳。")
+def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Finding:
+    """Within how many tokens 99.9 % of a head's attention lies when all words score alike."""
+    bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
+    mass = bias.softmax(dim=-1).cumsum(dim=-1)
+    windows = [int((row < 0.999).sum()) + 1 for row in mass]
+    shown = f"{windows[0]} … {windows[-1]}"
+    return Finding(
+        Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
+        Words(
+            f"it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity flat; "
+            f"{MEASURED.en}",
+            f"它相当于一个窗口：各头 99.9 % 的权重落在 {shown} 个词之内，困惑度因此平稳；{MEASURED.zh}",
+        ),
+        {"windows": windows, "slopes": slopes},
+    )
+
+
+@claim("rope-decay", "003", "RoPE inherits long-range decay.", "RoPE 继承了远程衰减。")
+def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Finding:
+    """The bound, the score of ones, and independent random q and k against q = k."""
+    lags = torch.arange(length)
+    bound, score = measures.rope_bound(d_head, lags, base), measures.rope_score(d_head, lags, base)
+    rises = {"bound": measures.first_rise(bound), "score": measures.first_rise(score)}
+    random = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(2000, d_head, generator=random, dtype=torch.float64) for _ in range(2))
+    ends = torch.tensor([0, LAG])
+    spread = measures.rope_score_of(q, k, ends, base).std(dim=0)
+    equal = measures.rope_score_of(q, q, ends, base).mean(dim=0)
+    falls = float(bound[-length // 8 :].mean()) < 0.5 * float(bound[: length // 8].mean())
+    steady = rises["bound"] is None and rises["score"] is None
+    numbers = {
+        "bound_first_rise": rises["bound"],
+        "score_first_rise": rises["score"],
+        "bound_falls": falls,
+        "random_spread_far_over_near": float(spread[-1] / spread[0]),
+        "equal_mean_far_over_near": float(equal[-1] / equal[0]),
+    }
+    decided = Verdict.FALSE if not falls else Verdict.TRUE if steady else Verdict.PARTLY
+    first, second = (f"{rise}→{rise + 1}" if rise is not None else "∅" for rise in rises.values())
+    random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
+    return Finding(
+        decided,
+        Words(
+            f"the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {LAG} random q "
+            f"and k keep {random_falls:.0%} of their spread (no decay), q = k keeps {equal_falls:.0%} of its mean",
+            f"上界平均在降，但 {first} 处回升；全 1 向量的分数 {second} 处回升；距离 {LAG} 处，随机 q、k 的离散度"
+            f"还剩 {random_falls:.0%}（无衰减），q = k 的均值还剩 {equal_falls:.0%}",
+        ),
+        numbers,
+    )
+
+
+@claim(
+    "better-for-language",
+    "002",
+    "RoPE helps linear attention; relative positions suit language better.",
+    "RoPE 能提升线性注意力；相对位置编码更适合自然语言。",
+)
+def better_for_language() -> Finding:
+    return Finding(
+        Verdict.OPINION,
+        Words(
+            "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
+            "one task at a time: posenc compare",
+            "没有可算的式子：前者见 RoPE 论文的实验（arXiv 2104.09864），后者要逐个任务去测：posenc compare",
+        ),
+        {},
+    )

@@ -12,7 +12,7 @@ import pytest
 import torch
 import typer
 
-from posenc.benchmarks import bars, gate, machine, peers, plan, report, runner, timing, worker
+from posenc.benchmarks import bars, contenders, gate, machine, peers, plan, report, runner, timing, worker
 from posenc.benchmarks.cpu_contention import Weather
 from posenc.benchmarks.timing import Measured, Round
 from posenc.commands import bench_
@@ -320,7 +320,7 @@ def test_every_bar_names_a_comparison_that_is_made():
         case = next(
             one for one in plan.cases_of(bar.benchmark, tiny=True) if (one.name, one.dtype) == (bar.case, bar.dtype)
         )
-        names = {entry.name for entry in worker.build(case, "cpu").entries}
+        names = {entry.name for entry in contenders.build(case, "cpu").entries}
         assert bar.contender in names
         assert not bar.against or bar.against in {*names, "fastest peer"}
 

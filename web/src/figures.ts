@@ -5,7 +5,7 @@ import { array, row, type Data, type Numbers } from "./data";
 import { h, s } from "./dom";
 import { scale, tidy } from "./parts/chart";
 import { sub, v } from "./parts/formula";
-import type { Opening } from "./story";
+import type { Opening } from "./opening";
 import { both, shown, type Words } from "./words";
 
 const SENTENCES = [["我", "爱", "你"], ["你", "爱", "我"]] as const;

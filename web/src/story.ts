@@ -5,17 +5,9 @@
 import type { Data } from "./data";
 import { fill, h, type Child } from "./dom";
 import * as figures from "./figures";
-import type { Source } from "./source";
+import type { Opening } from "./opening";
 import { VIEWS } from "./views";
-import { both, type Language, type Words } from "./words";
-
-export interface Opening {
-  t(words: Words): string;
-  language: Language;
-  source: Source;
-  /** Every drawing of the page, again: the colours have changed. */
-  redrawn(draw: () => void): void;
-}
+import { both, type Words } from "./words";
 
 interface Chapter {
   title: Words;

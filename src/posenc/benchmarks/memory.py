@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from posenc.benchmarks.contenders import build, take_part
 from posenc.benchmarks.contest import Unavailable
 from posenc.benchmarks.plan import Case
 
@@ -23,8 +24,6 @@ SMALL = 40  # tokens of the call that loads code before
 
 
 def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    from posenc.benchmarks.worker import build, take_part
-
     contest = build(case, "cpu")
     found, rows = dict[str, Any](), list[dict[str, Any]]()
     for number, entry in enumerate([contest.floor, *contest.entries]):
@@ -63,8 +62,6 @@ def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    from posenc.benchmarks.worker import build
-
     asked = json.loads(sys.stdin.read())
     torch.set_num_threads(asked["threads"])
     case = Case(**asked["case"])

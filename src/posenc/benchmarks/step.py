@@ -9,7 +9,6 @@ import functools
 import subprocess
 import sys
 from collections.abc import Sequence
-from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -42,7 +41,6 @@ def imports() -> Contest:
 
 def steps(case: Case, device: str) -> Contest:
     from posenc import catalogue
-    from posenc.attention import attend
     from posenc.lab.experiment.arm import Arm
     from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.experiment.recipe import MANY, Recipe
@@ -66,8 +64,9 @@ def steps(case: Case, device: str) -> Contest:
         """Logits and the gradient of the embedding, at the first step."""
         model = new_model(recipe.trial(Arm(name), seed=0, steps=MANY)).to(dtype)
         at = model.encodings[0].prepare(Positions.arange(1, case.length), dtype)  # type: ignore[operator]
-        with mock.patch("posenc.lab.trial.model.attend", functools.partial(attend, impl=impl)):
-            logits = model(batch.tokens, at)
+        for layer in model.layers:
+            layer.impl = impl  # type: ignore[assignment]
+        logits = model(batch.tokens, at)
         F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten()).backward()
         assert model.embedding.weight.grad is not None
         return [logits.detach(), model.embedding.weight.grad]

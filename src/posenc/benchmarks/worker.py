@@ -9,7 +9,6 @@ A process of its own, because glibc reads its settings when a process starts, an
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import sys
@@ -20,14 +19,12 @@ from typing import Any, TextIO
 
 import torch
 
-from posenc.benchmarks import gate, machine
-from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable
-from posenc.benchmarks.peers import NOT_ASKED, PEERS, takes_part
+from posenc.benchmarks import gate
+from posenc.benchmarks.contenders import build, take_part
+from posenc.benchmarks.contest import Made, Unavailable
+from posenc.benchmarks.memory import peaks
 from posenc.benchmarks.plan import Case
 from posenc.benchmarks.timing import FEWEST, LONG, MOST, take_turns
-
-FLOAT = 4  # bytes
-SHARE = 0.6  # of the free memory that a contender may need
 
 
 def main() -> None:
@@ -56,17 +53,10 @@ def serve(request: dict[str, Any], lines: TextIO) -> None:
         case = Case(**described)
         say(event="begun", title=case.title)
         if request.get("kind") == "memory":
-            from posenc.benchmarks.memory import peaks
-
             say(event="result", result=peaks(case, request, report))
         else:
             say(event="result", result=compare(case, request, report))
         gc.collect()
-
-
-def build(case: Case, device: str) -> Contest:
-    contest: Contest = importlib.import_module(f"posenc.benchmarks.{case.benchmark}").build(case, device)
-    return contest
 
 
 def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
@@ -163,15 +153,6 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
         "floor": {"name": contest.floor.name, **timed(contest.floor.name)},
         "rows": rows,
     }
-
-
-def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:
-    """Raises Unavailable for peers that are not there, and for what would not fit into memory."""
-    if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, NOT_ASKED)):
-        raise Unavailable(standing)
-    needs = entry.squares * case.batch * case.heads * case.length**2 * FLOAT
-    if needs > SHARE * machine.free_bytes():
-        raise Unavailable(f"needs about {needs / 2**30:.0f} GiB")
 
 
 def _peak_on(device: str) -> Callable[[], int]:

@@ -54,6 +54,8 @@ class Watcher(Protocol):
 
 
 class Layer(nn.Module):
+    impl = "auto"  # the backend of attend; the benchmark of a training step compares "auto" with "reference"
+
     def __init__(self, size: Size, causal: bool) -> None:
         super().__init__()
         d, wide = size.d_model, size.widening * size.d_model
@@ -77,7 +79,9 @@ class Layer(nn.Module):
             k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)
-        x = x + self.out(attend(q, k, v, encoding, at, at_keys, causal=self.causal).transpose(1, 2).flatten(-2))
+        x = x + self.out(
+            attend(q, k, v, encoding, at, at_keys, causal=self.causal, impl=self.impl).transpose(1, 2).flatten(-2)
+        )
         widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
         return x + widened
 

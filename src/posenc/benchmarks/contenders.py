@@ -1,0 +1,28 @@
+"""The contenders of a case: which module builds them, and whether one can take part on this machine."""
+
+from __future__ import annotations
+
+import importlib
+
+from posenc.benchmarks import machine
+from posenc.benchmarks.contest import Contest, Entry, Unavailable
+from posenc.benchmarks.peers import NOT_ASKED, PEERS, takes_part
+from posenc.benchmarks.plan import Case
+
+FLOAT = 4  # bytes
+SHARE = 0.6  # of the free memory that a contender may need
+
+
+def build(case: Case, device: str) -> Contest:
+    """The floor and the contenders of a case, from the module that its benchmark names."""
+    contest: Contest = importlib.import_module(f"posenc.benchmarks.{case.benchmark}").build(case, device)
+    return contest
+
+
+def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:
+    """Raises Unavailable for peers that are not there, and for what would not fit into memory."""
+    if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, NOT_ASKED)):
+        raise Unavailable(standing)
+    needs = entry.squares * case.batch * case.heads * case.length**2 * FLOAT
+    if needs > SHARE * machine.free_bytes():
+        raise Unavailable(f"needs about {needs / 2**30:.0f} GiB")

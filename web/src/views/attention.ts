@@ -84,7 +84,7 @@ export const attention: View = {
     const panel = h("section", { class: "frame", "aria-label": stage.t(both("This step", "这一步")) });
     const equal = h("p", { class: "small" });
     const question = predict(stage, {
-      question: both("RoPE, step 3: which of the three know where their word stands?", "RoPE 的第 3 步：三者之中，哪些知道自己的词站在哪里？"),
+      question: both("RoPE, step 3: which of the three depend on the position of the word?", "RoPE 的第 3 步：三者之中，哪些知道自己的词站在哪里？"),
       choices: [both("q, k and v", "q、k、v 都知道"), both("q and k", "q 和 k"), both("only k", "只有 k")], right: 1,
       because: both("Queries and keys are turned, values are not: position decides whom a word listens to, not what is said.", "查询和键会旋转，值不会：位置决定听谁的，不决定说什么。"),
     }, () => stage.set({ encoding: "rope", frame: 3 }));

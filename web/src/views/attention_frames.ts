@@ -69,7 +69,7 @@ export function framesOf({ sites, encoding, causal }: About): Frame[] {
         channels("embedded", "x + p", "x + p"),
       ] : [channels("x", "x, words", "x，词向量")]],
       says: has("EMBED") ? both("Each word becomes a row of numbers, and the row of its position is added here, once.", "每个词变成一行数；它所在位置的那一行数在这里加上去，只加这一次。")
-        : both("Each word becomes a row of numbers. Nothing here depends on where the word stands.", "每个词变成一行数。这里没有一个数取决于词站在哪里。") },
+        : both("Each word becomes a row of numbers. Nothing here depends on the position of the word.", "每个词变成一行数。这里没有一个数取决于词站在哪里。") },
     { title: both("q, k, v", "q、k、v"), site: turned ? "ROTATE" : undefined,
       lines: turned
         ? [

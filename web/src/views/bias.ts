@@ -65,7 +65,7 @@ const QUESTIONS: Record<Method, { question: Words; choices: Words[]; right: numb
   },
   shaw: {
     question: both(
-      "With k = 16, which key gets the larger bias: the one 40 places back or the one 400 places back?",
+      "With k = 16, which key gets the larger bias: the one 40 positions back or the one 400 positions back?",
       "k = 16 时，往前 40 位的键与往前 400 位的键，哪个得到的偏置更大？",
     ),
     choices: [both("the one 40 back", "往前 40 位的"), both("the one 400 back", "往前 400 位的"), both("both get the same", "两者相同")],

@@ -21,7 +21,7 @@ export const extrapolation: View = {
   name: "extrapolation",
   title: both("Beyond the trained length", "超出训练长度"),
   idea: both(
-    "A frequency never changes, but a slow pair of channels has not turned once by the end of the longest training text, so a longer text brings it angles that it has never met. Below, the part of each circle that training covered and the part that is new, for five settings of the frequencies; under that, what trained models lost at greater lengths.",
+    "A frequency never changes, but a slow pair of channels has not turned once by the end of the longest training text, so a longer text gives it angles not seen in training. Below, the part of each circle that training covered and the part that is new, for five settings of the frequencies; under that, what trained models lost at greater lengths.",
     "频率本身从不改变，但转得慢的通道对直到最长的训练文本结束也没转满一圈，文本再长，就会遇到从未见过的角度。下面先画出五种频率设置下每个圆里训练覆盖的部分与新出现的部分，再给出训练好的模型在更长文本上实测的损失。",
   ),
   notice: [

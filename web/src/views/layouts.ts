@@ -28,7 +28,7 @@ export const layouts: View = {
   name: "layouts",
   title: both("Two layouts of RoPE", "RoPE 的两种排布"),
   idea: both(
-    "RoPE turns channels two by two, and there are two customs for which two belong together: neighbours, or a channel of the first half with one of the second. Both give the same scores when weights and code agree; when they do not, nothing fails and the scores are wrong.",
+    "RoPE turns channels two by two, and there are two conventions for pairing channels: neighbours, or a channel of the first half with one of the second. Both give the same scores when weights and code agree; when they do not, nothing fails and the scores are wrong.",
     "RoPE 让通道两两一起转动，至于哪两个是一对，有两种习惯：相邻的两个，或者前一半和后一半里位置对应的两个。权重与代码用同一种，分数就相同；用得不一致，程序不报错，分数却是错的。",
   ),
   notice: [

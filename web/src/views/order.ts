@@ -76,7 +76,7 @@ export const order: View = {
         both("Every word gets another output", "每个词的输出都变了"),
       ],
       right: 1,
-      because: both("Each word keeps its output, but for rounding, and takes it along to its new place.", "除舍入误差外，每个词的输出都不变，只是随词搬到了新的位置。"),
+      because: both("Each word keeps its output, but for rounding, and keeps it at its new position.", "除舍入误差外，每个词的输出都不变，只是随词搬到了新的位置。"),
     }, () => stage.set({ revealed: true }));
     const words_ = arrangement(stage);
     const [weights, outputs, gauge, row_, recurrent] = [h("div", { class: "split" }), h("div", {}), h("div", {}), h("div", {}), h("div", {})];
@@ -109,7 +109,7 @@ export const order: View = {
       fill(apart, t(both("Word for word, these weights differ by at most ", "逐词对照，这些权重最多相差 ")),
         h("b", { "data-role": "weights-apart", "data-value": moved }, shown(moved)), t(both(".", "。")));
       fill(row_, h("h2", {}, t(both("A numbered row, and a bag", "编了号的一排，与一只袋子"))), envelopes(stage, words, after), small(both(
-        "An array knows the places. A bag, a multiset, knows only which words there are and how often: that is all that attention without positions and mask is given.",
+        "An array stores positions. A bag, a multiset, knows only which words there are and how often: that is all that attention without positions and mask is given.",
         "数组知道每个词在第几位。袋子（多重集）只知道有哪些词、各有几个：没有位置、没有掩码的注意力拿到的就只有这些。",
       )));
       waiting.hidden = open;
@@ -143,7 +143,7 @@ export const order: View = {
       const said = `${after.join(" ")} ${distance}`;
       if (before && before !== said) {
         const difference = open ? t(both(` Difference ${shown(distance)}.`, `差异 ${shown(distance)}。`)) : "";
-        stage.announce(t(both(`${words[word]} at place ${place}: ${after.join(" ")}.`, `“${words[word]}”在位置 ${place}：${after.join(" ")}。`)) + difference);
+        stage.announce(t(both(`${words[word]} at position ${place}: ${after.join(" ")}.`, `“${words[word]}”在位置 ${place}：${after.join(" ")}。`)) + difference);
       }
       before = said;
       stage.code(`r = ${r}  # ${after.join("")}\nafter[r, ${place}] - before[${word}]  # ${words[word]}`);

@@ -107,7 +107,7 @@ export function arrangement(stage: Stage): Arrangement {
       if (held !== word) placed(one, place);
       one.setAttribute("aria-pressed", String(word === chosen));
       one.setAttribute("aria-label", t(both(
-        `${words[word]}, place ${place} of 0 to ${now.length - 1}. Left and right arrow move it.`,
+        `${words[word]}, position ${place} of 0 to ${now.length - 1}. Left and right arrow move it.`,
         `${words[word]}，位置 ${place}（0 至 ${now.length - 1}）。左右方向键移动。`,
       )));
     });

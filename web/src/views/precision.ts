@@ -56,7 +56,7 @@ export const precision: View = {
       question: both("Positions are cast to bfloat16, then encoded. Which is the first position to get a row that another already has?", "先把位置转成 bfloat16 再编码。第一个与别的位置共用同一行的位置是哪个？"),
       choices: [both("257", "257"), both("4097", "4097"), both("65 537", "65 537"), both("none", "没有")],
       right: 0,
-      because: both("bfloat16 keeps eight significant bits: 256 is the last whole number before gaps, and 257 becomes 256. Below, the position now stands there.", "bfloat16 只有 8 位有效位：256 之后的整数开始有空缺，257 变成了 256。下面的位置已移到那里。"),
+      because: both("bfloat16 keeps eight significant bits: 256 is the last whole number before gaps, and 257 becomes 256. The cursor below marks the current position.", "bfloat16 只有 8 位有效位：256 之后的整数开始有空缺，257 变成了 256。下面的位置已移到那里。"),
     }, () => stage.set({ position: 257, strip: "bfloat16" }));
     const steps = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Numbers at the position", "该位置的各步数值")) });
     const strip = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Neighbouring positions", "相邻的位置")) });

@@ -28,7 +28,7 @@ export const rotaryPair: View = {
     "RoPE 不往词向量上加任何东西：它把查询和键的通道两两配对，让每一对像表针一样转动，转过的角度等于位置乘以转速。分数只取决于两根针的夹角，所以两个词一起往后挪，分数不变。",
   ),
   notice: [
-    both("Locked, the arrows turn and the score stands still; what is left, less than 10⁻¹⁴ of |q||k|, is rounding. Unlock and the score moves.",
+    both("Locked, the arrows turn and the score does not change; the rest, less than 10⁻¹⁴ of |q||k|, is rounding. Unlock and the score moves.",
       "锁定之后，箭头转动而分数不动；剩下的不到 |q||k| 的 10⁻¹⁴，只是舍入误差。解锁后再拖，分数就变了。"),
     both("On the curve by difference, +2 and −2 give different scores: before and after are told apart. At 0 nothing is left of the turning, the score is q·k.",
       "在“分数随位置差”的曲线上，+2 与 −2 的分数不同：前与后分得开。差为 0 时旋转完全抵消，分数就是 q·k。"),
@@ -77,9 +77,9 @@ export const rotaryPair: View = {
       pick: (index) => apart(index - LAST, now.m) });
     const compared = h("div", {});
     const question = predict(stage, {
-      question: both("One key stands 2 places before the query, then 2 places after it. Is the score the same?", "同一个键，先放在查询前面 2 格，再放在后面 2 格。分数一样吗？"),
+      question: both("One key is 2 positions before the query, then 2 positions after it. Is the score the same?", "同一个键，先放在查询前面 2 格，再放在后面 2 格。分数一样吗？"),
       choices: [both("Yes: the distance is 2 both times", "一样：距离都是 2"), both("No, in general", "一般不一样"), both("It depends on m", "取决于 m")], right: 1,
-      because: both("Each step before the query adds ω to the angle from k to q, each step after it takes ω away. With the key of 正在 itself, the example of four channels gives −1.1553 two places before and −0.6450 two places after; in its own place it is q·k = 0.15.",
+      because: both("Each step before the query adds ω to the angle from k to q, each step after it takes ω away. With the key of 正在 itself, the example of four channels gives −1.1553 two positions before and −0.6450 two positions after; in its own place it is q·k = 0.15.",
         "键在查询前面每多一格，从 k 到 q 的夹角就多一个 ω；在后面每多一格，就少一个 ω。四通道的例子里，用“正在”自己的键：放在前面 2 格是 −1.1553，放在后面 2 格是 −0.6450，放在原位就是 q·k = 0.15。"),
     });
     stage.root.append(sliders.element, play.element, h("div", { class: "split" }, plane.element,

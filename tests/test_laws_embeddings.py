@@ -9,13 +9,13 @@ import torch
 from posenc import PositionalEncoding, Positions, laws
 from posenc.encodings.conditional import Conditional
 from posenc.encodings.convolutional import Convolutional
+from posenc.encodings.families.gated_tiles import GatedTiles, tile_positions
+from posenc.encodings.families.xpath import XPath
 from posenc.encodings.fourier import FourierBands, RandomFourier, spread
-from posenc.encodings.gated_tiles import GatedTiles, tile_positions
 from posenc.encodings.learned import Learned
 from posenc.encodings.learned_axes import LearnedAxes, with_sizes
 from posenc.encodings.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal
-from posenc.encodings.xpath import XPath
 from sampling import a_third
 
 LOCAL = {

@@ -19,22 +19,22 @@ TESTS: dict[str, tuple[str, ...]] = {
     "encodings/sinusoidal.py": ("test_sinusoidal.py", "test_sinusoidal_families.py"),
     "encodings/learned.py": ("test_learned.py", "test_learned_families.py"),
     "encodings/learned_axes.py": ("test_learned_families.py",),
-    "encodings/linear_boxes.py": ("test_regions.py",),
-    "encodings/mean_of_rows.py": ("test_regions.py",),
-    "encodings/sinusoidal_boxes.py": ("test_regions.py",),
+    "encodings/families/linear_boxes.py": ("test_regions.py",),
+    "encodings/families/mean_of_rows.py": ("test_regions.py",),
+    "encodings/families/sinusoidal_boxes.py": ("test_regions.py",),
     "attention.py": ("test_attention.py", "test_xpos.py", "test_rope.py"),
     "attention_module.py": ("test_module.py",),
     "encodings/alibi.py": ("test_alibi.py", "test_alibi_families.py"),
-    "encodings/falcon_alibi.py": ("test_alibi_families.py",),
+    "encodings/families/falcon_alibi.py": ("test_alibi_families.py",),
     "encodings/t5.py": ("test_t5.py", "test_t5_families.py"),
     "encodings/t5_axes.py": ("test_t5_families.py",),
-    "encodings/t5_content.py": ("test_distance_bank.py",),
-    "encodings/t5_gated.py": ("test_t5_families.py",),
-    "encodings/t5_segments.py": ("test_t5_families.py",),
+    "encodings/families/t5_content.py": ("test_distance_bank.py",),
+    "encodings/families/t5_gated.py": ("test_t5_families.py",),
+    "encodings/families/t5_segments.py": ("test_t5_families.py",),
     "encodings/shaw.py": ("test_shaw.py", "test_shaw_families.py", "test_relative_attention.py"),
     "encodings/distance_table.py": ("test_shaw_families.py",),
     "encodings/xlnet.py": ("test_transformer_xl_families.py",),
-    "encodings/funnel.py": ("test_transformer_xl_families.py",),
+    "encodings/families/funnel.py": ("test_transformer_xl_families.py",),
     "encodings/transformer_xl.py": (
         "test_transformer_xl.py", "test_transformer_xl_families.py", "test_relative_attention.py",
     ),
@@ -345,7 +345,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("if apart >= inner:", "if apart >= inner - 1:", "an overlap of one"),
         ("if left or axes != _axes(second):", "if left:", "other strides over the same memory"),
     ],
-    "encodings/projected_rope.py": [
+    "encodings/families/projected_rope.py": [
         ("self.projection.double().T", "self.projection.double().abs().T", "signs of the matrix"),
         ("coords.double() @", "coords.double().abs() @", "signs of coordinates"),
         ("angle.cos().to(dtype), angle.sin()", "angle.sin().to(dtype), angle.cos()", "sin for cos"),
@@ -355,7 +355,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
         ("if d_head % 2:", "if False:", "odd width taken"),
     ],
-    "encodings/sinusoidal_keys.py": [
+    "encodings/families/sinusoidal_keys.py": [
         ("step = math.log(base) / (d_model // 2 - 1)", "step = math.log(base) / (d_model // 2)", "the other denominator"),
         ("math.exp(-n * step)", "math.exp(n * step)", "sign of the exponent"),
         ("angle.sin(), angle.cos()", "angle.cos(), angle.sin()", "cosines first"),
@@ -369,7 +369,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("        return 1.0", "        return d_head**-0.5", "queries scaled twice"),
         ("part.w_r.copy_(self.w_r[start:stop])", "part.w_r.copy_(self.w_r[: stop - start])", "always the first heads"),
     ],
-    "encodings/prefix_rope.py": [
+    "encodings/families/prefix_rope.py": [
         ("own.cos() * scale", "own.sin() * scale", "sine for cosine"),
         ("own.sin() * (-scale if self.reverse else scale)", "own.sin() * scale", "prefix tokens turn the other way"),
         ("scale = self.frequencies.cos_sin_scale", "scale = 1.0", "scale of cos and sin forgotten"),
@@ -383,7 +383,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
         ('traits - {"shift_invariant"}', 'traits', "said to be of differences alone"),
     ],
-    "encodings/linear_boxes.py": [
+    "encodings/families/linear_boxes.py": [
         ("((x.to(dtype) + box) / 2)", "(x.to(dtype) + box)", "not halved"),
         ("((x.to(dtype) + box) / 2)", "(x.to(dtype) + box / 2)", "the embedding not halved"),
         ("((x.to(dtype) + box) / 2)", "((x.to(dtype) - box) / 2)", "sign"),
@@ -393,7 +393,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("norm_offset, self.norm_eps)", "norm_offset)", "the norm's ε taken for torch's"),
         ("return absolute_at_layer(self, n)", "return self", "added in every layer"),
     ],
-    "encodings/mean_of_rows.py": [
+    "encodings/families/mean_of_rows.py": [
         ("rows.sum(dim=-2) / there.sum(dim=-2).clamp(min=1)", "rows.mean(dim=-2)", "places that are none count"),
         ("rows.sum(dim=-2) / there.sum(dim=-2).clamp(min=1)", "rows.sum(dim=-2)", "a sum for the mean"),
         (" * there\n", "\n", "places that are none read row 0"),
@@ -402,7 +402,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("(places < self.max_positions)", "(places <= self.max_positions)", "one row too many"),
         ("return absolute_at_layer(self, n)", "return self", "added in every layer"),
     ],
-    "encodings/sinusoidal_boxes.py": [
+    "encodings/families/sinusoidal_boxes.py": [
         ("g_sin * cos_q + g_cos * sin_q", "g_sin * cos_q - g_cos * sin_q", "sign within the query, sine"),
         ("g_cos * cos_q - g_sin * sin_q", "g_cos * cos_q + g_sin * sin_q", "sign within the query, cosine"),
         ("torch.cat([sin_k, cos_k], dim=-1)[:, None]", "torch.cat([cos_k, sin_k], dim=-1)[:, None]", "sin for cos"),
@@ -414,7 +414,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("reads = CORNERS if reads is None and axes == 4 else reads", "reads = reads", "corners in turn"),
         ("or width < 2 or width % 2:", "or width < 2:", "odd width taken"),
     ],
-    "encodings/box_bias.py": [
+    "encodings/families/box_bias.py": [
         ("y - height / 2, y + height / 2", "y, y + height", "a corner for the middle, rows"),
         ("x - width / 2, x + width / 2", "x + width / 2, x - width / 2", "left and right swapped"),
         ("keys[:, None, :, 0], y", "keys[:, None, :, 1], y", "rows read at x"),
@@ -428,7 +428,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         (".masked_fill((width < 0)[..., None, None], 0)", "", "a bias without a box"),
         ('if "_outer" in name else own', "if False else own[:stop - start]", "always the first heads"),
     ],
-    "encodings/timed_rotation.py": [
+    "encodings/families/timed_rotation.py": [
         ("window / self.longest", "window", "number of the window as it is"),
         ("index / self.longest * (2 * math.pi)", "index / self.longest", "index not in turns"),
         ("(-time * 2 * math.pi)", "(time * 2 * math.pi)", "direction of time"),
@@ -639,7 +639,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("angle.sin(), angle.cos()], dim=-1).to(dtype)).to", "angle.cos(), angle.sin()], dim=-1).to(dtype)).to",
          "cosines before sines"),
     ],
-    "encodings/gated_tiles.py": [
+    "encodings/families/gated_tiles.py": [
         ("(1 - gate) * ", "", "the gate does not shut the patches out"),
         (".tanh()", "", "a gate without bounds"),
         ("self.tiles[ratio, tile, patch]", "self.tiles[ratio, tile * 0, patch]", "every tile the first"),
@@ -647,7 +647,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("x.to(dtype) + added", "x.to(dtype) - added", "encoding subtracted"),
         ("(coords >= 0) & ", "", "negative coordinates accepted"),
     ],
-    "encodings/xpath.py": [
+    "encodings/families/xpath.py": [
         (".relu()", "", "no nonlinearity"),
         ("self.inner.bias.to(dtype)", "None", "no inner constant"),
         ("self.outer.bias.to(dtype)", "None", "no outer constant"),
@@ -842,7 +842,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("max_distance if right is None else right", "max_distance", "right ignored"),
         ("self.table[:, start:stop]", "self.table[:, : stop - start]", "every rank has the first heads"),
     ],
-    "encodings/falcon_alibi.py": [
+    "encodings/families/falcon_alibi.py": [
         ("(2 if self.twice else 1)", "1", "twice ignored"),
         ("* self.softmax_scale(q.shape[-1])", "", "not divided by the root of the width"),
         ("at_k.coords.bfloat16()", "at_k.coords.float()", "positions not rounded"),
@@ -850,7 +850,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("bias[h, b, j]", "bias[h, b, i]", "positions of the queries"),
         ("self.slopes[start:stop]", "self.slopes[: stop - start]", "every rank has the first slopes"),
     ],
-    "encodings/first_heads.py": [
+    "encodings/families/first_heads.py": [
         ("x[:, : self.turning_heads]", "x[:, self.turning_heads :]", "the last heads turn"),
         ("[super().rotate(first, at, side), others]", "[others, super().rotate(first, at, side)]", "heads swapped"),
         ("], dim=1)", "], dim=1).flip(1)", "heads backwards"),
@@ -858,7 +858,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ('given | {"turning_heads": left}', "given", "a slice turns as many heads as the whole"),
         ("turning_heads < 1:", "turning_heads < 0:", "no turning head accepted"),
     ],
-    "encodings/funnel.py": [
+    "encodings/families/funnel.py": [
         ("(query[b, i] < 0) | (key[b, j] < 0)", "query[b, i] < 0", "only queries of the class token stand apart"),
         ("(query[b, i] != key[b, j])", "(query[b, i] == key[b, j])", "same and other segment swapped"),
         ("terms.content_position + terms.global_position", "terms.content_position", "no general taste for distances"),
@@ -874,7 +874,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("sum(terms[1:], start=terms[0])", "terms[0]", "only the first axis"),
         ("theirs[:, start:stop]", "theirs[:, : stop - start]", "every rank has the first heads"),
     ],
-    "encodings/t5_content.py": [
+    "encodings/families/t5_content.py": [
         ("query[b, i] - key[b, j]", "key[b, j] - query[b, i]", "distances backwards"),
         ("x, self.project.to(x.dtype)) + self.offset.to(x.dtype)", "x, self.project.to(x.dtype))", "no offset"),
         ("+ self.offset.to(q.dtype)[:, None]", "", "no offset for queries"),
@@ -882,7 +882,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("self.project[start:stop]", "self.project[: stop - start]", "every rank has the first heads"),
         ("if self.scale is None else self.scale", "if True else self.scale", "scale ignored"),
     ],
-    "encodings/t5_gated.py": [
+    "encodings/families/t5_gated.py": [
         ("[:, None] - 1) + 2", "[:, None] - 1) + 1", "gate one too small"),
         ("self.constant.to(x.dtype)[:, None] - 1", "self.constant.to(x.dtype)[:, None]", "gate without its minus one"),
         ("first * (second", "second * (first", "the two gates swapped"),
@@ -890,7 +890,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("bidirectional=True", "bidirectional=False", "one-sided buckets"),
         ("gates[b, h, i] * ungated", "gates[b, h, j] * ungated", "gates of the keys"),
     ],
-    "encodings/t5_segments.py": [
+    "encodings/families/t5_segments.py": [
         ("segment_q * self.n_segments + segment_k", "segment_k * self.n_segments + segment_q", "segments swapped"),
         ("self.n_buckets + segment_q", "segment_q", "segments read the buckets' rows"),
         ("self.buckets(at_q - at_k)", "self.buckets(at_k - at_q)", "before and after swapped"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posenc.encodings.first_heads import FirstHeadsRoPE
+from posenc.encodings.families.first_heads import FirstHeadsRoPE
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions

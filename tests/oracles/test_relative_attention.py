@@ -14,7 +14,7 @@ from posenc import PositionalEncoding, Positions, attend, attend_rotated, relati
 from posenc.backends import BACKENDS, choose, reason
 from posenc.backends import relative as backend
 from posenc.encodings.cope import CoPE
-from posenc.encodings.funnel import Funnel
+from posenc.encodings.families.funnel import Funnel
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet

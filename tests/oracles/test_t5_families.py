@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from posenc import Positions, attend
+from posenc.encodings.families.t5_gated import GatedT5
+from posenc.encodings.families.t5_segments import SegmentedT5
 from posenc.encodings.t5 import T5
 from posenc.encodings.t5_axes import T5Axes
-from posenc.encodings.t5_gated import GatedT5
-from posenc.encodings.t5_segments import SegmentedT5
 
 from .by_hand import add, attention, close, draw, products, sees
 from .test_t5 import bucket

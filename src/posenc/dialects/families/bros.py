@@ -32,7 +32,7 @@ def _(keys: Keys) -> PositionSpec:
         ("scale", keys.said_by("bbox_scale")),
     )
     use = Use(
-        "encodings.sinusoidal_boxes.SinusoidalBoxes",
+        "encodings.families.sinusoidal_boxes.SinusoidalBoxes",
         arguments,
         said,
         (Weight("project", "bbox_embeddings.bbox_projection.weight"),),

@@ -98,7 +98,7 @@ def _(keys: Keys) -> PositionSpec:
         Weight("constant", f"{own}_const", reshape=True),
     )
     gated = Use(
-        "encodings.t5_gated.GatedT5",
+        "encodings.families.t5_gated.GatedT5",
         tuple(arguments.items()),
         tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
         weights,

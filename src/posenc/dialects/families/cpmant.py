@@ -19,7 +19,10 @@ def _(keys: Keys) -> PositionSpec:
     arguments = tuple((name, keys.whole(key, *([32] if key == "segment_types" else []))) for name, key in named.items())
     said = tuple((name, keys.said_by(key)) for name, key in named.items())
     use = Use(
-        "encodings.t5_segments.SegmentedT5", arguments, said, (Weight("table", "position_bias.relative_attention_bias"),)
+        "encodings.families.t5_segments.SegmentedT5",
+        arguments,
+        said,
+        (Weight("table", "position_bias.relative_attention_bias"),),
     )
     prompt = keys.whole("prompt_length", 32)
     keys.find(

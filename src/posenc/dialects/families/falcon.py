@@ -19,7 +19,7 @@ def _(keys: Keys) -> PositionSpec:
         return decoder(keys, rope(keys, d_head=d_head), kinds=kinds, d_head=d_head, width=width)
     heads = keys.whole("num_attention_heads")
     said = (("n_heads", keys.said_by("num_attention_heads")),)
-    use = Use("encodings.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
+    use = Use("encodings.families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
     keys.find(
         "warning",
         "alibi",

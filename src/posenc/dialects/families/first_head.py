@@ -18,7 +18,7 @@ def _(keys: Keys) -> PositionSpec:
     assert use is not None
     use = replace(
         use,
-        encoding="encodings.first_heads.FirstHeadsRoPE",
+        encoding="encodings.families.first_heads.FirstHeadsRoPE",
         arguments=(*use.arguments, ("turning_heads", 1)),
         said_by=(*use.said_by, ("turning_heads", "constant of the code")),
     )

@@ -47,7 +47,7 @@ def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: 
     arguments = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole(heads), "left": left, "right": right} | options
     said = (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)), ("base", "constant of the code"))
     return Use(
-        "encodings.sinusoidal_keys.SinusoidalKeys",
+        "encodings.families.sinusoidal_keys.SinusoidalKeys",
         tuple(arguments.items()),
         said,
         (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),

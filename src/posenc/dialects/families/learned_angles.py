@@ -16,7 +16,7 @@ def _(keys: Keys) -> PositionSpec:
     arguments, said = (*use.arguments, ("prefix", 1)), (*use.said_by, ("prefix", "constant of the code"))
     use = replace(
         use,
-        encoding="encodings.prefix_rope.PrefixRoPE",
+        encoding="encodings.families.prefix_rope.PrefixRoPE",
         arguments=arguments,
         said_by=said,
         weights=(Weight("angles", "class_pos_emb"),),

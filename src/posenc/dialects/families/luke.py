@@ -22,7 +22,7 @@ def _(keys: Keys) -> PositionSpec:
         "mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs",
     )
     mentions = Use(
-        "encodings.mean_of_rows.MeanOfRows",
+        "encodings.families.mean_of_rows.MeanOfRows",
         (("d_model", keys.whole("hidden_size")), ("max_positions", rows), ("places", places)),
         (
             ("d_model", keys.said_by("hidden_size")),

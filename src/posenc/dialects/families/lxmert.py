@@ -33,7 +33,7 @@ def _(keys: Keys) -> PositionSpec:
         "norm_offset": "box_layer_norm.bias",
     }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
-    boxes = Use("encodings.linear_boxes.LinearBoxes", arguments, said, weights)
+    boxes = Use("encodings.families.linear_boxes.LinearBoxes", arguments, said, weights)
     where = "boxes of regions as a call gives them, visual_pos: (x0, y0, x1, y1) as shares of the image"
     keys.whole("r_layers", 5)
     return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

@@ -33,7 +33,7 @@ def _(keys: Keys) -> PositionSpec:
     ]
     for layer, stored in (("inner", "xpath_unitseq2_inner"), ("outer", "inner2emb")):
         weights += [Weight(f"{layer}.{kind}", f"{PATH}{stored}.{kind}") for kind in ("weight", "bias")]
-    path = Use("encodings.xpath.XPath", arguments, said, tuple(weights))
+    path = Use("encodings.families.xpath.XPath", arguments, said, tuple(weights))
     places = padded_table(keys)
     usable = int(dict(places.arguments)["max_positions"])
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")

@@ -22,7 +22,7 @@ def _(keys: Keys) -> PositionSpec:
     """A learned matrix makes the angles of all pairs from (x, y); it is the same for all layers and heads."""
     d_head = even_head(keys, "descriptor_dim", multiple=2)
     use = Use(
-        "encodings.projected_rope.ProjectedRoPE",
+        "encodings.families.projected_rope.ProjectedRoPE",
         (("d_head", d_head), ("axes", 2), ("layout", "interleaved")),
         (
             ("d_head", "descriptor_dim / num_attention_heads"),

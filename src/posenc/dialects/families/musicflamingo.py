@@ -40,7 +40,7 @@ def _(keys: Keys) -> PositionSpec:
     said = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))
     said_by = (("d_model", "audio_config.hidden_size"), ("base", said["base"]), ("longest", said["base"]))
-    use = Use("encodings.timed_rotation.TimedRotation", arguments, said_by)
+    use = Use("encodings.families.timed_rotation.TimedRotation", arguments, said_by)
     times = PositionSpec(
         keys.family,
         part="audio_times",

@@ -177,7 +177,7 @@ def _(keys: Keys) -> PositionSpec:
         ]
         weights += [Weight("patches", f"{name}.embedding")] if whole else []
         arguments = (("d_model", d_model), ("n_ratios", n_ratios), ("n_tiles", n_tiles), ("n_patches", n_patches))
-        return Use("encodings.gated_tiles.GatedTiles", arguments, said, tuple(weights))
+        return Use("encodings.families.gated_tiles.GatedTiles", arguments, said, tuple(weights))
 
     first = (tiles("pre_tile_positional_embedding"), tiles("gated_positional_embedding", height * width + 1))
     local, count = keys.whole("num_hidden_layers"), keys.whole("num_global_layers")

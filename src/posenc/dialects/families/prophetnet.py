@@ -49,7 +49,7 @@ def _(keys: Keys) -> PositionSpec:
     ]
     limits = (("n_buckets", keys.whole("num_buckets")), ("max_distance", keys.whole("relative_max_distance")))
     bias = Use(
-        "encodings.t5_content.T5OfContent",
+        "encodings.families.t5_content.T5OfContent",
         (("n_heads", heads), ("d_in", d_model), *limits, ("reads", "hidden")),
         (
             ("n_heads", keys.said_by("num_decoder_attention_heads")),

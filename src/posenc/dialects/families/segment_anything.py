@@ -177,7 +177,7 @@ def _(keys: Keys) -> PositionSpec:
         for part, name in names.items()
     )
     said = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
-    sides = Use("encodings.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
+    sides = Use("encodings.families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
     keys.find(
         "note",
         "num_queries",

@@ -76,7 +76,7 @@ def _(keys: Keys) -> PositionSpec:
             *(Weight("e", f"{where}seg_embed", part=(0, 1 - n), into=(1, n)) for n in range(2)),
         )
         use = Use(
-            "encodings.funnel.Funnel",
+            "encodings.families.funnel.Funnel",
             tuple(arguments.items()),
             tuple(said.items()),
             weights,

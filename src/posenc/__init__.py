@@ -13,11 +13,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from posenc import _deprecated
+
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from posenc import catalogue as catalogue
     from posenc import laws as laws
+    from posenc import learn as learn
     from posenc import measures as measures
     from posenc import plots as plots
     from posenc.attention import attend as attend
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
     from posenc.encodings.rope import rotation_matrix as rotation_matrix
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
     from posenc.frequencies import wavelengths as wavelengths
-    from posenc.learn import claims as claims
-    from posenc.learn import walk as walk
     from posenc.measures import shift_matrix as shift_matrix
     from posenc.per_layer import PerLayer as PerLayer
     from posenc.positions import Positions as Positions
@@ -75,30 +76,34 @@ _WHERE = {
     "convert_keys": "caches",
     "rerotate": "caches",
 }
-_MODULES = {
-    "catalogue": "catalogue",
-    "claims": "learn.claims",
-    "conversion": "conversion",
-    "dialects": "dialects",
-    "encodings": "encodings",
-    "frequencies": "frequencies",
-    "laws": "laws",
-    "layouts": "layouts",
-    "measures": "measures",
-    "plots": "plots",
-    "walk": "learn.walk",
-}
+_MODULES = (
+    "catalogue",
+    "conversion",
+    "dialects",
+    "encodings",
+    "frequencies",
+    "laws",
+    "layouts",
+    "learn",
+    "measures",
+    "plots",
+)
 
 __all__ = ["__version__", *_WHERE]
 
 
+_deprecated.install()
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"posenc.{_MODULES[name]}")
+        return importlib.import_module(f"posenc.{name}")
     if name in _WHERE:
         value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
         globals()[name] = value
         return value
+    if f"posenc.{name}" in _deprecated.MODULES:
+        return importlib.import_module(f"posenc.{name}")
     from posenc.catalogue import hint
 
     raise AttributeError(f"module 'posenc' has no attribute {name!r}{'' if name.startswith('_') else hint(name)}")

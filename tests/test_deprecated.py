@@ -18,7 +18,7 @@ def without(name: str) -> None:
 @pytest.mark.parametrize(("old", "new"), _deprecated.MODULES.items())
 def test_a_renamed_module_is_found_by_its_old_name_with_a_warning(old: str, new: str) -> None:
     without(old)
-    with pytest.warns(DeprecationWarning, match=f"{old} is now {new}; the old name works until posenc 0.3") as caught:
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {new}; the old name works until posenc 0.3"):
         found = importlib.import_module(old)
     assert found is importlib.import_module(new)
     assert found.__spec__ is not None

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from posenc import Positions, laws
+from posenc import Positions, backends, laws
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi, alibi_slopes
+from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
+from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.positions import readable
 
@@ -223,11 +225,40 @@ def test_every_law_has_a_planted_fault():
     assert {law for law, _ in PLANTED} == set(laws.LAWS)
 
 
-def test_report_names_what_broke():
-    findings = {finding.law: finding for finding in laws.report(CountsByIndex())}
-    assert not findings["decode_equals_prefill"].held
-    assert "differs by" in findings["decode_equals_prefill"].detail
-    assert findings["norm_preservation"].held
+def test_report_names_what_broke_and_the_backends():
+    results = {result.law: result for result in laws.report(CountsByIndex())}
+    assert not results["decode_equals_prefill"].held
+    assert "differs by" in results["decode_equals_prefill"].detail
+    assert results["norm_preservation"].verdict == "holds"
+    assert results["norm_preservation"].backends == ()  # it computes no attention
+    assert results["shift_invariance"].backends == ("sdpa",)
+    assert results["backends_agree"].backends == ("reference", "sdpa")
+
+
+def test_a_named_backend_is_never_replaced_by_another():
+    """Relative vectors are computed on consecutive positions only: packed documents are refused, and the law says so."""
+    shaw = laws.draw_parameters(Shaw(8))
+    packed, chunked = laws.report(shaw, laws.Setting(impl="relative"), ["packed_equals_separate", "decode_equals_prefill"])
+    assert (packed.verdict, packed.backends) == ("not applicable", ())
+    assert "impl='relative' cannot express" in packed.detail
+    assert (chunked.verdict, chunked.backends) == ("holds", ("relative",))
+    (packed,) = laws.report(shaw, laws.Setting(impl="auto"), ["packed_equals_separate"])
+    assert (packed.verdict, packed.backends) == ("holds", ("reference", "relative"))
+
+
+def test_a_backend_that_says_it_refuses_and_does_not_breaks_the_law(monkeypatch):
+    monkeypatch.setattr(backends.sdpa, "refuses_call", lambda *call: "planted")
+    monkeypatch.setattr(backends, "reason", lambda *call: None)
+    with pytest.raises(laws.LawBroken, match="says that it refuses the call"):
+        laws.check(RoPE(8), laws.Setting(impl="sdpa"), ["packed_equals_separate"])
+
+
+def test_a_law_about_a_trait_that_is_not_declared_is_not_applicable():
+    (result,) = laws.report(Absolute(), laws=["norm_preservation"])
+    assert result.verdict == "holds"
+    (result,) = laws.report(Convolutional(32, 4, groups=4), laws=["locality"])
+    assert (result.verdict, result.held) == ("not applicable", True)
+    assert "local" in result.detail
 
 
 def test_unknown_law():

@@ -14,7 +14,7 @@ from posenc.commands.interruption import interruptible
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, Size
     from posenc.lab.tasks.task import Task
-    from posenc.laws import Finding
+    from posenc.laws import LawResult
 
 
 def command(
@@ -111,36 +111,38 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
     """Says of every law whether it holds; exit code 1 where one does not."""
     from posenc.lab.experiment.admission import examine
 
-    found = []
-    for finding in examine(word, source, size, tasks):
-        found.append(finding)
+    results = []
+    for result in examine(word, source, size, tasks):
+        results.append(result)
         if not (quiet or as_json):
-            typer.echo(line(finding))
+            typer.echo(line(result))
     if as_json:
-        about = {"encoding": word, "findings": [as_data(finding) for finding in found]}
+        about = {"encoding": word, "findings": [as_data(result) for result in results]}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
-    if broken := [finding for finding in found if not finding.held]:
-        for finding in broken if quiet else ():
-            typer.echo(line(finding), err=True)
-        names = ", ".join(finding.law for finding in broken)
+    if broken := [result for result in results if not result.held]:
+        for result in broken if quiet else ():
+            typer.echo(line(result), err=True)
+        names = ", ".join(result.law for result in broken)
         typer.echo(
-            f"posenc: {word} breaks {len(broken)} of {len(found)}: {names}. It is not added: mend it, or do not "
+            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added: mend it, or do not "
             "declare what does not hold; posenc.laws.check(encoding) raises where it breaks",
             err=True,
         )
         raise typer.Exit(1)
 
 
-def as_data(finding: Finding) -> dict[str, Any]:
-    return {"law": finding.law, "held": finding.held, "detail": finding.detail}
+def as_data(result: LawResult) -> dict[str, Any]:
+    return {"law": result.law, "held": result.held, "detail": result.detail, "backends": list(result.backends)}
 
 
-def line(finding: Finding) -> str:
-    """✓ law, or ✗ law with the law's own words and what was found."""
-    if finding.held:
-        return f"✓ {finding.law}"
+def line(result: LawResult) -> str:
+    """✓ law; – law and why it is not applicable; or ✗ law, what it says and by how much it is broken."""
+    if result.verdict == "not applicable":
+        return f"– {result.law}: {result.detail}"
+    if result.held:
+        return f"✓ {result.law}"
     from posenc.laws import LAWS
 
-    law = LAWS.get(finding.law.partition(",")[0])
+    law = LAWS.get(result.law.partition(",")[0])
     says = (law.__doc__ or "").splitlines()[0] if law else "A forward and a backward pass in the lab's model."
-    return f"✗ {finding.law}: {says}\n    {finding.detail.splitlines()[0]}"
+    return f"✗ {result.law}: {says}\n    {result.detail.splitlines()[0]}"

@@ -10,6 +10,7 @@ and to the compiler a size that equals a length is that length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch.nn import functional as F
@@ -20,15 +21,17 @@ from posenc.lab.experiment import Size, user_encoding
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.tasks.task import Task
 from posenc.lab.trial.model import Transformer
-from posenc.laws import Finding, Setting
+from posenc.laws import LawResult, Setting
 from posenc.positions import Positions
 
 ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
 SHORT = 32  # tokens of the step that is tried
 
 
-def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[Finding]:
-    """Finding by finding; the laws in both directions where a task is bidirectional and the encoding is not causal only.
+def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult]:
+    """The result of every law, then of a step of training on every task.
+
+    The laws are tried in both directions where a task is bidirectional and the encoding is not causal only.
 
     Raises ValueError where the class cannot be loaded or built: its own words, in one line.
     """
@@ -40,8 +43,8 @@ def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iter
     causal_only = "causal_only" in encoding.traits
     if any(not task.causal for task in tasks) and not causal_only:
         both_ways = setting_of(size, causal=False)
-        for finding in _laws(encoding, both_ways, others):
-            yield Finding(f"{finding.law}, bidirectional", finding.held, finding.detail)
+        for result in _laws(encoding, both_ways, others):
+            yield replace(result, law=f"{result.law}, bidirectional")
     for task in tasks:
         if task.causal or not causal_only:
             yield _trains(arm, size, task)
@@ -70,13 +73,13 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
         raise ValueError(said.splitlines()[0]) from error
 
 
-def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[Finding]:
+def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[LawResult]:
     drawn = laws.draw_parameters(encoding)
     for name in names:
         yield from laws.report(drawn, setting, [name])
 
 
-def _trains(arm: Arm, size: Size, task: Task) -> Finding:
+def _trains(arm: Arm, size: Size, task: Task) -> LawResult:
     """A forward and a backward pass in the lab's model, everything finite."""
     name, length = f"trains on {task.name}", min(SHORT, task.tokens(task.length))
     try:
@@ -89,7 +92,7 @@ def _trains(arm: Arm, size: Size, task: Task) -> Finding:
         loss.backward()
         wrong = [which for which, one in model.named_parameters() if one.grad is not None and not one.grad.isfinite().all()]
         if not loss.isfinite() or wrong:
-            return Finding(name, False, f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
+            return LawResult(name, "broken", f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
     except Exception as error:
-        return Finding(name, False, f"{type(error).__name__}: {error}")
-    return Finding(name, True)
+        return LawResult(name, "broken", f"{type(error).__name__}: {error}")
+    return LawResult(name, "holds")

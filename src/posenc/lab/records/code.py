@@ -28,7 +28,7 @@ APART = (
     "learn/",
     "dialects/",
     "explorer/",
-    "laws.py",
+    "laws/",
     "plots/",
     "bilingual.py",
     "lab/engines/",

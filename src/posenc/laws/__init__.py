@@ -1,0 +1,73 @@
+"""What every encoding must obey, for anyone's implementation.
+
+    posenc.laws.check(my_encoding, posenc.laws.Setting(d_model=64, n_heads=4))      raises LawBroken at the first breach
+    posenc.laws.report(my_encoding)                                                  says of every law whether it holds
+
+Each law is a plain function of an encoding and a setting. A law compares an encoding with itself under another arrangement
+of the same tokens, so it needs no formula. A wrong sign or constant is for an oracle to find.
+
+Draw the parameters of a learned encoding first (`draw_parameters`): a table of zeros obeys nearly every law.
+
+    rows            a token's row depends on the token alone
+    arrangements    the same tokens in chunks, packed, padded, sharded, shifted
+    state           where configuration lives, and what a call may write
+    compilation     torch.compile
+    derivatives     gradients
+    backends        every backend computes the same
+
+Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
+"""
+
+from posenc.laws.arrangements import (
+    batch_mates_do_not_matter,
+    decode_equals_prefill,
+    head_slices,
+    packed_equals_separate,
+    padded_equals_unpadded,
+    sharded_equals_whole,
+    shift_invariance,
+)
+from posenc.laws.backends import backends_agree
+from posenc.laws.compilation import one_graph_over_lengths
+from posenc.laws.derivatives import gradients
+from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.registry import LAWS, Law, LawResult, check, law, report
+from posenc.laws.rows import locality, norm_preservation
+from posenc.laws.state import (
+    forward_writes_nothing,
+    state_is_configuration,
+    surroundings_do_not_matter,
+    tables_know_their_owner,
+)
+from posenc.laws.world import Setting, World, draw_parameters, expressible
+
+__all__ = [
+    "LAWS",
+    "Law",
+    "LawBroken",
+    "LawResult",
+    "NotApplicable",
+    "Setting",
+    "World",
+    "backends_agree",
+    "batch_mates_do_not_matter",
+    "check",
+    "decode_equals_prefill",
+    "draw_parameters",
+    "expressible",
+    "forward_writes_nothing",
+    "gradients",
+    "head_slices",
+    "law",
+    "locality",
+    "norm_preservation",
+    "one_graph_over_lengths",
+    "packed_equals_separate",
+    "padded_equals_unpadded",
+    "report",
+    "sharded_equals_whole",
+    "shift_invariance",
+    "state_is_configuration",
+    "surroundings_do_not_matter",
+    "tables_know_their_owner",
+]

@@ -1,0 +1,130 @@
+"""The same tokens arranged otherwise: in chunks, packed, padded, beside others, sharded, shifted, by heads."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.laws.compare import close, difference, tolerance
+from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.registry import law
+from posenc.laws.world import Setting, World
+from posenc.positions import Positions, shard_index
+
+
+@law
+def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Any chunking over a cache of rotated keys gives what one pass over all tokens gives."""
+    if not setting.causal:
+        raise NotApplicable("tokens are decoded one after another in causal attention only")
+    world = World(setting)
+    expected = world.output(encoding, world.x, world.plain())
+    keys: list[Tensor] = []
+    values: list[Tensor] = []
+    seen: list[Positions] = []
+    outputs, begin = [], 0
+    for size in (5, 1, 1, 3, setting.length - 10):
+        at = Positions.arange(setting.batch, size, begin, device=setting.device)
+        q, k, v = world.heads(encoding, world.x[:, begin : begin + size], at)
+        keys.append(encoding.rotate(k, at, "key"))
+        values.append(encoding.rotate(v, at, "value"))
+        seen.append(at)
+        outputs.append(
+            world.attend_rotated(
+                encoding,
+                encoding.rotate(q, at, "query"),
+                torch.cat(keys, 2),
+                torch.cat(values, 2),
+                at,
+                Positions.cat(seen),
+            )
+        )
+        begin += size
+    close(decode_equals_prefill, encoding, torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
+
+
+@law
+def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Documents in one row do not see each other and count from 0."""
+    world = World(setting)
+    ends = [0, 5, setting.length]
+    x = world.x[:1]
+    packed = world.output(encoding, x, Positions.packed(ends, device=setting.device))
+    for begin, end in itertools.pairwise(ends):
+        alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
+        close(packed_equals_separate, encoding, packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
+
+
+@law
+def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Padding on either side changes nothing for real tokens, and padded rows stay finite."""
+    world, pad = World(setting), 3
+    alone = world.output(
+        encoding, world.x[:, pad:-pad], Positions.arange(setting.batch, setting.length - 2 * pad, device=setting.device)
+    )
+    mask = torch.zeros(setting.batch, setting.length, dtype=torch.long, device=setting.device)
+    mask[:, pad:-pad] = 1
+    padded = world.output(encoding, world.x, Positions.from_mask(mask))
+    if not bool(torch.isfinite(padded).all()):
+        raise LawBroken(f"padded_equals_unpadded: {encoding.owner}: padded rows are not finite")
+    close(padded_equals_unpadded, encoding, padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
+
+
+@law
+def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """A row gives the same alone as beside rows at other, longer positions."""
+    world = World(setting)
+    start = torch.tensor([0, setting.max_positions - setting.length], device=setting.device)
+    together = world.output(encoding, world.x[:2], Positions.arange(2, setting.length, start, device=setting.device))
+    for row in range(2):
+        at = Positions.arange(1, setting.length, int(start[row]), device=setting.device)
+        alone = world.output(encoding, world.x[row : row + 1], at)
+        close(batch_mates_do_not_matter, encoding, together[row : row + 1], alone, setting.dtype, f"row {row}")
+
+
+@law
+def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Queries split over ranks, keys gathered in rank order: scattered back, the same as unsharded."""
+    world = World(setting)
+    at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
+    whole = world.output(encoding, world.x, at)
+    q, k, v = world.heads(encoding, world.x, at)
+    for zigzag in (False, True):
+        shards = [shard_index(setting.length, rank, 2, zigzag=zigzag).to(setting.device) for rank in range(2)]
+        gathered = torch.cat(shards)
+        for index in shards:
+            at_q, at_k = at.take(index), at.take(gathered)
+            part = world.attend(encoding, q[:, :, index], k[:, :, gathered], v[:, :, gathered], at_q, at_k)
+            how = "zigzag" if zigzag else "contiguous"
+            close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, how)
+
+
+@law
+def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Moving every position by the same amount changes nothing where declared, and something where not."""
+    world = World(setting)
+    plain = world.plain()
+    shifted = world.output(encoding, world.x, plain.shift(37))
+    expected = world.output(encoding, world.x, plain)
+    if "shift_invariant" in encoding.traits:
+        close(shift_invariance, encoding, shifted, expected, setting.dtype, "all positions + 37")
+    elif difference(shifted, expected) <= 8 * tolerance(setting.dtype, expected):
+        raise LawBroken(f"shift_invariance: {encoding.owner} does not declare it, yet a shift by 37 changes nothing")
+
+
+@law
+def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
+    """A tensor-parallel rank with its slice of the heads computes that slice of the whole."""
+    world = World(replace(setting, n_kv_heads=setting.n_heads))
+    at = world.plain()
+    q, k, v = world.heads(encoding, world.x, at)
+    whole = world.attend(encoding, q, k, v, at)
+    half = setting.n_heads // 2
+    for part in (slice(0, half), slice(half, setting.n_heads)):
+        mine = encoding.heads(part.start, part.stop)
+        out = world.attend(mine, q[:, part], k[:, part], v[:, part], at)
+        close(head_slices, encoding, out, whole[:, part], setting.dtype, f"heads {part.start}:{part.stop}")

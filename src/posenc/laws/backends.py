@@ -1,0 +1,49 @@
+"""Every backend that can express the encoding computes the same; every other one says so."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from posenc.backends import candidates
+from posenc.encoding import PositionalEncoding
+from posenc.laws.compare import difference, tolerance
+from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.registry import law
+from posenc.laws.world import Setting, World, expressible
+
+
+@law
+def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Each is within twice the error that the reference has against float64 at this dtype, plus one rounding of the output.
+
+    In float64 itself nothing is more exact, so there the order of summation is what may differ. A backend that cannot
+    express the encoding raises and says which can; "auto" is one that can.
+    """
+    world = World(setting)
+    at = world.plain()
+    q, k, v = world.heads(encoding, world.x, at)
+    wide = copy.deepcopy(encoding).double()
+    exact = world.attend(wide, q.double(), k.double(), v.double(), at, impl="reference")
+    reference = world.attend(encoding, q, k, v, at, impl="reference").double()
+    allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
+    if setting.dtype == torch.float64:
+        allowed = tolerance(setting.dtype, exact)
+    able = (*expressible(encoding, setting.device), "auto")
+    for impl in (*candidates(setting.device, encoding), "auto"):
+        about = f"backends_agree: {encoding.owner} on {impl} in {setting.dtype}"
+        try:
+            out = world.attend(encoding, q, k, v, at, impl=impl)
+        except NotApplicable:
+            continue
+        except ValueError as error:
+            if impl in able:
+                raise
+            if "use impl=" not in str(error):
+                raise LawBroken(f"{about}: refuses without saying what to use") from error
+            continue
+        if impl not in able:
+            raise LawBroken(f"{about}: declares that it cannot express the encoding, and did not raise")
+        if not (apart := difference(out.double(), exact)) <= allowed:
+            raise LawBroken(f"{about}: error {apart:.3g}, allowed {allowed:.3g}")

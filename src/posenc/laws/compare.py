@@ -1,0 +1,46 @@
+"""How near two results must be, and the error that says how far apart they are."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding
+from posenc.laws.errors import LawBroken
+from posenc.laws.registry import Law
+
+
+def tolerance(dtype: torch.dtype, expected: Tensor) -> float:
+    """What another order of summation may change: a few roundings of the dtype, relative to the largest entry."""
+    roundings = 4 if dtype in (torch.bfloat16, torch.float16) else 64
+    return roundings * torch.finfo(dtype).eps * max(float(expected.detach().abs().max()), 1.0)
+
+
+def difference(actual: Tensor, expected: Tensor) -> float:
+    """The largest absolute difference."""
+    return float((actual.detach().double() - expected.detach().double()).abs().max())
+
+
+def close(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
+    """Raises LawBroken unless both are equal up to the order of summation."""
+    _compare(law, encoding, actual, expected, tolerance(dtype, expected), what)
+
+
+def equal(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
+    """Raises LawBroken unless both are equal up to one rounding: nothing is summed over tokens."""
+    allowed = 2 * torch.finfo(dtype).eps * max(float(expected.detach().abs().max()), 1.0)
+    _compare(law, encoding, actual, expected, allowed, what)
+
+
+def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, what: str) -> None:
+    """Raises LawBroken unless both are equal bit by bit."""
+    _compare(law, encoding, actual, expected, 0.0, what)
+
+
+def _compare(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
+    about = f"{law.__name__}: {encoding.owner}: {what}"
+    if actual.shape != expected.shape:
+        raise LawBroken(f"{about}: shape {list(actual.shape)}, expected {list(expected.shape)}")
+    error = difference(actual, expected)
+    if not error <= allowed:  # catches NaN too
+        raise LawBroken(f"{about}: differs by {error:.3g}, allowed {allowed:.3g}")

@@ -1,0 +1,42 @@
+"""Gradients, against finite differences and between backends."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding
+from posenc.laws.compare import close
+from posenc.laws.errors import LawBroken
+from posenc.laws.registry import law
+from posenc.laws.world import Setting, World, expressible
+
+
+@law
+def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Analytic gradients are those of finite differences (float64), and every backend's those of the reference."""
+    small = World(replace(setting, dtype=torch.float64, batch=1, length=4, impl="reference"))
+    exact = copy.deepcopy(encoding).double()
+    x = small.x.requires_grad_()
+    parameters = list(exact.parameters())
+    at = small.plain()
+    if not torch.autograd.gradcheck(lambda x, *_: small.output(exact, x, at), (x, *parameters), raise_exception=False):
+        raise LawBroken(f"gradients: {encoding.owner}: analytic and numerical gradients differ")
+    wide = World(replace(setting, dtype=torch.float64))
+    expected = small_gradients(exact, wide, "reference")
+    for impl in expressible(exact, setting.device):
+        for mine, theirs in zip(small_gradients(exact, wide, impl), expected, strict=True):
+            close(gradients, encoding, mine, theirs, torch.float64, f"backend {impl}")
+
+
+def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:
+    x = world.x.clone().requires_grad_()
+    at = world.plain()
+    q, k, v = world.heads(encoding, x, at)
+    out = world.attend(encoding, q, k, v, at, impl=impl)
+    wanted = [x, *encoding.parameters()]
+    grads = torch.autograd.grad((out * world.draw("upstream", *out.shape)).sum(), wanted, allow_unused=True)
+    return [torch.zeros_like(of) if grad is None else grad for grad, of in zip(grads, wanted, strict=True)]

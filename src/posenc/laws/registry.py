@@ -1,0 +1,79 @@
+"""The table of laws, and the two ways to try them: `check` raises, `report` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from posenc.encoding import PositionalEncoding
+from posenc.laws.errors import NotApplicable
+from posenc.laws.world import Setting, backends_used
+
+Law = Callable[[PositionalEncoding, Setting], None]
+LAWS: dict[str, Law] = {}
+
+
+def law(function: Law) -> Law:
+    """Adds the function to LAWS under its own name."""
+    LAWS[function.__name__] = function
+    return function
+
+
+@dataclass(frozen=True)
+class LawResult:
+    """What came of one law.
+
+    law       its name in LAWS
+    verdict   "holds", "broken", or "not applicable": the encoding does not declare the trait, or the backend that was
+              asked for refuses such positions
+    detail    by how much it is broken, or why it is not applicable
+    backends  the names of the backends that computed attention, in the order of first use
+    """
+
+    law: str
+    verdict: Literal["holds", "broken", "not applicable"]
+    detail: str = ""
+    backends: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """False where the law is broken."""
+        return self.verdict != "broken"
+
+
+def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> None:
+    """Tries every law, or those named.
+
+    Raises LawBroken at the first law that is broken, and ValueError for an unknown law or a backend that cannot express
+    the encoding. Laws that are not applicable are passed over.
+    """
+    for name in laws or LAWS:
+        try:
+            _named(name)(encoding, setting or Setting())
+        except NotApplicable:
+            continue
+
+
+def report(
+    encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None
+) -> list[LawResult]:
+    """The result of every law, or of those named. Raises ValueError for an unknown law."""
+    return [_result(name, _named(name), encoding, setting or Setting()) for name in laws or LAWS]
+
+
+def _named(name: str) -> Law:
+    if name not in LAWS:
+        raise ValueError(f"unknown law {name!r}; known: {', '.join(LAWS)}")
+    return LAWS[name]
+
+
+def _result(name: str, law: Law, encoding: PositionalEncoding, setting: Setting) -> LawResult:
+    with backends_used() as used:
+        try:
+            law(encoding, setting)
+        except NotApplicable as why:
+            return LawResult(name, "not applicable", str(why), tuple(used))
+        except Exception as error:  # a law that cannot even be tried is broken
+            return LawResult(name, "broken", f"{type(error).__name__}: {error}", tuple(used))
+    return LawResult(name, "holds", "", tuple(used))

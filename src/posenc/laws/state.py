@@ -1,0 +1,140 @@
+"""Where configuration lives, what surrounds a call, and what a call may write."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.laws.compare import close, same
+from posenc.laws.errors import LawBroken
+from posenc.laws.registry import law
+from posenc.laws.world import Setting, World
+
+
+@law
+def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> None:
+    """No buffers; the same after half, to_empty and reloading, deepcopy and pickle."""
+    world = World(setting)
+    expected = world.output(encoding, world.x, world.plain())
+    if named := [name for name, _ in encoding.named_buffers()]:
+        raise LawBroken(f"state_is_configuration: {encoding.owner} has buffers {named}, which casts and loading can touch")
+    saved = copy.deepcopy(encoding.state_dict())
+    halved = copy.deepcopy(encoding).half().float()
+    emptied = copy.deepcopy(encoding).to("meta").to_empty(device=setting.device)
+    for copied in (halved, emptied):
+        with torch.no_grad():
+            for parameter in copied.parameters():
+                parameter.fill_(7.7e4)  # what a careless engine may leave behind
+        restore(copied, encoding, saved)
+    survivors = {
+        "half and back": halved,
+        "meta and to_empty": emptied,
+        "deepcopy": copy.deepcopy(encoding),
+        "pickle": pickle.loads(pickle.dumps(encoding)),
+    }
+    for how, survivor in survivors.items():
+        same(state_is_configuration, encoding, world.output(survivor, world.x, world.plain()), expected, how)
+
+
+@law
+def surroundings_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """The same under another default dtype, autocast, inference mode and in several threads at once."""
+    world = World(setting)
+
+    def run() -> Tensor:
+        return world.output(encoding, world.x, world.plain())
+
+    expected = run()
+    default = torch.get_default_dtype()
+    for dtype in (torch.bfloat16, torch.float64):
+        try:
+            torch.set_default_dtype(dtype)
+            same(surroundings_do_not_matter, encoding, run(), expected, f"default dtype {dtype}")
+        finally:
+            torch.set_default_dtype(default)
+    at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
+    x, (q, k, v) = encoding.embed(world.x, at), world.heads(encoding, world.x, at)
+    with torch.autocast(torch.device(setting.device).type, dtype=torch.bfloat16):
+        inside = encoding.prepare(world.plain(), working_dtype(setting.dtype))
+        same(surroundings_do_not_matter, encoding, encoding.embed(world.x, inside), x, "embed under autocast")
+        out = world.attend(encoding, q, k, v, inside)
+    same(surroundings_do_not_matter, encoding, out, expected, "attention under autocast")
+    with torch.no_grad():  # kernels may differ with and without a gradient to come; inference mode must not add to that
+        ungraded = run()
+    close(surroundings_do_not_matter, encoding, ungraded, expected, setting.dtype, "no_grad")
+    with torch.inference_mode():
+        same(surroundings_do_not_matter, encoding, run().clone(), ungraded, "inference mode")
+    results: list[Tensor] = []
+    threads = [threading.Thread(target=lambda: results.append(run())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(results) != len(threads):
+        raise LawBroken(f"surroundings_do_not_matter: {encoding.owner}: {len(threads) - len(results)} of 4 threads failed")
+    for result in results:
+        same(surroundings_do_not_matter, encoding, result, expected, "four threads")
+
+
+@law
+def forward_writes_nothing(encoding: PositionalEncoding, setting: Setting) -> None:
+    """No attribute, parameter, table or input is changed by a call."""
+    world = World(setting)
+    at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
+    tensors = [
+        world.x,
+        at.coords,
+        at.order,
+        at.document,
+        *encoding.parameters(),
+        *(table for tables in at.tables.values() for table in tables),
+    ]
+    before = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
+    world.output(encoding, world.x, at)
+    after = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
+    for what, was, now in zip(("attributes", "tensors", "random state"), before, after, strict=True):
+        if was != now:
+            raise LawBroken(f"forward_writes_nothing: {encoding.owner}: a call changed {what}")
+
+
+@law
+def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Prepared or not gives the same; tables of another configuration are refused."""
+    world = World(setting)
+    plain = world.plain()
+    prepared = encoding.prepare(plain, working_dtype(setting.dtype))
+    same(
+        tables_know_their_owner,
+        encoding,
+        world.output(encoding, world.x, prepared),
+        world.output(encoding, world.x, plain),
+        "prepared",
+    )
+    if not prepared.tables:
+        return
+    foreign = replace(prepared, tables={f"not {owner}": tables for owner, tables in prepared.tables.items()})
+    try:
+        world.output(encoding, world.x, foreign)
+    except ValueError:
+        return
+    raise LawBroken(f"tables_know_their_owner: {encoding.owner} used tables that somebody else prepared")
+
+
+def restore(copied: PositionalEncoding, original: PositionalEncoding, saved: dict[str, Any]) -> None:
+    for mine, theirs in zip(copied.parameters(), original.parameters(), strict=True):
+        mine.data = mine.data.to(theirs.dtype)
+    copied.load_state_dict(saved)
+
+
+def attributes(encoding: PositionalEncoding) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Names and identities of everything that hangs on the module and its parts."""
+    return [
+        (name, sorted((key, id(value)) for key, value in vars(module).items())) for name, module in encoding.named_modules()
+    ]

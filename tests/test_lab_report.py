@@ -285,7 +285,7 @@ def titled(name: str) -> str:
     if name == HOSTILE:
         return '<script>alert("1")</script>'
     plain = name.removesuffix("+randomized")
-    return catalogue.BY_NAME[plain].class_name + " + random positions" * (name != plain)
+    return catalogue.BY_NAME[plain].title.en + " + random positions" * (name != plain)
 
 
 def labelled(name: str) -> str:

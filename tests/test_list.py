@@ -1,6 +1,7 @@
 """posenc list, and the catalogue behind it."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -11,8 +12,9 @@ from posenc.catalogue import ENTRIES, SIZES, entry_of, look_up
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "posenc", *arguments], capture_output=True, text=True, check=False,
-                          env={"PATH": "", "COLUMNS": "120", "LANG": "C.UTF-8"})  # fmt: skip
+    plain = {"PATH": "", "COLUMNS": "120", "LANG": "C.UTF-8", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    asked = [sys.executable, "-m", "posenc", *arguments]
+    return subprocess.run(asked, capture_output=True, text=True, check=False, env=plain)
 
 
 def test_help_names_every_command_and_loads_nothing_slow():
@@ -29,6 +31,13 @@ def test_help_names_every_command_and_loads_nothing_slow():
 def test_import_loads_nothing_heavy():
     code = "import sys, posenc; print([m for m in ('torch', 'numpy', 'typer', 'rich', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_catalogue_is_read_without_torch():
+    code = "import sys, posenc; posenc.names(); posenc.catalogue.look_up('rotary'); print('torch' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    )
 
 
 def test_the_table_names_every_encoding_and_keeps_its_brackets():

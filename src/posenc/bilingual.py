@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
 Language = Literal["en", "zh"]
-LANGUAGES: tuple[str, ...] = get_args(Language)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
 class Words(NamedTuple):

@@ -1,12 +1,15 @@
 """Encodings by name: defaults of the papers, sizes, and where other names lead."""
 
+import importlib
+import inspect
 import math
+import re
 
 import pytest
 import torch
 
 import posenc
-from posenc import Positions, attend, create, names
+from posenc import Positions, attend, catalogue, create, names
 from posenc.encoding import Site
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
@@ -75,6 +78,41 @@ def test_sites(name, sites):
 )  # fmt: skip
 def test_traits(name, traits):
     assert create(name, **SIZES).traits == traits
+
+
+@pytest.mark.parametrize("entry", catalogue.ENTRIES, ids=lambda entry: entry.name)
+def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
+    assert entry.load().__module__ == f"posenc.encodings.{entry.name}"
+    assert entry == importlib.import_module(entry.load().__module__).ENTRY
+    both_ways = {"bidirectional": True} if "bidirectional" in inspect.signature(entry.load()).parameters else {}
+    encoding = create(entry.name, **SIZES, **both_ways)
+    assert ("parameters" in entry.needs) == any(True for _ in encoding.parameters())
+    assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", entry.published)
+
+
+def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
+    assert names() == [
+        "nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("ENTRY = Entry(name='mine')\n", "mine.py: expected ENTRY = Entry"),
+        ("ENTRY = Entry(**ALIBI)\nprint()\n", "mine.py: expected ENTRY = Entry"),
+        ("ENTRY = Entry(**ALIBI)\n", "mine.py: expected ENTRY = Entry"),
+        ("ENTRY = {alibi}", "mine.py: ENTRY has the name 'alibi', expected that of its file, 'mine'"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_names_its_file(tmp_path, written, message):
+    alibi = repr(catalogue.BY_NAME["alibi"])
+    (tmp_path / "mine.py").write_text("import torch\n\n" + written.format(alibi=alibi))
+    with pytest.raises(ValueError, match=message):
+        catalogue.entries_in(tmp_path)
+    (tmp_path / "mine.py").write_text("import torch\n\nENTRY = " + alibi.replace("'alibi'", "'mine'"))
+    assert [entry.name for entry in catalogue.entries_in(tmp_path)] == ["mine"]
 
 
 def test_d_head_is_enough_where_that_is_all_it_needs():

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from posenc.bilingual import Language, Words
 from posenc.commands.walk_ import chosen_language
-
-if TYPE_CHECKING:
-    from posenc.catalogue import Entry
-
-SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
+from posenc.description import SEAMS, TRAITS
 
 
 def command(
@@ -28,6 +25,7 @@ def command(
     Examples:  posenc list   ·   posenc list rotary   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
     from posenc.catalogue import BY_NAME, ENTRIES, entry_of, look_up
+    from posenc.description import describe
 
     language = chosen_language(lang)
     chosen = list(ENTRIES)
@@ -53,58 +51,23 @@ def command(
         _print_table(console, described, language)
 
 
-def describe(entry: Entry) -> dict[str, Any]:
-    """All that is known of an encoding; seams, traits and parameters are those of one built at SIZES."""
-    import inspect
-
-    from posenc.catalogue import SIZES as SIZE_NAMES
-    from posenc.catalogue import create
-
-    encoding = create(entry.name, **SIZES)
-    parameters = inspect.signature(entry.load()).parameters
-    return {
-        "name": entry.name,
-        "class": entry.class_name,
-        "chinese": entry.chinese,
-        "formula": entry.formula,
-        "idea": entry.idea._asdict(),
-        "seams": [site.name.lower() for site in encoding.sites if site.name],
-        "traits": sorted(encoding.traits),
-        "parameters": sum(parameter.numel() for parameter in encoding.parameters()),
-        "parameters_at": SIZES,
-        "sizes": [name for name in parameters if name in SIZE_NAMES],
-        "options": {name: about.default for name, about in parameters.items() if name not in SIZE_NAMES},
-        "also_called": list(entry.also_called),
-        "used_by": list(entry.used_by),
-        "source": entry.source,
-    }
-
-
 HEADINGS = {
     "en": ("name", "adds", "seams", "parameters", "what holds", "used by"),
     "zh": ("名称", "公式", "作用处", "参数量", "性质", "使用者"),
 }
-TRAITS = {
-    "en": {"shift_invariant": "relative", "norm_preserving": "keeps norms", "causal_only": "causal only", "local": "local"},
-    "zh": {"shift_invariant": "相对", "norm_preserving": "保范数", "causal_only": "仅因果", "local": "逐词"},
-}
-SEAMS = {
-    "en": {"embed": "embedding", "rotate": "rotation", "bias": "bias", "context": "logits", "value": "value"},
-    "zh": {"embed": "词向量", "rotate": "旋转", "bias": "偏置", "context": "分数", "value": "值"},
-}
 
 
-def seams(row: dict[str, Any], language: str) -> str:
-    return ", ".join(SEAMS[language][seam] for seam in row["seams"]) or "–"
+def seams(row: dict[str, Any], language: Language) -> str:
+    return ", ".join(SEAMS[seam].read(language) for seam in row["seams"]) or "–"
 
 
-def traits(row: dict[str, Any], language: str) -> str:
+def traits(row: dict[str, Any], language: Language) -> str:
     """The traits that tell encodings apart; `local` and kept norms hold for nearly all."""
     telling = [trait for trait in ("shift_invariant", "causal_only") if trait in row["traits"]]
-    return ", ".join(TRAITS[language][trait] for trait in telling) or {"en": "absolute", "zh": "绝对"}[language]
+    return ", ".join(TRAITS[trait].read(language) for trait in telling) or Words("absolute", "绝对").read(language)
 
 
-def _print_table(console: Any, described: list[dict[str, Any]], language: str) -> None:
+def _print_table(console: Any, described: list[dict[str, Any]], language: Language) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -113,9 +76,8 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
     from posenc.commands.wrapped import Wrapped
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in HEADINGS[language]:
-        place = HEADINGS[language].index(heading)
-        table.add_column(heading, justify="right" if place == 3 else "left", no_wrap=place < 4)
+    for column, heading in enumerate(HEADINGS[language]):
+        table.add_column(heading, justify="right" if column == 3 else "left", no_wrap=column < 4)
     for row in described:
         table.add_row(
             f"[bold]{row['name']}[/bold]",
@@ -123,21 +85,22 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: str) -
             seams(row, language),
             f"{row['parameters']:,}",
             traits(row, language),
-            Wrapped(", ".join(row["used_by"][:3])),
+            Wrapped(", ".join(row["used_by"][language][:3])),
         )
     console.print(table)
+    per_layer = [row["title"]["en"] for row in described if row["per_layer"]]
     console.print(
-        {
-            "en": "Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; Shaw, Transformer-XL and CoPE have them "
-            "in every layer.\nposenc list NAME tells more; posenc show NAME draws it.",
-            "zh": "参数量按 d_model 512、8 个头、6 层、2048 个位置计；Shaw、Transformer-XL 和 CoPE 每层各有一份。\n"
+        Words(
+            f"Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; {', '.join(per_layer)}: for each layer.\n"
+            "posenc list NAME tells more; posenc show NAME draws it.",
+            f"参数量按 d_model 512、8 个头、6 层、2048 个位置计；{'、'.join(per_layer)} 的参数量为每层一份。\n"
             "posenc list 名称 查看详情；posenc show 名称 画图。",
-        }[language]
+        ).read(language)
     )
     console.print(running(language), markup=False)
 
 
-def _print_one(console: Any, row: dict[str, Any], language: str) -> None:
+def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
     from rich.table import Table
 
     from posenc.commands.wrapped import Wrapped
@@ -148,15 +111,15 @@ def _print_one(console: Any, row: dict[str, Any], language: str) -> None:
         "公式" if zh else "formula": row["formula"],
         "思路" if zh else "idea": row["idea"][language],
         "作用处" if zh else "seams": seams(row, language),
-        "性质" if zh else "what holds": ", ".join(TRAITS[language][trait] for trait in row["traits"]),
+        "性质" if zh else "what holds": ", ".join(TRAITS[trait].read(language) for trait in row["traits"]),
         "尺寸" if zh else "sizes": ", ".join(row["sizes"]) or "–",
         "选项" if zh else "options": options or "–",
         "又名" if zh else "also called": ", ".join(row["also_called"]),
-        "使用者" if zh else "used by": ", ".join(row["used_by"]),
+        "使用者" if zh else "used by": ", ".join(row["used_by"][language]),
         "来源" if zh else "source": row["source"],
     }
     table = Table.grid(padding=(0, 2))
     for label, text in lines.items():
         table.add_row(f"[dim]{label}[/dim]", Wrapped(text))
-    console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['chinese']}")
+    console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
     console.print(table)

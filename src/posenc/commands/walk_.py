@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,7 +57,7 @@ def chosen_language(lang: str) -> Language:
     """The language asked for, or that of the environment. A usage error for any other."""
     if lang and lang not in LANGUAGES:
         raise typer.BadParameter(f"expected one of {', '.join(LANGUAGES)}, got {lang!r}", param_hint="--lang")
-    return cast(Language, lang) if lang else default_language()
+    return lang if lang else default_language()
 
 
 def as_data(example: Example) -> dict[str, Any]:

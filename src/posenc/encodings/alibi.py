@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
+from posenc.entry import Entry
 from posenc.fast_path import constant
 
 if TYPE_CHECKING:
@@ -60,3 +62,23 @@ class ALiBi(DistanceBias):
 
     def heads(self, start: int, stop: int) -> ALiBi:
         return ALiBi(stop - start, slopes=self.slopes[start:stop])
+
+
+ENTRY = Entry(
+    name="alibi",
+    class_name="ALiBi",
+    title=Words("ALiBi", "线性偏置注意力"),
+    kind="biased",
+    published="2021-08",
+    formula="q·k - m|i-j|",
+    also_called=("linear_bias", "attention_with_linear_biases", "linear_biases", "AlibiPositionalBias", "线性偏置"),
+    used_by=("BLOOM", "MPT", "Falcon-RW"),
+    source="Press et al. 2021, arXiv 2108.12409, section 3",
+    idea=Words(
+        "The attention score decreases linearly with distance. Each head has its own fixed slope; there are no parameters. "
+        "Heads with a steep slope attend to near tokens, heads with a flat slope also to far ones. "
+        "The lines continue beyond the training length.",
+        "注意力分数随距离线性下降。每个头有自己的固定斜率，没有参数。"
+        "斜率大的头关注近处的词，斜率小的头也关注远处的词；超过训练长度后，直线继续延伸。",
+    ),
+)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, check_width
+from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -61,3 +63,24 @@ class CoPE(PositionalEncoding):
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
         return torch.empty_like(counts).scatter(-1, by_order, counts)
+
+
+ENTRY = Entry(
+    name="cope",
+    class_name="CoPE",
+    title=Words("CoPE", "上下文位置编码"),
+    kind="contextual",
+    published="2024-05",
+    needs=("parameters", "causal"),
+    per_layer=True,
+    formula="q·k + q·e[Σ σ(q·k)]",
+    also_called=("contextual", "contextual_position_encoding", "ContextualPositionEncoding", "上下文位置编码"),
+    used_by=(Words("research: language modelling and counting by its authors", "研究：作者用于语言建模与计数"),),
+    source="Golovneva et al. 2024, arXiv 2405.18719, section 4",
+    idea=Words(
+        "Positions are counted from the content: a gate computed from query and key decides which tokens count. "
+        "A head can then attend to the third sentence or the last verb instead of the token twelve positions back.",
+        "位置根据内容计数：由查询和键算出的门决定哪些词计入。"
+        "因此一个头可以关注第三个句子或上一个动词，而不只是往前第十二个词。",
+    ),
+)

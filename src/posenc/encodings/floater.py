@@ -18,7 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
 from posenc.encoding import Identity, PositionalEncoding, Site, check_tokens, check_width, full_precision
+from posenc.entry import Entry
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -104,3 +106,25 @@ def _odeint() -> Callable[..., Tensor]:
         raise ModuleNotFoundError("FLOATER solves an ODE with torchdiffeq: pip install 'posenc[floater]'") from error
     solver: Callable[..., Tensor] = odeint
     return solver
+
+
+ENTRY = Entry(
+    name="floater",
+    class_name="FLOATER",
+    title=Words("FLOATER", "连续动力系统位置编码"),
+    kind="added",
+    published="2020-03",
+    needs=("parameters",),
+    formula="x + p(0) + ∫h(τ, p)dτ",
+    also_called=("flow", "ode", "neural_ode", "continuous", "递归位置编码", "动态系统位置编码"),
+    used_by=(
+        Words("research: WMT translation and RoBERTa fine-tuning by its authors", "研究：作者用于 WMT 翻译与 RoBERTa 微调"),
+    ),
+    source="Liu et al. 2020, arXiv 2003.09229, section 3",
+    idea=Words(
+        "The position vectors are points on a curve. A small network gives its direction, and an ODE solver follows it. "
+        "Each layer adds its own curve. The curve continues beyond the training length without new parameters.",
+        "位置向量是一条曲线上的点：一个小网络给出曲线的方向，由常微分方程求解器沿曲线积分。"
+        "每一层加上自己的曲线；超过训练长度后曲线继续延伸，不需要新参数。",
+    ),
+)

@@ -15,7 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
+from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -95,3 +97,32 @@ class Learned(PositionalEncoding):
             rows = F.interpolate(rows.T[None].double(), size=max_positions, mode="linear", align_corners=ends)[0].T
         resized.table.copy_(torch.cat([before, rows.to(before.dtype)]))
         return resized
+
+
+ENTRY = Entry(
+    name="learned",
+    class_name="Learned",
+    title=Words("Learned", "可学习位置编码"),
+    kind="added",
+    published="2017-05",
+    needs=("parameters",),
+    formula="x + table[p]",
+    also_called=(
+        "LearnablePositionalEncoding",
+        "learnable",
+        "trainable",
+        "embedding",
+        "position_embeddings",
+        "wpe",
+        "absolute_learned",
+        "可学习位置编码",
+        "可训练位置编码",
+    ),
+    used_by=("BERT", "GPT-2", "OPT", "ViT"),
+    source="Gehring et al. 2017, arXiv 1705.03122, section 3.2; Devlin et al. 2018, arXiv 1810.04805",
+    idea=Words(
+        "Each position has a row in a table. The row is trained like a word embedding and added to it. "
+        "The table has a last row: a longer text raises an error.",
+        "每个位置在表中有一行，像词向量一样训练，并加到词向量上。表的行数有限：更长的文本会报错。",
+    ),
+)

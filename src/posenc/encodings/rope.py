@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from posenc import angles, layouts
+from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -162,3 +164,33 @@ def rotation_matrix(
     encoding = RoPE(d_head, base=base, layout=layout)
     at = Positions.at(torch.full((1, d_head), position, dtype=torch.float64))
     return encoding.rotate(torch.eye(d_head, dtype=torch.float64)[None, None], at, "query")[0, 0].T
+
+
+ENTRY = Entry(
+    name="rope",
+    class_name="RoPE",
+    title=Words("RoPE", "旋转位置编码"),
+    kind="rotated",
+    published="2021-04",
+    formula="R(p)q · R(p')k",
+    also_called=(
+        "rotary",
+        "RotaryPositionalEmbedding",
+        "RotaryEmbedding",
+        "rotary_embedding",
+        "rotary_position_embedding",
+        "roformer",
+        "apply_rotary_pos_emb",
+        "rotate_half",
+        "旋转位置编码",
+        "旋转式位置编码",
+    ),
+    used_by=("LLaMA", "Qwen", "Mistral", "GPT-NeoX", "GPT-J"),
+    source="Su et al. 2021, arXiv 2104.09864, section 3.2",
+    idea=Words(
+        "Queries and keys are rotated by an angle proportional to their position; "
+        "each pair of channels has its own frequency. "
+        "The product of a query and a key then depends only on the difference of their positions.",
+        "查询和键按位置旋转，角度与位置成正比，每个通道对有自己的频率。查询与键的点积因此只取决于二者的位置之差。",
+    ),
+)

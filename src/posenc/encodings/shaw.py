@@ -14,7 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
 from posenc.encoding import BiasFn, Site, check_width
+from posenc.entry import Entry
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
 
@@ -101,3 +103,28 @@ class Shaw(RelativeVectors):
             probs = probs.where(self.reaches(query, key), 0)
         by_row = probs.new_zeros(*probs.shape[:3], len(self.values)).scatter_add(-1, row, probs)  # [b, h, i, r]
         return by_row @ self.values.to(probs.dtype)
+
+
+ENTRY = Entry(
+    name="shaw",
+    class_name="Shaw",
+    title=Words("Shaw", "相对位置编码"),
+    kind="relative",
+    published="2018-03",
+    needs=("parameters",),
+    per_layer=True,
+    formula="q·(k + a[j-i]), v + a'[j-i]",
+    also_called=("relative", "relative_key", "relative_position", "RelativePositionalEncoding", "相对位置编码"),
+    used_by=(
+        "Music Transformer",
+        Words("Wav2Vec2-BERT and SeamlessM4T v2 (keys only)", "Wav2Vec2-BERT 和 SeamlessM4T v2（只用于键）"),
+        "VITS",
+    ),
+    source="Shaw et al. 2018, arXiv 1803.02155, section 3",
+    idea=Words(
+        "Each relative distance up to a limit has a learned vector added to the key, and another added to the value. "
+        "Larger distances use the vector of the limit, so the encoding is defined for any length.",
+        "上限以内的每个相对距离有一个学到的向量加到键上，另有一个加到值上。"
+        "更大的距离使用上限处的向量，因此对任意长度都有定义。",
+    ),
+)

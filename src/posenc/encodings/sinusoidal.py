@@ -17,8 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import frequencies
+from posenc.bilingual import Words
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
+from posenc.entry import Entry
 from posenc.phasors import phasors
 from posenc.positions import Positions
 
@@ -202,3 +204,39 @@ def centred_table(
     """
     plain = sinusoidal_table(length, d_model, base, dtype=torch.float64)
     return ((plain - plain.mean()) / (10 * plain.std())).to(dtype)
+
+
+ENTRY = Entry(
+    name="sinusoidal",
+    class_name="Sinusoidal",
+    title=Words("Sinusoidal", "正弦位置编码"),
+    kind="added",
+    published="2017-06",
+    formula="x + [sin pω, cos pω]",
+    also_called=(
+        "positional_encoding",
+        "sinusoidal_position_encoding",
+        "positionalEncoding",
+        "PositionalEncoding1D",
+        "sin_cos",
+        "sine",
+        "absolute",
+        "fixed",
+        "正弦位置编码",
+        "三角函数位置编码",
+        "绝对位置编码",
+    ),
+    used_by=(
+        Words("the original Transformer", "最初的 Transformer"),
+        "Marian",
+        Words("Whisper (encoder)", "Whisper（编码器）"),
+        "M2M100",
+    ),
+    source="Vaswani et al. 2017, arXiv 1706.03762, section 3.5",
+    idea=Words(
+        "Each position has a fixed vector of sines and cosines of different frequencies, added to the embedding once. "
+        "Shifting by k positions multiplies this vector by a rotation that depends on k only.",
+        "每个位置有一个由不同频率的正弦和余弦组成的固定向量，在输入处加到词向量上一次。"
+        "位置移动 k，相当于把这个向量乘以一个只取决于 k 的旋转矩阵。",
+    ),
+)

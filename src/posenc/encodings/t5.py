@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
+from posenc.entry import Entry
 from posenc.fast_path import constant
 from posenc.positions import INTEGERS
 
@@ -115,3 +117,22 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
         distance += bisect_left(range(distance, max_distance), least, key=lambda n: n**logarithmic)
         starts.append(distance)
     return tuple(starts)
+
+
+ENTRY = Entry(
+    name="t5",
+    class_name="T5",
+    title=Words("T5", "T5 相对位置偏置"),
+    kind="biased",
+    published="2019-10",
+    needs=("parameters",),
+    formula="q·k + b[bucket(i-j)]",
+    also_called=("relative_attention_bias", "t5_bias", "bucket", "RelativePositionBias", "relative_bias", "相对位置偏置"),
+    used_by=("T5", "mT5", "UMT5", "LongT5", "Switch"),
+    source="Raffel et al. 2020, arXiv 1910.10683, section 2.1",
+    idea=Words(
+        "Each head learns one number for each bucket of distances and adds it to the attention score. "
+        "Each small distance has its own bucket; larger distances share buckets of increasing width.",
+        "每个头为每个距离桶学一个数，加到注意力分数上。每个小距离各占一个桶；更大的距离共用越来越宽的桶。",
+    ),
+)

@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
+from posenc.bilingual import Words
 from posenc.encoding import BiasFn, Site, check_configuration, check_width, full_precision
+from posenc.entry import Entry
 from posenc.phasors import phasors
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
@@ -128,3 +130,25 @@ class TransformerXL(RelativeVectors):
         for mine, theirs in zip(part.parameters(), self.parameters(), strict=True):
             mine.copy_(theirs[start:stop])
         return part
+
+
+ENTRY = Entry(
+    name="transformer_xl",
+    class_name="TransformerXL",
+    title=Words("Transformer-XL", "Transformer-XL 相对位置编码"),
+    kind="relative",
+    published="2019-01",
+    needs=("parameters",),
+    per_layer=True,
+    formula="(q+u)·k + (q+v)·W_R R[i-j]",
+    also_called=("xl", "transfo_xl", "txl", "relative_xl", "rel_pos", "XLNet"),
+    used_by=("Transformer-XL", "XLNet", "Conformer"),
+    source="Dai et al. 2019, arXiv 1901.02860, section 3.3",
+    idea=Words(
+        "The attention score is the sum of four terms: content with content, content with distance, "
+        "and two learned biases, one for content and one for distance. "
+        "Each distance is a sinusoid multiplied by a learned matrix, so any distance is defined.",
+        "注意力分数是四项之和：内容与内容、内容与距离，以及对内容和对距离的两个可学习偏置。"
+        "距离用正弦编码表示，再乘以学到的矩阵，因此任意距离都有定义。",
+    ),
+)

@@ -18,7 +18,9 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
+from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.entry import Entry
 from posenc.fast_path import constant
 from posenc.layouts import Layout
 from posenc.phasors import phasors
@@ -84,3 +86,24 @@ class XPos(PositionalEncoding):
         cos, sin, log_decay = self.tables_at(at, x.dtype)
         decay = (log_decay if side == "query" else -log_decay).exp()
         return rotate(x, cos * decay, sin * decay, self.layout, out=out)
+
+
+ENTRY = Entry(
+    name="xpos",
+    class_name="XPos",
+    title=Words("XPos", "可外推旋转位置编码"),
+    kind="rotated",
+    published="2022-12",
+    needs=("causal",),
+    formula="R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
+    also_called=("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
+    used_by=("LeX Transformer", "RetNet"),
+    source="Sun et al. 2022, arXiv 2212.10554, section 2.2",
+    idea=Words(
+        "RoPE with a decay: the contribution of each pair of channels decreases with distance, most for high frequencies. "
+        "For keys after the query it would grow, so it is for causal attention only. "
+        "Positions have an upper limit to avoid overflow.",
+        "在 RoPE 上加入衰减：每个通道对的贡献随距离减小，频率越高减小得越快。"
+        "对查询之后的键，它会增长，所以只用于因果注意力；位置有上限，以免数值溢出。",
+    ),
+)

@@ -24,7 +24,7 @@ interface About {
   parameters: number;
   largest_position: number | null;
   moved: number;
-  used_by: string[];
+  used_by: Record<"en" | "zh", string[]>;
   source: string;
 }
 
@@ -49,23 +49,13 @@ const CALLED: Record<string, Words> = {
   learned: both("Learned", "可学习 Learned"),
   floater: both("FLOATER", "连续动力系统 FLOATER"),
   shaw: both("Shaw", "相对位置 Shaw"),
-  transformer_xl: both("TransformerXL", "TransformerXL"),
+  transformer_xl: both("Transformer-XL", "Transformer-XL"),
   t5: both("T5", "相对偏置 T5"),
   alibi: both("ALiBi", "线性偏置 ALiBi"),
   rope: both("RoPE", "旋转 RoPE"),
   xpos: both("XPos", "可外推旋转 XPos"),
   cope: both("CoPE", "上下文 CoPE"),
   nope: both("NoPE", "无位置编码 NoPE"),
-};
-
-/** Users whom the catalogue describes in English. */
-const USERS: Record<string, string> = {
-  "the original Transformer": "最初的 Transformer",
-  "Whisper (encoder)": "Whisper（编码器）",
-  "SmolLM3 and Llama 4 (every fourth layer)": "SmolLM3 和 Llama 4（每四层一层）",
-  "Wav2Vec2-BERT and SeamlessM4T v2 (keys only)": "Wav2Vec2-BERT 和 SeamlessM4T v2（只用于键）",
-  "research: WMT translation and RoBERTa fine-tuning by its authors": "研究：作者用于 WMT 翻译与 RoBERTa 微调",
-  "research: language modelling and counting by its authors": "研究：作者用于语言建模与计数",
 };
 
 export const compare: View = {
@@ -322,7 +312,7 @@ function factsTable(about: About[], movedBy: number, answered: boolean, t: Stage
     [both("largest position", "最大位置"), (one) => one.largest_position?.toLocaleString("en") ?? t(both("any", "任意")), (one) => one.largest_position ?? Infinity],
     [both(`largest change of a score when all words move by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`),
       (one) => (answered ? shown(one.moved) : t(both("answer above", "请先回答上面的问题"))), answered ? (one) => one.moved : undefined],
-    [both("used by", "使用者"), (one) => t(both(one.used_by.join(", "), one.used_by.map((who) => USERS[who] ?? who).join("、")))],
+    [both("used by", "使用者"), (one) => t(both(one.used_by.en.join(", "), one.used_by.zh.join("、")))],
     [both("paper", "论文"), (one) => h("span", {}, ...linked(one.source))],
   ];
   const caption = t(both("What is known of each", "各种编码一览"));

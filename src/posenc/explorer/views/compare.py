@@ -18,8 +18,9 @@ import torch
 from pydantic import Field
 
 import posenc
+from posenc.bilingual import LANGUAGES
 from posenc.catalogue import BY_NAME
-from posenc.commands.list_ import SEAMS, TRAITS
+from posenc.description import SEAMS, TRAITS
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
@@ -128,13 +129,13 @@ def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model
     last = encoding.largest_position() if name == "xpos" else encoding.max_positions - 1 if name == "learned" else None  # type: ignore[operator]
     return {
         "name": name,
-        "title": {"en": entry.class_name, "zh": entry.chinese},
+        "title": entry.title._asdict(),
         "formula": entry.formula,
         "idea": entry.idea._asdict(),
-        "used_by": list(entry.used_by),
+        "used_by": {language: entry.users(language) for language in LANGUAGES},
         "source": entry.source,
-        "seams": {language: [words[seam] for seam in seams] for language, words in SEAMS.items()},
-        "traits": {language: [words[trait] for trait in traits] for language, words in TRAITS.items()},
+        "seams": {language: [SEAMS[seam].read(language) for seam in seams] for language in LANGUAGES},
+        "traits": {language: [TRAITS[trait].read(language) for trait in traits] for language in LANGUAGES},
         "parameters": sum(parameter.numel() for parameter in encoding.parameters()),
         "largest_position": last,
         "causal_only": "causal_only" in traits,

@@ -14,7 +14,7 @@ def title(arm: str) -> Words:
     """RoPE; Transformer-XL; Mine, of mine.py:Mine; RoPE + random positions."""
     encoding = arm.removesuffix(RANDOMIZED)
     entry = catalogue.BY_NAME.get(encoding)
-    name = encoding.rpartition(":")[2] if entry is None else entry.class_name.replace("TransformerXL", "Transformer-XL")
+    name = encoding.rpartition(":")[2] if entry is None else entry.title.en
     return Words(f"{name} + random positions", f"{name}＋随机位置") if arm != encoding else Words(name, name)
 
 

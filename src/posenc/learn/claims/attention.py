@@ -347,7 +347,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
 )
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Finding:
     """Which encoding the catalogue says the model has, and whether that encoding reaches the position at all."""
-    name = next(entry.name for entry in catalogue.ENTRIES if model in entry.used_by)
+    name = next(entry.name for entry in catalogue.ENTRIES if model in entry.users())
     encoding = catalogue.create(name, d_model=8, n_heads=1, max_positions=trained)
     try:
         encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, 1, start=asked - 1))

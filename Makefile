@@ -9,7 +9,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-BUILT  := hatch_build.py $(wildcard src/posenc/kernels/*.cpp src/posenc/kernels/*.h)
+BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .PHONY: run explore lab test acceptance bench docs web web-check clean

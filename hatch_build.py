@@ -1,6 +1,6 @@
 """Builds the C++ kernels while posenc is being installed or packed, where there is a compiler.
 
-    src/posenc/kernels/*.cpp  ->  src/posenc/kernels/kernels.so
+    src/posenc/**/*.cpp  ->  src/posenc/kernels/kernels.so
 
 Without a compiler, or with POSENC_WITHOUT_KERNELS=1, posenc is installed without them and computes in plain torch:
 `posenc list` and `posenc bench` say which runs. The library uses neither Python's nor PyTorch's ABI, so one build serves
@@ -35,13 +35,14 @@ class KernelBuildHook(BuildHookInterface):
         if os.environ.get("POSENC_WITHOUT_KERNELS") or compiler is None or sys.platform == "win32":
             self.app.display_warning("posenc: no C++ compiler is used; computing in plain torch")
             return
-        sources = sorted(KERNELS.glob("*.cpp"))
+        sources = [path for path in loader()["sources"]() if path.suffix == ".cpp"]
         static = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []
         command = [
             *compiler.split(),
             *FLAGS,
             *static,
-            f'-DPOSENC_SOURCES="{fingerprint()}"',
+            f'-DPOSENC_SOURCES="{loader()["fingerprint"]()}"',
+            f"-I{KERNELS}",
             *map(str, sources),
             "-o",
             str(library),
@@ -56,7 +57,6 @@ class KernelBuildHook(BuildHookInterface):
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
-def fingerprint() -> str:
-    """Of the sources, as the loader takes it: the library is not used beside other ones than it was built from."""
-    told: str = runpy.run_path(str(KERNELS / "__init__.py"))["fingerprint"]()
-    return told
+def loader() -> dict[str, Any]:
+    """What loads the library: it says which sources there are, and their fingerprint."""
+    return runpy.run_path(str(KERNELS / "__init__.py"))

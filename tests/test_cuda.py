@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import posenc
+from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
-from posenc.rotation import rotate
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import phasors
-from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
+from posenc.kernels import sin_cos as phasors
+from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

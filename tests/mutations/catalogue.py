@@ -43,17 +43,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     "angles.py": ("test_rope.py", "test_rope_options.py"),
     "backends/__init__.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/reference.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
-    "backends/toeplitz.py": ("test_distance_attention.py",),
-    "distance_attention.py": ("test_distance_attention.py",),
+    "backends/toeplitz/__init__.py": ("test_toeplitz_attention.py",),
+    "backends/toeplitz/attention.py": ("test_toeplitz_attention.py",),
     "backends/fused.py": ("test_attention.py", "test_cope.py", "test_shaw.py"),
     "backends/sdpa.py": ("test_attention.py", "test_alibi.py", "test_t5.py", "test_transformer_xl.py"),
-    "backends/relative.py": ("test_relative_attention.py", "test_transformer_xl.py"),
-    "relative_attention.py": ("test_relative_attention.py",),
+    "backends/relative/__init__.py": ("test_relative_attention.py", "test_transformer_xl.py"),
+    "backends/relative/attention.py": ("test_relative_attention.py",),
     "frequencies/base.py": ("test_frequencies.py", "test_sinusoidal.py"),
     "frequencies/lengths.py": ("test_scalings.py",),
-    "phasors.py": ("test_phasors.py", "test_phasor_kernels.py", "test_sinusoidal.py", "test_rope.py"),
-    "rotation.py": ("test_rotation.py",),
-    "fast_path.py": ("test_rotation.py",),
+    "kernels/sin_cos/__init__.py": ("test_sin_cos.py", "test_sin_cos_kernels.py", "test_sinusoidal.py", "test_rope.py"),
+    "kernels/rotation/__init__.py": ("test_rotation.py",),
+    "kernels/fast_path.py": ("test_rotation.py",),
     "layouts.py": ("test_layouts.py", "test_rope.py"),
     "benchmarks/truth.py": ("test_benchmarks.py",),
     "benchmarks/timing.py": ("test_benchmarks.py",),
@@ -61,8 +61,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "benchmarks/gate.py": ("test_benchmarks.py",),
     "benchmarks/bars.py": ("test_benchmarks.py",),
     "benchmarks/rope.py": ("test_benchmarks.py",),
-    "kernels/triton_rotate.py": ("../test_triton_rotate.py",),
-    "kernels/triton_rotate_kernel.py": ("../test_triton_rotate.py",),
+    "kernels/rotation/triton_rotation.py": ("../test_triton_rotation.py",),
+    "kernels/rotation/triton_kernel.py": ("../test_triton_rotation.py",),
 }  # fmt: skip
 
 MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
@@ -308,8 +308,8 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("* table[b, i])", ")", "bias not tempered"),
         ("self.of(at.coords.double())", "self.of(at.coords.float())", "fp32 positions"),
     ],
-    "fast_path.py": [("or x.is_neg()", "", "negative views")],
-    "rotation.py": [
+    "kernels/fast_path.py": [("or x.is_neg()", "", "negative views")],
+    "kernels/rotation/__init__.py": [
         ("half_in if returns is None", "half_in if returns != layout", "returned in the layout it came in"),
         ("_layout(half_in), _layout(half_out))", "_layout(half_out), _layout(half_in))", "layouts swapped in plain torch"),
         ("-sin if back else sin", "sin", "plain torch does not turn back"),
@@ -460,7 +460,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("return rotate(x, cos, sin, self.layout", 'return rotate(x, cos, sin, "half"', "layout ignored"),
         ("angle.sin() * (-scale if reverse else scale)", "angle.sin() * scale", "reverse ignored"),
     ],
-    "phasors.py": [
+    "kernels/sin_cos/__init__.py": [
         ("-torch.arange(block", "torch.arange(block", "blocks turn backwards"),
         ("torch.complex(angle.sin(), angle.cos())", "torch.complex(angle.cos(), angle.sin())",
          "sin and cos of a block swapped"),
@@ -482,7 +482,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("sin + other * table.element_size()", "sin + other * 4", "cosines of fp64 at the wrong place"),
         ("repr(one) for one", 'f"{one:.6g}" for one', "frequencies with six digits"),
     ],
-    "kernels/triton_rotate.py": [
+    "kernels/rotation/triton_rotation.py": [
         ("enable_fp_fusion=False", "enable_fp_fusion=True", "products and sums fused: other bits than plain torch"),
         ("in_place=x.data_ptr() == out.data_ptr()", "in_place=True", "channels that do not turn left unwritten"),
         ("token_blocks = -(-t // tile_tokens)", "token_blocks = max(t // tile_tokens, 1)", "the last tokens left out"),
@@ -492,7 +492,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("stride if size > 1 else 0", "stride", "a single row of the tables walked as if there were more"),
         ("start <= d - 2 * n", "start <= d", "pairs beyond the last channel are accepted"),
     ],
-    "kernels/triton_rotate_kernel.py": [
+    "kernels/rotation/triton_kernel.py": [
         ("a * c - b * s, b * c + a * s", "a * c + b * s, b * c - a * s", "turned the other way"),
         ("        s = -s", "        c = -c", "back: the cosine negated"),
         ("b, seen & (pair < pairs))", "b, seen)", "written beyond the last pair"),
@@ -1108,7 +1108,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("may_attend(at_q, at_k, causal)", "may_attend(at_k, at_q, causal)", "who sees whom, the wrong way round"),
         ("may_attend(at_q, at_k, causal)", "may_attend(at_q, at_k, True)", "always causal"),
     ],
-    "relative_attention.py": [
+    "backends/relative/attention.py": [
         ("if len(set(zip(firsts, lasts, strict=True))) == 1:", "if len(set(firsts)) == 1:",
          "rows that see otherwise taken alike"),
         ("if len(set(zip(firsts, lasts, strict=True))) == 1:", "if len(set(lasts)) == 1:",
@@ -1159,7 +1159,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("values.shape[:3] != keys.shape[:3]", "values.shape[:2] != keys.shape[:2]",
          "tables of different lengths accepted"),
     ],
-    "backends/relative.py": [
+    "backends/relative/__init__.py": [
         ("encoding.sites & Site.CONTEXT", "False", "context silently dropped"),
         ('for seam in ("bias", "value")', 'for seam in ("value",)', "a changed bias silently dropped"),
         ('for seam in ("bias", "value")', 'for seam in ("bias",)', "changed values silently dropped"),
@@ -1185,7 +1185,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
          "rows of queries elsewhere taken for the first"),
         ("encoding.relative(q.to(working_dtype(q.dtype))", "encoding.relative(q", "queries in 16 bits"),
     ],
-    "distance_attention.py": [
+    "backends/toeplitz/attention.py": [
         ('vector[..., first:] = float("-inf")', "pass", "keys after the query within a block are seen"),
         ("min(end + self.ahead, self.keys)", "min(end, self.keys)",
          "blocks of a chunk see too few keys"),
@@ -1225,7 +1225,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("return x.repeat_interleave(groups, dim=1)", "return x.repeat(1, groups, 1, 1)", "heads in another order"),
         ("max(q.shape[3], v.shape[3])", "q.shape[3]", "wider values cut off"),
     ],
-    "backends/toeplitz.py": [
+    "backends/toeplitz/__init__.py": [
         ("if why := hidden_from(encoding):", "if why := None:", "encodings that read logits accepted"),
         ("type(encoding).bias is DistanceBias.bias", "True", "biases of their own replaced"),
         ("(at_q.consecutive and at_k.consecutive) or", "(at_q.consecutive or at_k.consecutive) or", "any keys"),

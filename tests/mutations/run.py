@@ -82,7 +82,7 @@ def occurrences(mutation: Mutation) -> int:
 def broken_copy(mutation: Mutation | None, folder: Path) -> Path:
     """A copy of the package in `folder`, with the mutation applied."""
     target = folder / "posenc"
-    native = (path for kind in ("*.so", "*.cpp", "*.h") for path in (SOURCE / "kernels").glob(kind))
+    native = (path for kind in ("*.so", "*.cpp", "*.h") for path in SOURCE.rglob(kind))
     for path in (*SOURCE.rglob("*.py"), *native):  # data files are not needed, stale bytecode must not come along
         copied = target / path.relative_to(SOURCE)
         copied.parent.mkdir(parents=True, exist_ok=True)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import PositionalEncoding, Positions, attend, attend_rotated, relative_attention
+from posenc import PositionalEncoding, Positions, attend, attend_rotated
 from posenc.backends import BACKENDS, choose, reason
 from posenc.backends import relative as backend
+from posenc.backends.relative import attention as module
 from posenc.encodings.cope import CoPE
 from posenc.encodings.families.funnel import Funnel
 from posenc.encodings.shaw import Shaw
@@ -103,8 +104,8 @@ CASES = {
 @pytest.fixture(params=[(1, 1), (3, 50), (64, 2**18)], ids="block {0[0]} room {0[1]}".format)
 def block(request, monkeypatch):
     """Queries and pairs at a time: one head and query, some, all."""
-    monkeypatch.setattr(relative_attention, "BLOCK", request.param[0])
-    monkeypatch.setattr(relative_attention, "ROOM", request.param[1])
+    monkeypatch.setattr(module, "BLOCK", request.param[0])
+    monkeypatch.setattr(module, "ROOM", request.param[1])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -130,7 +131,7 @@ def test_gradients_of_everything(case, block):
 
 @pytest.mark.parametrize("case", ["square", "without values", "both ways", "rows elsewhere", "a table for every head"])
 def test_gradients_by_differences(case, monkeypatch):
-    monkeypatch.setattr(relative_attention, "BLOCK", 2)
+    monkeypatch.setattr(module, "BLOCK", 2)
     small = {"b": 2, "h": 2, "g": 1, "i": 4, "j": 4, "d": 2, "dv": 2, "rows": 3} | CASES[case]
     small |= {"table": (1, 2)} if "head" in case else {}
     given = tensors(inputs(**small), grad=True)
@@ -151,7 +152,7 @@ def test_one_rounding(case, dtype, bits):
 
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
 def test_gradients_are_rounded_once(dtype, bits, monkeypatch):
-    monkeypatch.setattr(relative_attention, "BLOCK", 2)
+    monkeypatch.setattr(module, "BLOCK", 2)
     given = [x.to(dtype) if x is not None and x.is_floating_point() else x for x in tensors(inputs())]
     mine = [x.clone().requires_grad_() if x.is_floating_point() else x for x in given]
     wide = [x.double().requires_grad_() if x.is_floating_point() else x for x in given]

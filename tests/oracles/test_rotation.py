@@ -11,7 +11,7 @@ import torch
 
 from posenc import Positions, create, kernels
 from posenc.encodings.rope import RoPE
-from posenc.rotation import in_torch, rotate, rotate_both
+from posenc.kernels.rotation import in_torch, rotate, rotate_both
 
 from .by_hand import close, draw
 
@@ -382,7 +382,7 @@ def test_an_out_has_no_gradient():
 
 def test_the_kernel_runs_where_it_is_built():
     """What this file measures is the kernel, not the formula beside itself."""
-    from posenc import rotation
+    from posenc.kernels import rotation
 
     assert kernels.why_not() is None, kernels.why_not()
     assert rotation._kernel() is not None
@@ -392,7 +392,7 @@ def test_without_the_kernels_the_bits_are_the_same(tmp_path):
     program = """
 import sys, torch
 from posenc import kernels
-from posenc.rotation import rotate
+from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc import create
 x, cos, sin, expected = torch.load(sys.argv[1])
@@ -412,7 +412,9 @@ assert torch.equal(x, expected)
 
 
 def test_importing_it_imports_no_compiler():
-    program = "import sys, posenc.rotation; assert not {'torch._dynamo', 'torch._inductor', 'triton'} & set(sys.modules)"
+    program = (
+        "import sys, posenc.kernels.rotation; assert not {'torch._dynamo', 'torch._inductor', 'triton'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -480,7 +482,7 @@ def test_an_encoding_turns_both_as_it_turns_each():
 
 
 def test_without_kernels_the_same_in_this_process(monkeypatch):
-    from posenc import rotation
+    from posenc.kernels import rotation
 
     monkeypatch.setattr(rotation, "_kernel", lambda: None)
     q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)

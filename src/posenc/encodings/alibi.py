@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
-from posenc.fast_path import constant
+from posenc.kernels.fast_path import constant
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Num

@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from posenc import angles, layouts
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
-from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float

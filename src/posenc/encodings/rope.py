@@ -20,9 +20,9 @@ from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
+from posenc.kernels.rotation import rotate, rotate_both
 from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.rotation import rotate, rotate_both
 
 if TYPE_CHECKING:
     from jaxtyping import Float

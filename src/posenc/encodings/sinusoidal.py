@@ -21,7 +21,7 @@ from posenc.bilingual import Words
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.entry import Entry
-from posenc.phasors import phasors
+from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

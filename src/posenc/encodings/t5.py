@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
-from posenc.fast_path import constant
+from posenc.kernels.fast_path import constant
 from posenc.positions import INTEGERS
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.encoding import BiasFn, Site, check_configuration, check_width, full_precision
 from posenc.entry import Entry
-from posenc.phasors import phasors
+from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.phasors import phasors
+from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from posenc import frequencies, layouts
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
-from posenc.fast_path import constant
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.kernels.sin_cos import phasors
 from posenc.layouts import Layout
-from posenc.phasors import phasors
 from posenc.positions import Positions
-from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -38,9 +38,14 @@ def why_not() -> str | None:
     return None
 
 
+def sources() -> list[Path]:
+    """The C++ files of the package, each beside the Python that calls it, and their headers."""
+    return sorted(path for kind in ("*.cpp", "*.h") for path in HERE.parent.rglob(kind))
+
+
 def fingerprint() -> str:
-    """Of the sources beside this file; the build writes it into the library."""
+    """Of the sources; the build writes it into the library."""
     digest = hashlib.sha256()
-    for source in sorted([*HERE.glob("*.cpp"), *HERE.glob("*.h")]):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for source in sources():
+        digest.update(source.relative_to(HERE.parent).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.alibi import alibi_slopes
-from posenc.fast_path import constant
+from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
 

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from posenc import layouts
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
+from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from posenc import frequencies
 from posenc.coordinates import check_reads, select
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
-from posenc.phasors import phasors
+from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
-from posenc.fast_path import constant
+from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
-from posenc.fast_path import constant
 from posenc.frequencies import Frequencies
 from posenc.frequencies.base import check_positive
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
-from posenc.rotation import rotate
 
 if TYPE_CHECKING:
     from jaxtyping import Float

@@ -19,7 +19,7 @@
 
 namespace posenc {
 
-// As distance_attention.py packs it.
+// As attention.py packs it.
 struct BiasGradients {
   const float *q, *k, *v, *grad, *out, *sums;         // sums [b, h, t]
   const float* bias;                                  // [h, 2t - 1] or, causal, [h, t]; the largest distance first
@@ -29,7 +29,7 @@ struct BiasGradients {
   int64_t bias_stride[2], threads;
   double scale;
 };
-static_assert(sizeof(BiasGradients) == 39 * 8, "distance_attention.py packs 38 integers and a real");
+static_assert(sizeof(BiasGradients) == 39 * 8, "attention.py packs 38 integers and a real");
 
 namespace {
 

@@ -7,7 +7,7 @@ several heads; keep enough bytes in flight. Nothing is read on the host and noth
 hold it; capture after a first call, which compiles. The arithmetic is not fused into multiply-adds: results are the
 bits of plain torch, as those of the kernels for CPU are.
 
-Device code: posenc.kernels.triton_rotate_kernel. Legend: b batch, h heads, t tokens, d channels, n pairs.
+Device code: posenc.kernels.rotation.triton_kernel. Legend: b batch, h heads, t tokens, d channels, n pairs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def rotate(
     _check(x, cos, sin, start, out)
     if x.numel() == 0:
         return
-    from posenc.kernels.triton_rotate_kernel import turn
+    from posenc.kernels.rotation.triton_kernel import turn
 
     tile_heads, tile_tokens = tile(h, t, n)
     token_blocks = -(-t // tile_tokens)

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 import posenc
-from posenc import Positions, attend, attend_rotated, distance_attention
+from posenc import Positions, attend, attend_rotated
 from posenc.backends import toeplitz
+from posenc.backends.toeplitz import attention as module
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
@@ -20,7 +21,7 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.t5 import T5
 from posenc.stack import Stack
 
-operator = torch.ops.posenc.distance_attention
+operator = torch.ops.posenc.toeplitz_attention
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,10 @@ def by_loops(q, k, v, vector, ahead, document, scale, causal):
 
 @pytest.fixture(params=[(256, 512), (4, 3), (1, 1), (5, 100)], ids=lambda sizes: f"blocks{sizes[0]}x{sizes[1]}")
 def blocks(request, monkeypatch):
-    monkeypatch.setattr(distance_attention, "BLOCK", request.param[0])
-    monkeypatch.setattr(distance_attention, "TILE", request.param[1])
+    monkeypatch.setattr(module, "BLOCK", request.param[0])
+    monkeypatch.setattr(module, "TILE", request.param[1])
     if request.param == (4, 3):
-        monkeypatch.setattr(distance_attention, "ENTRIES", 1)  # row by row
+        monkeypatch.setattr(module, "ENTRIES", 1)  # row by row
 
 
 @contextlib.contextmanager
@@ -233,7 +234,7 @@ def test_opcheck(name, learned, dtype):
     torch.library.opcheck(operator.default, (*leaves, *integers, 0.3, True))
     plain = [tensor.detach() for tensor in leaves]
     out, sums = operator(*plain, *integers, 0.3, True)
-    torch.library.opcheck(torch.ops.posenc.distance_attention_backward.default,
+    torch.library.opcheck(torch.ops.posenc.toeplitz_attention_backward.default,
                           (torch.ones_like(out), *plain, *integers, out, sums, None, 0.3, True, learned))  # fmt: skip
 
 
@@ -269,15 +270,15 @@ FEW = {
 @pytest.fixture(params=["C++", "torch"])
 def way(request, monkeypatch):
     if request.param == "torch":
-        monkeypatch.setattr(distance_attention, "_kernel", lambda: None)
-    elif distance_attention._kernel() is None:
+        monkeypatch.setattr(module, "_kernel", lambda: None)
+    elif module._kernel() is None:
         pytest.skip("the kernels are not built here")
     return request.param
 
 
 def few(q, k, v, vector, ahead, document, scale, causal):
     vector = vector[:, 0]
-    return distance_attention.attend_small(q, k, v, vector[:, : q.shape[2]] if causal else vector, scale)
+    return module.attend_small(q, k, v, vector[:, : q.shape[2]] if causal else vector, scale)
 
 
 # The C++ pass is for fp32; other dtypes are computed in torch either way.
@@ -382,7 +383,7 @@ def test_eager_code_and_the_operator_agree(make, sizes):
     b, h, g, length = sizes
     q, k, v = heads(b, h, g, length, length)
     encoding, at = make(h).double(), Positions.arange(b, length)
-    assert distance_attention.is_small(q, k, v) == (length == 7)
+    assert module.is_small(q, k, v) == (length == 7)
     causal = not getattr(encoding, "bidirectional", False)
     vector = toeplitz.bias_vector(q, encoding, at, at)
     expected = operator(q, k, v, vector, torch.zeros(1, dtype=torch.long), None, encoding.softmax_scale(4), causal)[0]
@@ -520,7 +521,7 @@ def test_one_graph_over_lengths(learned):
         q, at = torch.randn(2, 4, length, 8), Positions.arange(2, length)
         torch.testing.assert_close(compiled(q, at), attend(q, q, q, encoding, at))
     assert len(graphs) == 1
-    assert "posenc.distance_attention" in str(graphs[0].graph)
+    assert "posenc.toeplitz_attention" in str(graphs[0].graph)
 
 
 def test_export():

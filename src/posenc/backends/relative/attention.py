@@ -344,7 +344,7 @@ def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     return (*found[:5], None if ctx.saved_tensors[5] is None else found[5], None, None, None)
 
 
-# Registered by hand, as in phasors.py: the decorator for it would import torch's compiler.
+# Registered by hand, as in kernels/sin_cos: the decorator for it would import torch's compiler.
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 _INPUTS = "Tensor q, Tensor k, Tensor v, Tensor p, Tensor keys, Tensor? values, Tensor row, Tensor? seen, float scale"
 _LIBRARY.define(f"relative_attention({_INPUTS}) -> Tensor")

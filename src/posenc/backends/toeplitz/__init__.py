@@ -1,4 +1,4 @@
-"""A bias of the distance alone costs next to nothing where positions count up: see posenc/distance_attention.py.
+"""A bias of the distance alone costs next to nothing where positions count up: see attention.py.
 
 Legend: b batch, h query heads, n = queries + keys - 1 distances.
 """
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc.backends.fused import hidden_from
-from posenc.distance_attention import attend_by_distance, attend_small, is_small
+from posenc.backends.toeplitz.attention import attend_by_distance, attend_small, is_small
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, one_per_head, working_dtype
 from posenc.positions import Positions, readable
 from posenc.stack import Stack

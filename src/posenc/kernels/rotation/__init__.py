@@ -2,7 +2,7 @@
 
     (a, b) -> (a cos - b sin, b cos + a sin)     pairs in layout `layout`, handed back in layout `returns`
 
-fp32 arithmetic for float32, bfloat16 and float16, fp64 for float64; one rounding. On the CPU a C++ kernel (rotate.cpp),
+fp32 arithmetic for float32, bfloat16 and float16, fp64 for float64; one rounding. On the CPU a C++ kernel (rotation.cpp),
 which gives the bits of `layouts.turn`; on CUDA a Triton kernel; `layouts.turn` itself wherever there is neither.
 Legend: b batch, h heads, t tokens, d channels, n pairs.
 """
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels, layouts
-from posenc.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ ARITHMETIC = {
     torch.bfloat16: torch.float32,
     torch.float16: torch.float32,
 }
-TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}  # as rotate.cpp numbers them
+TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}  # as rotation.cpp numbers them
 
 
 def rotate(
@@ -218,9 +218,9 @@ def _packed(
 
 @functools.cache
 def _triton() -> Callable[..., None] | None:
-    from posenc.kernels import triton_rotate
+    from posenc.kernels.rotation import triton_rotation
 
-    return triton_rotate.rotate if triton_rotate.available() else None
+    return triton_rotation.rotate if triton_rotation.available() else None
 
 
 # Gradients: the rotation turned back, and for the tables sums of products.

@@ -1,6 +1,6 @@
 """Vectors of the distance that the query's content meets, by blocks of queries: Shaw, Transformer-XL on consecutive tokens.
 
-The operator is in relative_attention.py; here is what it is handed.
+The operator is in attention.py; here is what it is handed.
 Legend: b batch, h query heads, i query, j key, d channel.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc import relative_attention  # noqa: F401 - registers the operator
+from posenc.backends.relative import attention as _operator  # noqa: F401 - registers the operator
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.positions import Positions
 from posenc.relative_vectors import RelativeVectors

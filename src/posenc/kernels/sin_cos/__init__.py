@@ -4,7 +4,7 @@ For consecutive positions the notes' own theorem does the work, PE(p+k) = M_k·P
 of positions and for the block starts, and every other entry is one complex product of the two. Arbitrary positions are
 computed one by one. Both stay within one rounding of fp64 to position 1 000 000 and beyond.
 
-Two operators, posenc::consecutive_phasors and posenc::phasors_at: in C++ on the CPU (kernels/phasors.cpp), in plain torch
+Two operators, posenc::consecutive_phasors and posenc::phasors_at: in C++ on the CPU (sin_cos.cpp), in plain torch
 elsewhere and where there are no kernels. They take frequencies as text, "1.0,0.5": a fixed encoding has no buffers, and
 512 numbers cost 12 µs a call as float[] and 1 µs as text. A tensor kept beside the encoding would be real where a compiler
 expects a fake one, or stay behind when the model moves. Text is the same everywhere, exact, and is seen in a graph.
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.fast_path import constant, plain_on_cpu
+from posenc.kernels.fast_path import constant, plain_on_cpu
 from posenc.positions import Positions
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc import kernels
-from posenc.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -52,13 +52,13 @@ def attend_by_distance(
     scale: float,
     causal: bool,
 ) -> Float[Tensor, "b h i dv"]:
-    """The output of `distance_attention`, differentiable: the operator, or in eager code what it comes to."""
+    """The output of `toeplitz_attention`, differentiable: the operator, or in eager code what it comes to."""
     arguments = (q, k, v, vector, ahead, document, scale, causal)
     if not plain_on_cpu(q, k, v, vector, ahead):
-        return _OPERATORS.distance_attention(*arguments)[0]  # type: ignore[no-any-return]
+        return _OPERATORS.toeplitz_attention(*arguments)[0]  # type: ignore[no-any-return]
     if wants_gradient(q, k, v, vector):
         return _Differentiable.apply(*arguments)  # type: ignore[no-any-return]
-    return distance_attention(*arguments)[0]
+    return toeplitz_attention(*arguments)[0]
 
 
 def is_small(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t dv"]) -> bool:
@@ -86,7 +86,7 @@ def attend_small(
     return _FLASH(q, k, v, attn_mask=_matrix(vector, q), scale=scale)[0]  # type: ignore[no-any-return]
 
 
-def distance_attention(
+def toeplitz_attention(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],
     v: Float[Tensor, "b g j dv"],
@@ -118,7 +118,7 @@ def distance_attention(
     return _narrow(out, d_value), logsumexp
 
 
-def distance_attention_backward(
+def toeplitz_attention_backward(
     grad: Tensor,
     q: Tensor,
     k: Tensor,
@@ -519,14 +519,14 @@ def _differentiate(ctx: Any, grad: Tensor | None, grad_sums: Tensor | None) -> t
     if grad is None:
         grad = torch.zeros_like(out)
     learned = ctx.needs_input_grad[3]
-    d_q, d_k, d_v, d_vector = _OPERATORS.distance_attention_backward(
+    d_q, d_k, d_v, d_vector = _OPERATORS.toeplitz_attention_backward(
         grad, q, k, v, vector, ahead, document, out, sums, grad_sums, ctx.scale, ctx.causal, learned
     )
     return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
 
 
 def _refuse(ctx: Any, *grads: Tensor | None) -> None:
-    raise NotImplementedError("distance_attention: has no second derivative; use impl='reference'")
+    raise NotImplementedError("toeplitz_attention: has no second derivative; use impl='reference'")
 
 
 # Eager code on the CPU, without the operator.
@@ -535,7 +535,7 @@ def _refuse(ctx: Any, *grads: Tensor | None) -> None:
 class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> Tensor:
-        out, sums = distance_attention(*arguments)
+        out, sums = toeplitz_attention(*arguments)
         *tensors, ctx.scale, ctx.causal = arguments
         ctx.save_for_backward(*tensors, out, sums)
         return out
@@ -544,7 +544,7 @@ class _Differentiable(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         learned = ctx.needs_input_grad[3]
         arguments = (grad, *ctx.saved_tensors, None, ctx.scale, ctx.causal, learned)
-        d_q, d_k, d_v, d_vector = _gradients(distance_attention_backward, *arguments)
+        d_q, d_k, d_v, d_vector = _gradients(toeplitz_attention_backward, *arguments)
         return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
 
 
@@ -566,17 +566,17 @@ class _Last(torch.autograd.Function):
 _OPERATORS = torch.ops.posenc
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 _LIBRARY.define(
-    "distance_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
+    "toeplitz_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
     "float scale, bool causal) -> (Tensor out, Tensor logsumexp)"
 )
 _LIBRARY.define(
-    "distance_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
+    "toeplitz_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
     "Tensor? document, Tensor out, Tensor logsumexp, Tensor? grad_sums, float scale, bool causal, "
     "bool learned) -> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)"
 )
-_LIBRARY.impl("distance_attention", distance_attention, "CPU")
-_LIBRARY.impl("distance_attention_backward", distance_attention_backward, "CPU")
-_LIBRARY._register_fake("distance_attention", _fake)
-_LIBRARY._register_fake("distance_attention_backward", _fake_backward)
-torch.library.register_autograd("posenc::distance_attention", _differentiate, setup_context=_save, lib=_LIBRARY)
-torch.library.register_autograd("posenc::distance_attention_backward", _refuse, lib=_LIBRARY)
+_LIBRARY.impl("toeplitz_attention", toeplitz_attention, "CPU")
+_LIBRARY.impl("toeplitz_attention_backward", toeplitz_attention_backward, "CPU")
+_LIBRARY._register_fake("toeplitz_attention", _fake)
+_LIBRARY._register_fake("toeplitz_attention_backward", _fake_backward)
+torch.library.register_autograd("posenc::toeplitz_attention", _differentiate, setup_context=_save, lib=_LIBRARY)
+torch.library.register_autograd("posenc::toeplitz_attention_backward", _refuse, lib=_LIBRARY)

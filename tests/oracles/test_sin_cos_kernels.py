@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from posenc import kernels
-from posenc import phasors as module
+from posenc.kernels import sin_cos as module
 
-from .test_phasors import WIDE, anywhere, consecutive, formula, spread, text
+from .test_sin_cos import WIDE, anywhere, consecutive, formula, spread, text
 
 if kernels.library() is None:
     pytest.skip(f"no kernels: {kernels.why_not()}", allow_module_level=True)

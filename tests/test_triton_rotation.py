@@ -29,7 +29,7 @@ import pytest
 import torch
 
 import posenc
-from posenc.kernels.triton_rotate import available, rotate, why_not
+from posenc.kernels.rotation.triton_rotation import available, rotate, why_not
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="triton is made for Linux only")
 
@@ -149,9 +149,9 @@ def plainly(case: Case, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -
 
 def fault(case: Case) -> str | None:
     """What is wrong with the kernel in this case."""
-    from posenc.kernels import triton_rotate
+    from posenc.kernels.rotation import triton_rotation
 
-    triton_rotate.PROGRAMS = case.programs
+    triton_rotation.PROGRAMS = case.programs
     draw = torch.Generator().manual_seed(hash((case.b, case.t, case.h, case.d, case.n, case.start)))
     dtype, shape, nan = DTYPES[case.dtype], (case.b, case.h, case.t, case.d), float("nan")
     x, x_buffer = placed(shape, case.view, dtype, nan)
@@ -164,7 +164,7 @@ def fault(case: Case) -> str | None:
         out.fill_(nan)
     beside = outside(out, out_buffer).clone()
 
-    triton_rotate.rotate(x, cos, sin, case.start, case.half_in, case.half_out, case.back, out)
+    triton_rotation.rotate(x, cos, sin, case.start, case.half_in, case.half_out, case.back, out)
 
     if not torch.equal(outside(out, out_buffer).nan_to_num(9.0), beside.nan_to_num(9.0)):
         return "wrote beside the output"
@@ -182,7 +182,7 @@ def fault(case: Case) -> str | None:
 
 def far_fault(axis: int) -> str | None:
     """The same for strides of which a multiple is beyond 2^31, in a file with holes: what lies elsewhere is zero."""
-    from posenc.kernels import triton_rotate
+    from posenc.kernels.rotation import triton_rotation
 
     shape = [1, 1, 1, 4]
     shape[axis] = 4
@@ -194,7 +194,7 @@ def far_fault(axis: int) -> str | None:
         x.copy_(near)
         angle = torch.arange(2.0 * shape[0] * shape[2]).view(shape[0], shape[2], 2)
         case = Case("fp16", shape[0], shape[2], shape[1], 4, True, True, 2, 0)
-        triton_rotate.rotate(x, angle.cos(), angle.sin(), 0, True, True, False, x)
+        triton_rotation.rotate(x, angle.cos(), angle.sin(), 0, True, True, False, x)
         return None if torch.equal(x, plainly(case, near, angle.cos(), angle.sin())) else f"wrong along axis {axis}"
 
 
@@ -247,15 +247,17 @@ def compiled(capability: int, calls: list[dict[str, object]]) -> list[str]:
     """The PTX of every kernel that these calls of rotate compile, in order."""
     from triton.runtime import driver
 
-    from posenc.kernels import triton_rotate
-    from posenc.kernels.triton_rotate_kernel import turn
+    from posenc.kernels.rotation import triton_rotation
+    from posenc.kernels.rotation.triton_kernel import turn
 
     driver.set_active(NoGPU(capability))
     for call in calls:
         size = {"b": 1, "h": 32, "t": 2048, "d": 128, "n": 64, "start": 0, "half_in": True, "half_out": True, **call}
         x = torch.empty(size["b"], size["h"], size["t"], size["d"], dtype=DTYPES[size.get("dtype", "bf16")])
         table = torch.empty(size["b"], size["t"], size["n"])
-        triton_rotate.rotate(x, table, table, size["start"], size["half_in"], size["half_out"], False, torch.empty_like(x))
+        triton_rotation.rotate(
+            x, table, table, size["start"], size["half_in"], size["half_out"], False, torch.empty_like(x)
+        )
     assert driver.active.launches == len(calls)
     return [kernel.asm["ptx"] for kernel in turn.device_caches[0][0].values()]
 

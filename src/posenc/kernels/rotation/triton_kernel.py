@@ -1,4 +1,4 @@
-"""The device side of posenc.kernels.triton_rotate: one program turns a tile of heads and tokens after another.
+"""The device side of posenc.kernels.rotation.triton_rotation: one program turns a tile of heads and tokens after another.
 
 Imports triton, so it is imported only where a rotation runs on CUDA or in triton's interpreter.
 

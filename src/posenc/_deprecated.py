@@ -28,7 +28,12 @@ MODULES = {
     "posenc.hidden": "posenc.content_dependent",
     "posenc.reading": "posenc.coordinates",
     "posenc.words": "posenc.bilingual",
-    "posenc.eager": "posenc.fast_path",
+    "posenc.eager": "posenc.kernels.fast_path",
+    "posenc.phasors": "posenc.kernels.sin_cos",
+    "posenc.rotation": "posenc.kernels.rotation",
+    "posenc.distance_attention": "posenc.backends.toeplitz.attention",
+    "posenc.relative_attention": "posenc.backends.relative.attention",
+    "posenc.kernels.triton_rotate": "posenc.kernels.rotation.triton_rotation",
 }
 # Names renamed in 0.2, in modules that stay: (module, old name) to new name.
 NAMES: dict[tuple[str, str], str] = {}

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from lab_results import TASKS, Asked, write
-from posenc.lab.findings import NOT_LEARNT, findings, published
+from posenc.lab.findings.assemble import findings
+from posenc.lab.findings.criteria import GATE, NOT_LEARNT
+from posenc.lab.findings.published import table as published
 from posenc.lab.records.record import NON_OVERLAPPING
-from posenc.lab.verdict import GATE
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
 KEYS = ["format", "name", "about", "seeds", "exploratory", "posenc", "surroundings", "machine", "text", "command", "trials",
-        "size", "tasks", "cost", "missing", "published", "summary"]  # fmt: skip
+        "size", "tasks", "properties", "cost", "missing", "published", "needs", "summary"]  # fmt: skip
 
 
 def plain(asked: Asked) -> float:
@@ -326,7 +327,7 @@ def test_one_seed(tmp_path: Path) -> None:
     found = found_in(tmp_path, seeds=1, tasks=["language_model", "copy"])
     arm = arms_of(found)["alibi"]
     assert arm["factor"] == {"value": 8.0, "low": 8.0, "high": 8.0, "censored": True}
-    assert "1 seed " in found["summary"][-1]["en"]
+    assert "1 seed," in found["summary"][-1]["en"]
 
 
 def test_no_trial_at_all(tmp_path: Path) -> None:
@@ -440,7 +441,10 @@ def test_masked_models_and_word_order_without_positions(tmp_path: Path) -> None:
     assert verdict(found, "a masked model fails")["verdict"] == "agree"
     assert verdict(found, "without positions")["verdict"] == "agree"
     said = " ".join(words["en"] for words in found["summary"])
-    assert "does not learn it (50.0% right), one with Sinusoidal does (100.0% right); guessing gives 50.0% right" in said
+    assert (
+        "does not learn it (50.0% right); a model with Sinusoidal learns it (100.0% right); guessing gives 50.0% right"
+        in said
+    )
     same = found_in(tmp_path / "same", tasks=["masked_language_model", "word_order"])
     assert verdict(same, "a masked model fails")["verdict"] == "disagree"
     assert verdict(same, "without positions")["verdict"] == "disagree"
@@ -504,38 +508,49 @@ def test_every_row_is_whole_and_says_why_not(tmp_path: Path) -> None:
 # The answer ---------------------------------------------------------------------------------------------------------
 
 
+def needs_of(found: dict[str, Any]) -> dict[str, str]:
+    return {one["need"]["en"]: f"{one['pick']['en']} ({one['why']['en']})" for one in found["needs"]}
+
+
 def said_of(found: dict[str, Any], language: str = "en") -> str:
     return "\n".join(words[language] for words in found["summary"])
 
 
 def test_the_answer_says_what_was_found(plain_found: dict[str, Any]) -> None:
     said = said_of(plain_found)
-    assert "18 models were trained, 6 encodings with 3 seeds each" in said
-    assert "at the trained length 64: RoPE is best with 2.31 bits, where chance gives 8.00 bits; 6 of 6 learnt" in said
-    assert "these stay (at most 0.05 bits worse): ALiBi (+0.03 bits)." in said
+    assert "18 models were trained: 6 encodings with 3 seeds each" in said
+    assert "at the trained length 64, RoPE is best with 2.31 bits; chance gives 8.00 bits. 6 of 6 encodings learnt" in said
+    assert "these stay as good (at most 0.05 bits worse): ALiBi (+0.03 bits)." in said
     assert "These get worse slowly: NoPE (+0.30 bits), T5 (+0.30 bits)." in said
     assert "These break (0.5 bits worse or more): RoPE (+1.20 bits), Sinusoidal (+1.80 bits)." in said
-    assert "Cannot read any further at all: Learned (table ends at 64)." in said
-    assert "no longer than in training: RoPE; up to 8× as long: ALiBi; least time to train: Sinusoidal or Learned" in said
+    assert "These cannot process longer inputs: Learned (table ends at 64)." in said
+    assert needs_of(plain_found) == {
+        "Text no longer than in training": "RoPE (2.31 bits at 64)",
+        "Text 8× as long as in training": "ALiBi (2.44 bits at 512, +0.03 bits from 64)",
+        "Least time to train, besides NoPE": "Sinusoidal, Learned (1.01× the time of NoPE)",
+        "Least time to read a prompt, besides NoPE": "Sinusoidal, Learned (1.01× the time of NoPE)",
+        "No parameters, and valid the furthest": "ALiBi (valid up to >8× the trained length)",
+    }
     assert "Sinusoidal 1.01×, Learned 1.02×, ALiBi 1.05×, RoPE 1.30×, T5 1.60×" in said
     assert "Not learnt" not in said
 
 
 def test_the_answer_follows_the_numbers(tmp_path: Path) -> None:
-    said = said_of(found_in(tmp_path, value=flipped))
-    assert "these stay (at most 0.05 bits worse): RoPE (+0.03 bits)." in said
-    assert "up to 8× as long: RoPE" in said
+    found = found_in(tmp_path, value=flipped)
+    said = said_of(found)
+    assert "these stay as good (at most 0.05 bits worse): RoPE (+0.03 bits)." in said
+    assert needs_of(found)["Text 8× as long as in training"].startswith("RoPE (")
     worse = said_of(found_in(tmp_path / "t5", value=but(lambda asked: 3.5 if asked.encoding == "t5" else None)))
-    assert "not judged beyond the trained length: Language model on bytes: T5 (3.50 bits)." in worse
-    nothing = said_of(found_in(tmp_path / "none", value=lambda asked: 7.0))
-    assert "nothing was learnt at this budget" in nothing
-    assert "What to take" not in nothing
+    assert "not judged at longer lengths: Language model on bytes: T5 (3.50 bits)." in worse
+    nothing = found_in(tmp_path / "none", value=lambda asked: 7.0)
+    assert "no encoding learnt the trained length at this budget" in said_of(nothing)
+    assert nothing["needs"] == []
 
 
 def test_names_that_seeds_order_otherwise_stand_together(tmp_path: Path) -> None:
     """T5 beats ALiBi at 512 in one seed."""
     value = but(lambda asked: 2.0 if (asked.encoding, asked.times, asked.seed) == ("t5", 8.0, 1) else None)
-    assert "up to 8× as long: ALiBi or T5;" in said_of(found_in(tmp_path, value=value))
+    assert needs_of(found_in(tmp_path, value=value))["Text 8× as long as in training"].startswith("ALiBi, T5 (")
 
 
 def test_the_answer_in_chinese_holds_the_same_numbers(tmp_path: Path) -> None:
@@ -550,6 +565,8 @@ def test_exact_copying_is_recommended_by_numbers(tmp_path: Path) -> None:
     how = {"tasks": ["language_model", "copy"], "items": 20, "cannot": {}}
     right = {"nope": 3, "t5": 18, "alibi": 4, "rope": 6, "sinusoidal": 6, "learned": 0}
     value = but(lambda asked: copied(**right)(asked) if asked.task == "copy" else None)
-    said = said_of(found_in(tmp_path, value=value, **how))
-    assert "exact copying at 2×: T5." in said
-    assert "Farthest with at least 90% of the exact match kept: Copy: T5 (>4×)." in said
+    found = found_in(tmp_path, value=value, **how)
+    assert needs_of(found)["Exact copying at 2× the trained length"].startswith("T5 (")
+    assert "Largest factor of the trained length with at least 90% of the exact match kept: Copy: T5 (>4×)." in said_of(
+        found
+    )

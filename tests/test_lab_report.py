@@ -21,6 +21,7 @@ import pytest
 from matplotlib.image import imread
 
 from posenc import catalogue
+from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
 from posenc.lab.views.style import DARK, LIGHT
 
@@ -146,7 +147,7 @@ def made_up() -> Json:
         | {"parameters": draw.randrange(9000), "table_bytes_per_token": draw.randrange(900)}
         for name in names
     }
-    return {
+    made = {
         "format": 1, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "exploratory": True,
         "posenc": "0.0", "surroundings": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
@@ -165,6 +166,7 @@ def made_up() -> Json:
                     {"task": "language_model", "arm": "floater", "seed": 1, "why": BROKEN},
                     {"task": "copy", "arm": "rope", "seed": 2, "why": "not run (trained at the longest length)"}],
     }  # fmt: skip
+    return made | {"needs": needs.as_data(made), "properties": None}
 
 
 def smallest() -> Json:
@@ -173,7 +175,12 @@ def smallest() -> Json:
     task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
     found = made_up()
     nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
-    return found | nothing | {"tasks": [task], "seeds": [0], "name": "at $\\frac$ 5"}
+    return found | nothing | with_tasks([task]) | {"seeds": [0], "name": "at $\\frac$ 5"}
+
+
+def with_tasks(tasks: list[Json]) -> Json:
+    """Other tasks, and what to take by them."""
+    return {"tasks": tasks, "needs": needs.as_data({"tasks": tasks, "cost": None})}
 
 
 @pytest.fixture(scope="module")
@@ -356,7 +363,7 @@ def test_equal_numbers_keep_a_cell_each(tmp_path: Path) -> None:
     task["arms"] = [an_arm("rope", task, random.Random(7))]
     for cell in task["arms"][0]["cells"].values():
         cell |= {"mean": 1.0, "seeds": {"0": 1.0, "1": 1.0, "2": 1.0}}
-    write(made_up() | {"tasks": [task]}, tmp_path)
+    write(made_up() | with_tasks([task]), tmp_path)
     row = task_of(read((tmp_path / "index.html").read_text("utf-8")), "heat", "copy").all("table")[0].all("td")
     assert [cell.text() for cell in row[:-1]] == ["100.0 100.0 100.0 100.0"] * 3
 
@@ -499,7 +506,7 @@ def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
     assert pick.startswith(titled(best["name"]))
     reach = [arm for arm in arms if arm["cells"]["256"]["mean"] is not None]
     best = min(reach, key=lambda arm: arm["cells"]["256"]["mean"])
-    assert shown[1][2] == f"{best['cells']['256']['mean']:.2f} bits at 256, {best['rise']['256']['mean']:+.2f} from 64"
+    assert shown[1][2] == f"{best['cells']['256']['mean']:.2f} bits at 256, {best['rise']['256']['mean']:+.2f} bits from 64"
     assert [one.text() for one in section(page, "answer").all("li")] == ["First sentence.", "Second <sentence>."]
 
 
@@ -531,7 +538,7 @@ def test_many_places_become_stretches(tmp_path: Path) -> None:
     task["arms"] = [an_arm("rope", task, random.Random(8))]
     bits = [random.Random(n).uniform(2, 5) for n in range(512)]
     task["arms"][0]["by_position"] = {"length": 512, "position": list(range(512)), "bits": bits}
-    write(made_up() | {"tasks": [task]}, tmp_path)
+    write(made_up() | with_tasks([task]), tmp_path)
     shown = section(read((tmp_path / "index.html").read_text("utf-8")), "places")
     expected = [sum(bits[n : n + 22]) / len(bits[n : n + 22]) for n in range(0, 512, 22)]
     assert [cell.text() for cell in rows(shown.all("table")[0])["RoPE"]] == [f"{mean:.2f}" for mean in expected]
@@ -730,7 +737,7 @@ def test_pictures_are_well_formed_and_described(content: str) -> None:
 def test_many_that_are_alike_are_counted(tmp_path: Path) -> None:
     task = a_task("copy", "exact", 16, [16, 32])
     task["arms"] = [an_arm(name, task, random.Random(9)) for name in ("rope", "alibi", "t5", "shaw", "cope", "nope")]
-    write(made_up() | {"tasks": [task]}, tmp_path)
+    write(made_up() | with_tasks([task]), tmp_path)
     card = section(read((tmp_path / "index.html").read_text("utf-8")), "answer").all("div", "card")[0]
     assert [card.all("div", "pick")[0].text(language) for language in ("en", "zh")] == [
         "RoPE, ALiBi, T5 and 3 more", "RoPE、ALiBi、T5 等 6 种"
@@ -774,7 +781,7 @@ def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) 
     task = a_task("language_model", "bits", 64, lengths)
     task["arms"] = [an_arm(name, task, random.Random(2), learnt=False, state=state) for name in ("rope", "xpos")]
     task["gate"] = {"rule": words("the rule"), "best": None, "limit": None}
-    write(made_up() | {"tasks": [task]}, tmp_path)
+    write(made_up() | with_tasks([task]), tmp_path)
     page = read((tmp_path / "index.html").read_text("utf-8"))
     assert not section(page, "answer").all("div", "card")
     assert not section(page, "curves").all("path", "curve") or state == NOT_LEARNT
@@ -803,7 +810,7 @@ def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
     task = a_task("language_model", "bits", 64, [64])
     task["arms"] = [an_arm("rope", task, random.Random(4))]
     task["attention"] = attention(["rope"], list(range(512)), random.Random(4), layers=12, heads=12)
-    write(made_up() | {"tasks": [task]}, tmp_path)
+    write(made_up() | with_tasks([task]), tmp_path)
     page = read((tmp_path / "index.html").read_text("utf-8"))
     one, data = looks(page, 0)
     assert len(one.all("div", "heads")[0].all("svg")) == 4 * 8

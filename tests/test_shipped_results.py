@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from posenc.lab.experiment import read
-from posenc.lab.findings import findings
+from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.titles import title
 from posenc.lab.records.results import Folder
 from posenc.lab.views import charts

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from posenc.lab.findings import statistics
+from posenc.lab.findings import criteria, statistics
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
@@ -130,12 +130,12 @@ LENGTHS = [64, 96, 128, 256, 512]
         ("exact", [1.0, 0.0, 1.0, 1.0, 1.0], 1),
     ],
 )
-def test_factor_by_hand(measure: statistics.Measure, means: list[float], factor: float) -> None:
+def test_factor_by_hand(measure: criteria.Measure, means: list[float], factor: float) -> None:
     assert statistics.factors(measure, np.array(means), LENGTHS) == factor
 
 
 @pytest.mark.parametrize("measure", ["bits", "exact"])
-def test_factors_of_many_curves_against_a_loop(measure: statistics.Measure) -> None:
+def test_factors_of_many_curves_against_a_loop(measure: criteria.Measure) -> None:
     steps = np.random.default_rng(3).standard_normal((50, 5))
     curves = 2 + 0.03 * steps.cumsum(1) if measure == "bits" else draw(50, 5) ** 0.1
     found = statistics.factors(measure, curves, LENGTHS)
@@ -164,8 +164,8 @@ def test_an_interval_of_factors_has_scored_lengths_as_ends() -> None:
         ("exact", 1.0, 0.49, "breaks"),
     ],
 )  # fmt: skip
-def test_behaviour_by_hand(measure: statistics.Measure, home: float, far: float, behaviour: str) -> None:
-    assert statistics.behaviour(measure, home, far) == behaviour
+def test_behaviour_by_hand(measure: criteria.Measure, home: float, far: float, behaviour: str) -> None:
+    assert criteria.behaviour(measure, home, far) == behaviour
 
 
 # Area and ranks -----------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
     page = out / "index.html"
     found = None if anew or not page.exists() else findings_cache.recall(folder.path)
     if found is None:
-        from posenc.lab.findings import findings  # a second of imports
+        from posenc.lab.findings.assemble import findings  # a second of imports
         from posenc.lab.views import write
 
         found = findings(folder.path)

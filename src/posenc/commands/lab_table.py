@@ -44,6 +44,9 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         console.print(Text(EXPLORATORY.read(language), style="dim"))
     for sentence in found["summary"]:
         console.print(Wrapped("· " + sentence[language]))
+    for need in found["needs"]:
+        said = {part: words[language] for part, words in need.items()}
+        console.print(Wrapped(f"→ {said['need']}: {said['pick']} ({said['why']})"))
 
 
 def caption(task: Mapping[str, Any], language: Language) -> str:

@@ -82,7 +82,7 @@ def _number(value: float | None) -> float:
 
 def made(folder: Path) -> Json:
     """The digest of a folder of results. Raises ValueError for one that has none."""
-    from posenc.lab.findings import findings
+    from posenc.lab.findings.assemble import findings
     from posenc.lab.records.results import Folder
 
     found = findings(folder)

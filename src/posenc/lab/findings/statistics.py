@@ -1,10 +1,10 @@
-"""What many scores come to, by rules that are the same for every encoding.
+"""Statistics over seeds, documents and lengths, the same for every encoding.
 
-mean        Σ w·v / Σ w over the items of a seed, w their targets; then the plain mean over seeds
-interval    the middle 95 % over draws of seeds and documents, with replacement; all seeds share a draw of documents
-factor      the largest L / L_train such that at L and at every scored length from L_train to it nothing much is lost
-area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by trapezoids
-rank        1 is best, ties share their average; over those seeds and lengths at which nobody's number is missing
+mean        Σ w·v / Σ w over the items of a seed, w the number of targets; then the plain mean over seeds
+interval    the middle 95 % of bootstrap draws of seeds and documents; all seeds share a draw of documents
+factor      the largest L / L_train such that `criteria.kept` holds at L and at every scored length below it
+area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by the trapezoidal rule
+rank        1 is best, ties share their average; over the seeds and lengths at which every encoding has a score
 
 Legend: n lengths, s seeds, i items (documents or examples), draws of the bootstrap.
 """
@@ -14,28 +14,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from posenc.lab.findings.criteria import Measure, kept
+
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from jaxtyping import Float
     from numpy import ndarray as Array
 
-Measure = Literal["bits", "exact"]
-
-ENOUGH = 5  # seeds: of fewer the numbers are shown, and no interval is claimed
 LEVEL = 0.95
 DRAWS = 4000
-FLAT = {"bits": 0.05, "exact": 0.9}  # bits lost at most; share of the exact match in distribution at least
-BREAKS = {"bits": 0.5, "exact": 0.5}
-ROUNDING = 1e-6  # scores are kept in single precision, where 2.35 - 2.30 is a little more than 0.05
 
 
 def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], seed: int = 0) -> Float[Array, "draws n"]:
-    """Means as they might have come out with other seeds and other documents.
+    """Bootstrap draws of the mean over other seeds and other documents.
 
     A draw takes the same seeds and documents at every length, so that differences between its lengths are paired.
     """
@@ -50,7 +46,7 @@ def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], see
 
 @lru_cache(maxsize=8)
 def _counts(items: int, seeds: int, seed: int) -> tuple[Array, Array]:
-    """How often every document and every seed is drawn."""
+    """How often every document and every seed is drawn, [draws, items] and [draws, seeds]."""
     random = np.random.default_rng(seed)
     return (
         random.multinomial(items, np.full(items, 1 / items), DRAWS).astype(float),
@@ -67,8 +63,8 @@ def interval(drawn: Float[Array, "draws"]) -> tuple[float, float]:
 def wilson(right: float, of: int) -> tuple[float, float]:
     """The 95 % interval of a share of `of` examples (Wilson 1927).
 
-    The examples of all seeds are pooled as if each had a model of its own: how much models of different seeds differ is
-    left out, so it is too narrow where they do.
+    The examples of all seeds are pooled as independent. Differences between seeds are ignored, so the interval is too
+    narrow where seeds differ.
     """
     z = float(ndtri((1 + LEVEL) / 2))
     share = right / of
@@ -78,38 +74,22 @@ def wilson(right: float, of: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / down), min(1.0, (middle + half) / down)
 
 
-def kept(measure: Measure, means: Float[Array, "... n"]) -> Bool[Array, "... n"]:
-    """Where little is lost against the first length, which is the trained one."""
-    home = means[..., :1]
-    if measure == "bits":
-        return np.asarray(means - home <= FLAT["bits"] + ROUNDING)
-    return np.asarray(means >= FLAT["exact"] * home - ROUNDING)
-
-
 def factors(measure: Measure, means: Float[Array, "... n"], lengths: Sequence[int]) -> Float[Array, "..."]:
-    """The valid length factor of every curve; its lengths ascend from the trained one."""
+    """The valid length factor of every curve; `lengths` ascend from the trained one."""
     unbroken = np.logical_and.accumulate(kept(measure, means), axis=-1).sum(-1)
     ratios: Float[Array, "..."] = (np.asarray(lengths) / lengths[0])[unbroken - 1]
     return ratios
 
 
 def factor_interval(drawn: Float[Array, "draws"]) -> tuple[float, float]:
-    """Of factors, which are scored lengths: no number between two of them."""
+    """The 95 % interval of factors. Its ends are drawn values, since a factor is one of the scored lengths."""
     low = np.quantile(drawn, (1 - LEVEL) / 2, method="lower")
     high = np.quantile(drawn, (1 + LEVEL) / 2, method="higher")
     return float(low), float(high)
 
 
-def behaviour(measure: Measure, home: float, far: float) -> Literal["flat", "fades", "breaks"]:
-    """What became of the score at the longest length."""
-    if kept(measure, np.array([home, far]))[1]:
-        return "flat"
-    broken = far - home >= BREAKS["bits"] - ROUNDING if measure == "bits" else far < BREAKS["exact"] * home
-    return "breaks" if broken else "fades"
-
-
 def area(lengths: Sequence[int], means: Sequence[float]) -> float | None:
-    """The mean score over log₂ of the length; None for a single length."""
+    """The mean score over log₂ length; None for a single length."""
     if len(lengths) < 2:
         return None
     at = np.log2(np.asarray(lengths, float))
@@ -117,7 +97,7 @@ def area(lengths: Sequence[int], means: Sequence[float]) -> float | None:
 
 
 def mean_ranks(measure: Measure, blocks: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float] | None:
-    """Over the blocks in which every name has a number; None where there is none."""
+    """Mean rank by name, over the blocks in which every name has a score; None without such a block."""
     complete = np.array([[block[name] for name in names] for block in blocks if block.keys() >= set(names)])
     if not complete.size:
         return None

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from posenc.bilingual import Words
-from posenc.lab.findings.titles import worse
+from posenc.lab.findings.comparing import worse
+from posenc.lab.findings.criteria import NOT_LEARNT
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.training import CAUSAL_ONLY
-from posenc.lab.verdict import NOT_LEARNT
 from posenc.lab.views.words import same, say
 
 Findings = Mapping[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from posenc.bilingual import Language, Words
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.views import charts
-from posenc.lab.views.answer import best_change, cards
+from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
     Findings,
     Task,
@@ -33,7 +33,8 @@ def markdown(findings: Findings, language: Language) -> str:
     if findings["exploratory"]:
         parts.append(f"*{read(say('exploratory'))}*")
     parts.append(f"## {read(say('answer'))}")
-    parts.append("\n".join(f"- {read(card.need)}: **{read(card.pick)}** ({read(card.why)})" for card in cards(findings)))
+    needs = [{part: read(of(words)) for part, words in need.items()} for need in findings["needs"]]
+    parts.append("\n".join(f"- {need['need']}: **{need['pick']}** ({need['why']})" for need in needs))
     parts += [read(of(sentence)) for sentence in findings["summary"]]
     made = stars(findings)
     head = [read(say("encoding")), *(read(name) + (f" ({read(small)})" if small.en else "") for name, small in made.head)]

@@ -13,8 +13,8 @@ from importlib.resources import files
 from posenc.bilingual import Words
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.views import charts, svg
-from posenc.lab.views.answer import best_change, cards
 from posenc.lab.views.attention import attention
+from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
     Arm,
     Cell,
@@ -108,8 +108,8 @@ def _contents(names: Iterable[str]) -> str:
 def _answer(findings: Findings) -> str:
     said = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
     shown = "".join(
-        '<div class="card">' + "".join(tag("div", words, kind) for kind, words in card._asdict().items()) + "</div>"
-        for card in cards(findings)
+        '<div class="card">' + "".join(tag("div", of(need[part]), part) for part in ("need", "pick", "why")) + "</div>"
+        for need in findings["needs"]
     )
     sentences = f'<ul class="said">{said}</ul>' if said else ""
     return tag("p", say("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences

@@ -62,19 +62,6 @@ PROSE = {
         "least one seed, or the spread of the times, puts them the other way round.",
         "以下所有数字均由本实验算出。并列的名字难分高下：至少有一个随机种子给出相反的次序，或耗时的波动大于差距。",
     ),
-    "need home": Words("Text no longer than in training", "文本不超过训练长度"),
-    "need far": Words("Text {times} as long as in training", "文本长达训练长度的 {times}"),
-    "need cheap": Words("Least time to train, besides NoPE", "训练最省时（NoPE 除外）"),
-    "and more": Words("{first} and {more} more", "{first} 等 {all} 种"),
-    "need plain": Words("No parameters, and longest reach", "没有参数，且外推最远"),
-    "need tasks": Words("Most tasks learnt", "学会的任务最多"),
-    "why value": Words("{value} {unit} at {length}", "长度 {length} 时 {value} {unit}"),
-    "why far": Words(
-        "{value} {unit} at {length}, {rise} from {home}", "长度 {length} 时 {value} {unit}，比 {home} 时 {rise}"
-    ),
-    "why time": Words("{ratio}× the training time of NoPE", "训练耗时为 NoPE 的 {ratio} 倍"),
-    "why plain": Words("valid to {factor} the trained length", "有效长度为训练长度的 {factor}"),
-    "why tasks": Words("{learnt} of {tasks} tasks", "{tasks} 个任务中的 {learnt} 个"),
     # 2 The measured table
     "stars": Words("Measured, where tables give stars", "用测量代替星级"),
     "stars text": Words(

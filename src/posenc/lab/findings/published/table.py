@@ -1,10 +1,10 @@
-"""What others published beside what was found here: a claim, our numbers, and whether they agree. Disagreements stay.
+"""Published claims compared with our scores: whether they agree. Disagreements are kept.
 
     claim          2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73
     ours           2×: Sinusoidal 3.22, RoPE 2.87, T5 2.54, ALiBi 2.38 bits
-    verdict        agree: the inequality holds of the means;  why: of how many single seeds, who is left out
+    verdict        agree: the inequality holds for the means;  why: for how many single seeds, and what is left out
 
-Their perplexities are of other text and other tokens than our bits: only sign and order are compared.
+Published perplexities are of other texts and tokens than our bits, so only sign and order are compared.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from posenc.bilingual import Words
-from posenc.lab.findings import claim_checks
-from posenc.lab.findings.claim_checks import COMPETITIVE, NOTHING, Judge, Untested
-from posenc.lab.verdict import BREAKS, FLAT
+from posenc.lab.findings import criteria
+from posenc.lab.findings.published import attention_checks, cost_checks, task_checks, text_checks
+from posenc.lab.findings.published.our_scores import BITS, NOTHING, PLAIN, Judge, Untested, untested
+from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
+from posenc.lab.findings.published.text_checks import COMPETITIVE
 
+FLAT, BREAKS = criteria.FLAT["bits"], criteria.BREAKS["bits"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"
 CHEN, PENG, DROPE = "Chen et al. 2023 (PI)", "Peng et al. 2023 (YaRN)", "Gelberg et al. 2025 (DroPE)"
 TUNED = Words("theirs was trained on at the longer length, ours was not", "原文在更长的长度上继续训练过，此处没有")
@@ -30,8 +33,8 @@ FACTOR_SET = Words(
 NO_MORE = Words("the lab does not train on after a change", "实验台在改动之后不再继续训练")
 
 
-class Claim(NamedTuple):
-    """Who says what, and who judges it."""
+class PublishedClaim(NamedTuple):
+    """A claim, its source, and the check that decides it."""
 
     source: str
     words: Words
@@ -43,301 +46,303 @@ def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [row(claim, found) for claim in CLAIMS]
 
 
-def row(claim: Claim, found: Mapping[str, Any]) -> dict[str, Any]:
+def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
     try:
         ours = claim.judge(found)
         words, verdict, why = ours.words, "agree" if ours.holds else "disagree", ours.why
-    except Untested as untested:
-        words, verdict, why = NOTHING, "not tested", untested.words
+    except Untested as error:
+        words, verdict, why = NOTHING, "not tested", error.words
     said = {"claim": claim.words, "ours": words, "why": why}
     return {"source": claim.source, "verdict": verdict, **{name: both._asdict() for name, both in said.items()}}
 
 
 CLAIMS = (
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "1×: rotary 20.07, sinusoidal 20.05 > ALiBi 19.73, T5 19.65",
             "1×：旋转 20.07、正弦 20.05 > ALiBi 19.73、T5 19.65",
         ),
-        claim_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"]),
+        text_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"]),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "sinusoidal fails first: at 1.4× it has lost most (20.05 → 24.86)",
             "正弦最先失效：1.4× 时它变差最多（20.05 → 24.86）",
         ),
-        claim_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4),
+        text_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             f"rotary fails later: at 1.4× it has lost nothing yet (20.07 → 19.79); at most {FLAT:g} bits here",
             f"旋转失效较晚：1.4× 时尚未变差（20.07 → 19.79）；此处至多 {FLAT:g} 比特",
         ),
-        claim_checks.loses("rope", 1.4, lambda lost: lost <= FLAT),
+        text_checks.loses("rope", 1.4, lambda lost: lost <= FLAT),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73",
             "2×：正弦 43.54 > 旋转 21.37 > T5 18.79、ALiBi 18.73",
         ),
-        claim_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"]),
+        text_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"]),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "4.9×: sinusoidal 132.41 > rotary 31.58 > T5 20.41 > ALiBi 18.41",
             "4.9×：正弦 132.41 > 旋转 31.58 > T5 20.41 > ALiBi 18.41",
         ),
-        claim_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "6.9×: sinusoidal 178.97 > rotary 35.54 > T5 22.91 > ALiBi 18.40",
             "6.9×：正弦 178.97 > 旋转 35.54 > T5 22.91 > ALiBi 18.40",
         ),
-        claim_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             f"ALiBi loses nothing up to 6.9× (19.73 → 18.40); at most {FLAT:g} bits here at any length",
             f"直到 6.9×，ALiBi 都没有变差（19.73 → 18.40）；此处任何长度至多 {FLAT:g} 比特",
         ),
-        claim_checks.stays_flat("alibi"),
+        text_checks.stays_flat("alibi"),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "ALiBi gains by fewer tokens with little context: on the same targets less than half is left",
             "ALiBi 的改善主要因为上文很短的词元变少：目标相同时，剩下的改善不到一半",
         ),
-        claim_checks.gains_side_by_side("alibi"),
+        text_checks.gains_side_by_side("alibi"),
     ),
-    Claim(
+    PublishedClaim(
         PRESS,
         Words(
             "words trained on per second: T5 14.4k < rotary 20.0k < ALiBi 28.3k, sinusoidal 28.5k",
             "每秒训练词数：T5 14.4k < 旋转 20.0k < ALiBi 28.3k、正弦 28.5k",
         ),
-        claim_checks.slower(["t5"], ["rope"], ["alibi", "sinusoidal"]),
+        cost_checks.slower(["t5"], ["rope"], ["alibi", "sinusoidal"]),
     ),
-    Claim(
+    PublishedClaim(
         HAVIV,
         Words(
             "1×: no encoding 20.97 > learned 20.42 > sinusoidal 20.16 > ALiBi 19.71",
             "1×：无编码 20.97 > 可学习 20.42 > 正弦 20.16 > ALiBi 19.71",
         ),
-        claim_checks.order(1, ["nope"], ["learned"], ["sinusoidal"], ["alibi"]),
+        text_checks.order(1, ["nope"], ["learned"], ["sinusoidal"], ["alibi"]),
     ),
-    Claim(
+    PublishedClaim(
         HAVIV,
         Words(
             f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits behind",
             f"因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；此处至多差 {COMPETITIVE:g} 比特",
         ),
-        claim_checks.competitive("nope", "learned"),
+        text_checks.competitive("nope", "learned"),
     ),
-    Claim(
+    PublishedClaim(
         HAVIV,
         Words(
             f"a masked model fails without positions: 147.18, others 4.00–4.07; by {BREAKS:g} bits or more here",
             f"掩码语言模型没有位置就会失败：147.18，其余为 4.00–4.07；此处至少差 {BREAKS:g} 比特",
         ),
-        claim_checks.blind(claim_checks.MASKED, claim_checks.masked_fails, claim_checks.BITS),
+        task_checks.blind(MASKED, task_checks.masked_fails, BITS),
     ),
-    Claim(
+    PublishedClaim(
         KAZEMNEJAD,
         Words(
             "copy, exact match above 1× up to 2×: NoPE .967, T5 .939 > ALiBi .170",
             "复制，1× 以上至 2× 的完全匹配：NoPE .967、T5 .939 > ALiBi .170",
         ),
-        claim_checks.copies([["nope", "t5"], ["alibi"]]),
+        task_checks.copies([["nope", "t5"], ["alibi"]]),
     ),
-    Claim(
+    PublishedClaim(
         KAZEMNEJAD,
         Words("copy: ALiBi .170 > rotary .016, absolute .000", "复制：ALiBi .170 > 旋转 .016、绝对 .000"),
-        claim_checks.copies([["alibi"], ["rope", "sinusoidal"]], QUARTER),
+        task_checks.copies([["alibi"], ["rope", "sinusoidal"]], QUARTER),
     ),
-    Claim(
+    PublishedClaim(
         KAZEMNEJAD,
         Words("copy: rotary .016 ≥ absolute .000", "复制：旋转 .016 ≥ 绝对 .000"),
-        claim_checks.copies([["rope"], ["sinusoidal"]], QUARTER, equal=True),
+        task_checks.copies([["rope"], ["sinusoidal"]], QUARTER, equal=True),
     ),
-    Claim(
+    PublishedClaim(
         KAZEMNEJAD,
         Words(
             "mean rank: NoPE 2.00, T5 2.03 < ALiBi 2.67 < rotary 3.80 < absolute 4.50",
             "平均名次：NoPE 2.00、T5 2.03 < ALiBi 2.67 < 旋转 3.80 < 绝对 4.50",
         ),
-        claim_checks.mean_ranks(["sinusoidal"], ["rope"], ["alibi"], ["nope", "t5"]),
+        task_checks.mean_ranks(["sinusoidal"], ["rope"], ["alibi"], ["nope", "t5"]),
     ),
-    Claim(
+    PublishedClaim(
         CHEN,
         Words(
             f"RoPE unchanged breaks at 2×: 7.20 → over 1000; by {BREAKS:g} bits or more here",
             f"RoPE 不作改动，2× 即失效：7.20 → 1000 以上；此处至少变差 {BREAKS:g} 比特",
         ),
-        claim_checks.loses("rope", 2, lambda lost: lost >= BREAKS),
+        text_checks.loses("rope", 2, lambda lost: lost >= BREAKS),
     ),
-    Claim(
+    PublishedClaim(
         CHEN,
         Words(
             f"interpolation stays flat: 7.23 at 1×, 7.04 at 2×; at most {FLAT:g} bits lost here",
             f"位置插值保持平稳：1× 为 7.23，2× 为 7.04；此处至多变差 {FLAT:g} 比特",
         ),
-        claim_checks.changes(2, ["", "interpolation"], lambda at: at["interpolation"] - at["home"] <= FLAT, TUNED),
+        text_checks.changes(2, ["", "interpolation"], lambda at: at["interpolation"] - at["home"] <= FLAT, TUNED),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > YaRN 3.35", "在扩展倍数 2× 处：NTK 3.59 > YaRN 3.35"),
-        claim_checks.changes(2, ["ntk", "yarn"], lambda at: at["ntk"] > at["yarn"]),
+        text_checks.changes(2, ["ntk", "yarn"], lambda at: at["ntk"] > at["yarn"]),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > interpolation 3.34", "在扩展倍数 2× 处：NTK 3.59 > 位置插值 3.34"),
-        claim_checks.changes(2, ["ntk", "interpolation"], lambda at: at["ntk"] > at["interpolation"]),
+        text_checks.changes(2, ["ntk", "interpolation"], lambda at: at["ntk"] > at["interpolation"]),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words(
             f"at the factor, 2×: YaRN 3.35 as good as interpolation 3.34; at most {FLAT:g} bits worse here",
             f"在扩展倍数 2× 处：YaRN 3.35 与位置插值 3.34 相当；此处至多差 {FLAT:g} 比特",
         ),
-        claim_checks.changes(2, ["interpolation", "yarn"], lambda at: at["yarn"] - at["interpolation"] <= FLAT),
+        text_checks.changes(2, ["interpolation", "yarn"], lambda at: at["yarn"] - at["interpolation"] <= FLAT),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words(
             "without training on, NTK and YaRN beat unchanged frequencies; at 4× here",
             "不继续训练，NTK 与 YaRN 也优于不改频率；此处取 4×",
         ),
-        claim_checks.changes(4, ["", "ntk", "yarn"], lambda at: max(at["ntk"], at["yarn"]) < at[""]),
+        text_checks.changes(4, ["", "ntk", "yarn"], lambda at: max(at["ntk"], at["yarn"]) < at[""]),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words(
             "beyond the factor, 2.5×: interpolation 8.07 > NTK 6.24 > YaRN 6.04",
             "超出扩展倍数，2.5×：位置插值 8.07 > NTK 6.24 > YaRN 6.04",
         ),
-        claim_checks.untested(FACTOR_SET),
+        untested(FACTOR_SET),
     ),
-    Claim(
+    PublishedClaim(
         PENG,
         Words(
             "changed within the trained length, ½×: NTK 4.20 > interpolation 3.92, YaRN 3.91",
             "在训练长度以内也作改动，½×：NTK 4.20 > 位置插值 3.92、YaRN 3.91",
         ),
-        claim_checks.untested(FACTOR_SET),
+        untested(FACTOR_SET),
     ),
-    Claim(
+    PublishedClaim(
         DROPE,
         Words(
             "RoPE retrieves nothing beyond the trained length: 0 0 0; at 2× here less than half of 1×",
             "RoPE 在训练长度以外检索不到：0 0 0；此处即 2× 时不到 1× 的一半",
         ),
-        claim_checks.retrieves_nothing,
+        task_checks.retrieves_nothing,
     ),
-    Claim(
+    PublishedClaim(
         DROPE,
         Words(
             f"flat is not use of context: retrieval NoPE 9.2 36.2 21.4 > ALiBi 5.2 0 1.1, flat to {FLAT:g} bits",
             f"平稳不等于用到了上文：检索 NoPE 9.2 36.2 21.4 > ALiBi 5.2 0 1.1，文本上变差不超过 {FLAT:g} 比特",
         ),
-        claim_checks.flat_is_not_use,
+        task_checks.flat_is_not_use,
     ),
-    Claim(
+    PublishedClaim(
         DROPE,
         Words(
             "retrieval: NTK 21.1 19.4 16.5, YaRN 17.8 0.5 14.6 > interpolation 0 0 0; at 2× here",
             "检索：NTK 21.1 19.4 16.5、YaRN 17.8 0.5 14.6 > 位置插值 0 0 0；此处取 2×",
         ),
-        claim_checks.changes_retrieve,
+        task_checks.changes_retrieve,
     ),
-    Claim(
+    PublishedClaim(
         DROPE,
         Words(
             "retrieval: RoPE dropped after training 28.0 41.6 23.3 > all others",
             "检索：训练后去掉 RoPE 28.0 41.6 23.3 > 其余各种",
         ),
-        claim_checks.untested(NO_MORE),
+        untested(NO_MORE),
     ),
-    Claim(
+    PublishedClaim(
         "notes 000, 004",
         Words(
             f"sinusoidal extrapolates without limit: at most {FLAT:g} bits lost at the longest",
             f"正弦可无限外推：最长处至多变差 {FLAT:g} 比特",
         ),
-        claim_checks.loses("sinusoidal", None, lambda lost: lost <= FLAT),
+        text_checks.loses("sinusoidal", None, lambda lost: lost <= FLAT),
     ),
-    Claim(
+    PublishedClaim(
         "notes 001",
         Words(
             f"slightly beyond training sinusoidal holds: less than {BREAKS:g} bits lost at 1.4×",
             f"略超训练长度时正弦不会崩溃：1.4× 处变差不到 {BREAKS:g} 比特",
         ),
-        claim_checks.loses("sinusoidal", 1.4, lambda lost: lost < BREAKS),
+        text_checks.loses("sinusoidal", 1.4, lambda lost: lost < BREAKS),
     ),
-    Claim(
+    PublishedClaim(
         "notes 000, 003",
         Words(
             f"RoPE extrapolates smoothly to any length: at most {FLAT:g} bits lost at the longest",
             f"RoPE 可平滑外推到任意长度：最长处至多变差 {FLAT:g} 比特",
         ),
-        claim_checks.loses("rope", None, lambda lost: lost <= FLAT),
+        text_checks.loses("rope", None, lambda lost: lost <= FLAT),
     ),
-    Claim(
+    PublishedClaim(
         "notes 000",
         Words("ALiBi extrapolates best: fewest bits at the longest length", "ALiBi 外推最佳：最长处比特数最少"),
-        claim_checks.best_at_longest("alibi"),
+        text_checks.best_at_longest("alibi"),
     ),
-    Claim(
+    PublishedClaim(
         "notes 000, 001, 004",
         Words("learned positions end with the trained length", "可学习编码止于训练长度"),
-        claim_checks.ends_with_training("learned"),
+        text_checks.ends_with_training("learned"),
     ),
-    Claim(
+    PublishedClaim(
         "notes 000",
         Words(
             "stars for efficiency: RoPE two; sinusoidal, learned and ALiBi three",
             "计算效率：RoPE 两星；正弦、可学习、ALiBi 三星",
         ),
-        claim_checks.slower(["rope"], ["sinusoidal", "learned", "alibi"]),
+        cost_checks.slower(["rope"], ["sinusoidal", "learned", "alibi"]),
     ),
-    Claim(
+    PublishedClaim(
         "notes 001, 004",
         Words(
             "relative encodings (T5, Shaw, Transformer-XL) cost more than sinusoidal",
             "相对位置编码（T5、Shaw、Transformer-XL）的计算代价高于正弦",
         ),
-        claim_checks.slower(["t5", "shaw", "transformer_xl"], ["sinusoidal"]),
+        cost_checks.slower(["t5", "shaw", "transformer_xl"], ["sinusoidal"]),
     ),
-    Claim(
+    PublishedClaim(
         "notes 002",
         Words(
-            f"without positions, attention both ways misses order: within {claim_checks.CHANCE:g} of chance",
-            f"没有位置，双向注意力看不出词序：与随机水平相差不超过 {claim_checks.CHANCE:g}",
+            f"without positions, attention both ways misses order: within {CHANCE:g} of chance",
+            f"没有位置，双向注意力看不出词序：与随机水平相差不超过 {CHANCE:g}",
         ),
-        claim_checks.blind(claim_checks.ORDER, claim_checks.at_chance, claim_checks.PLAIN),
+        task_checks.blind(ORDER, task_checks.at_chance, PLAIN),
     ),
-    Claim(
+    PublishedClaim(
         "notes 002",
         Words("精彩 looks at 演员表演 rather than at 电影", "“精彩”关注的是“演员表演”，不是“电影”"),
-        claim_checks.looks_at("精彩→演员表演", "精彩→电影"),
+        attention_checks.looks_at("精彩→演员表演", "精彩→电影"),
     ),
-    Claim(
+    PublishedClaim(
         "notes 002",
         Words(
             "positions evolve with training: neighbouring rows of the learned table grow alike",
             "位置随训练演化：可学习的位置表中，相邻的行变得相似",
         ),
-        claim_checks.neighbours_grow_alike,
+        attention_checks.neighbours_grow_alike,
     ),
-    Claim(
-        "notes 003", Words("RoPE looks less at what is farther", "RoPE 对越远的词关注越少"), claim_checks.looks_near("rope")
+    PublishedClaim(
+        "notes 003",
+        Words("RoPE looks less at what is farther", "RoPE 对越远的词关注越少"),
+        attention_checks.looks_near("rope"),
     ),
 )

@@ -1,0 +1,143 @@
+"""The scores of one encoding on one task: a cell for each length, which has a mean over seeds or says why it has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from posenc.lab import tasks
+from posenc.lab.findings import statistics
+from posenc.lab.findings.criteria import MISSING, NOT_LEARNT, Measure
+from posenc.lab.findings.queries import Json, Results
+from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS
+from posenc.lab.trial.scoring import NO_NUMBER
+
+
+class TaskResults:
+    """What was found of one task of an experiment."""
+
+    def __init__(self, plan: Json, words: Sequence[str], results: Results) -> None:
+        self.plan, self.words, self.results = plan, words, results
+        self.name: str = plan["task"]["name"]
+        self.task = tasks.load(self.name)
+        self.measure: Measure = self.task.measure
+        self.length: int = plan["task"]["length"]
+        self.lengths: list[int] = list(plan["task"]["lengths"])
+        self.from_trained = [length for length in self.lengths if length >= self.length]
+
+    def trials(self, word: str, oracle: bool = False) -> dict[int, Json]:
+        """By seed."""
+        wanted = (self.name, word, oracle)
+        return {
+            seed: about
+            for (task, name, seed, at_end), about in self.results.about.items()
+            if (task, name, at_end) == wanted
+        }
+
+    def any_trial(self) -> Json:
+        """What all trials of the task say alike; nothing where none was run."""
+        return next((about for word in self.words for about in self.trials(word).values()), {})
+
+
+def arm(of: TaskResults, word: str) -> Json:
+    """One encoding's part of the findings, before the gate: nothing is said of it beyond the trained length yet."""
+    trials = of.trials(word)
+    oracle = cells(of, word, oracle=True)
+    curve = [row for row in of.results.training_curves[of.name] if row["encoding"] == word]
+    return {
+        "name": word,
+        "learnt": False,
+        "state": _state(of, trials),
+        "cells": cells(of, word),
+        "non_overlapping": {
+            length: {"mean": cell["mean"], "seeds": cell["seeds"]}
+            for length, cell in cells(of, word, mode=NON_OVERLAPPING).items()
+            if cell["state"] is None
+        },
+        "rise": {},
+        "factor": None,
+        "area": None,
+        "rank": None,
+        "behaviour": None,
+        "by_position": _by_position(of, word),
+        "curve": columns(curve, "step", "bits"),
+        "oracle": oracle if any(cell["seeds"] for cell in oracle.values()) else None,
+        "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
+        "seconds": mean([about["seconds"]["training"] for about in trials.values()]),
+    }
+
+
+def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "", mode: str = SAME_TARGETS) -> Json:
+    """By length."""
+    asked = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": of.measure}
+    rows = [row for row in of.results.cells[of.name] if asked.items() <= row.items()]
+    abouts = of.trials(word, oracle).values()
+    return {
+        str(length): _cell(of.measure, str(length), [row for row in rows if row["length"] == length], abouts)
+        for length in of.lengths
+    }
+
+
+def silence(arm: Json, trained: int) -> None:
+    """Removes what an arm that has not learnt the trained length scored at longer ones."""
+    for length, cell in arm["cells"].items():
+        if int(length) > trained and cell["state"] is None:
+            arm["cells"][length] = _empty(NOT_LEARNT, {})
+    arm["non_overlapping"] = {length: cell for length, cell in arm["non_overlapping"].items() if int(length) <= trained}
+    arm["by_position"] = None
+
+
+def columns(rows: Sequence[Json], *names: str) -> Json:
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _state(of: TaskResults, trials: Mapping[int, Json]) -> str | None:
+    """Why an arm has no score. One failed seed is enough: the mean of the other seeds would be too good."""
+    if not trials:
+        return MISSING
+    if broken := [about["failed"] for about in trials.values() if about["failed"] is not None]:
+        return f"failed: {broken[0]} ({len(broken)} of {len(trials)} seeds)"
+    cannot = next(iter(trials.values()))["cannot"]
+    if set(cannot) >= set(map(str, of.lengths)):
+        return f"cannot: {cannot[str(of.length)]}"
+    return None
+
+
+def _cell(measure: Measure, length: str, rows: list[Json], abouts: Iterable[Json]) -> Json:
+    rows = sorted(rows, key=lambda row: row["seed"])
+    seeds = {str(row["seed"]): row["mean"] for row in rows if math.isfinite(row["mean"])}
+    state = _cell_state(length, abouts, len(seeds) < len(rows), bool(rows))
+    if state is not None:
+        return _empty(state, seeds)
+    pooled = None
+    if measure == "exact":
+        pooled = list(statistics.wilson(sum(row["total"] for row in rows), sum(row["items"] for row in rows)))
+    return {"mean": mean(list(seeds.values())), "seeds": seeds, "interval": pooled, "state": None}
+
+
+def _empty(state: str, seeds: Mapping[str, float]) -> Json:
+    return {"mean": None, "seeds": dict(seeds), "interval": None, "state": state}
+
+
+def _cell_state(length: str, abouts: Iterable[Json], no_number: bool, any_rows: bool) -> str | None:
+    abouts = list(abouts)
+    if why := next((about["cannot"][length] for about in abouts if length in about["cannot"]), None):
+        return f"failed: {why}" if why == NO_NUMBER else f"cannot: {why}"
+    if why := next((about["failed"] for about in abouts if about["failed"] is not None), None):
+        return f"failed: {why}"
+    if no_number:
+        return f"failed: {NO_NUMBER}"
+    return None if any_rows else MISSING
+
+
+def _by_position(of: TaskResults, word: str) -> dict[str, Any] | None:
+    rows = [row for row in of.results.by_position[of.name] if row["encoding"] == word]
+    if not rows:
+        return None
+    longest = max(row["length"] for row in rows)
+    return {"length": longest, **columns([row for row in rows if row["length"] == longest], "position", "bits")}

@@ -1,0 +1,130 @@
+"""All findings of a folder of results, as plain JSON: every table, chart and sentence is made of it.
+
+A score that is missing says why: the encoding cannot do it, it failed, it was not learnt, or it was not run. It is never
+0 or NaN.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import posenc
+from posenc.lab.experiment import Experiment
+from posenc.lab.findings import criteria, needs, sentences
+from posenc.lab.findings.arm_cells import TaskResults
+from posenc.lab.findings.published.table import table as published_claims
+from posenc.lab.findings.queries import Json, Results
+from posenc.lab.findings.task_findings import task_findings
+from posenc.lab.records.results import Folder, expected
+
+FORMAT = 1
+
+
+def findings(folder: Path) -> Json:
+    """Raises ValueError for a folder that no sweep has begun in."""
+    kept = Folder(folder)
+    manifest = kept.experiment()
+    if manifest is None:
+        raise ValueError(f"{folder}: no results of posenc lab; `posenc lab run PRESET --out {folder}` makes some")
+    experiment, surroundings = manifest["experiment"], manifest["surroundings"]
+    with kept.connect() as database:
+        results = Results(database)
+        reports = [task_findings(TaskResults(plan, _words(plan, experiment), results)) for plan in experiment["tasks"]]
+    wanted = _wanted(experiment)
+    there = results.about.keys() & set(wanted)
+    found = {
+        "format": FORMAT,
+        "name": experiment["name"],
+        "about": experiment["about"],
+        "seeds": list(range(experiment["seeds"])),
+        "exploratory": experiment["seeds"] < criteria.ENOUGH,
+        "posenc": surroundings.get("posenc", posenc.__version__),
+        "surroundings": surroundings,
+        "machine": next((about["machine"] for about in results.about.values() if about.get("machine")), {}),
+        "text": manifest["text"],
+        "command": manifest["command"],
+        "trials": {
+            "expected": len(wanted),
+            "found": len(there),
+            "failed": sum(results.about[trial]["failed"] is not None for trial in there),
+        },
+        "size": experiment["size"],
+        "tasks": reports,
+        "properties": _measured(kept, manifest, "properties"),
+        "cost": _cost(_measured(kept, manifest, "cost"), results, surroundings),
+        "missing": _missing(wanted, results, _crashed(manifest)),
+    }
+    found["published"] = published_claims(found)
+    found["needs"] = needs.as_data(found)
+    found["summary"] = [words._asdict() for words in sentences.sentences(found)]
+    return found
+
+
+def _words(plan: Json, experiment: Json) -> list[str]:
+    """The encodings of a task, as its plan or else the experiment names them."""
+    words: list[str] = experiment["encodings"] if plan["encodings"] is None else plan["encodings"]
+    return words
+
+
+def _wanted(experiment: Json) -> list[tuple[str, str, int, bool]]:
+    """Task, encoding, seed and whether it is an oracle, of every trial of the experiment."""
+    return [
+        (plan["task"]["name"], word, seed, oracle)
+        for plan in experiment["tasks"]
+        for word in _words(plan, experiment)
+        for seed in range(experiment["seeds"])
+        for oracle in (False, True)[: 1 + plan["oracle"]]
+    ]
+
+
+def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
+    """Trials that left no record, and the line that says why."""
+    if not manifest["failures"]:
+        return {}
+    trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
+    return {
+        (trial.task.name, trial.encoding, trial.seed, trial.oracle): f"failed: {why}"
+        for key, trial in trials.items()
+        if (why := manifest["failures"].get(key))
+    }
+
+
+def _missing(
+    wanted: list[tuple[str, str, int, bool]], results: Results, crashed: dict[tuple[str, str, int, bool], str]
+) -> list[Json]:
+    """Every trial without a result, and why."""
+    missing = []
+    for trial in wanted:
+        task, arm, seed, oracle = trial
+        about = results.about.get(trial)
+        if about is None:
+            why = crashed.get(trial, "not run")
+        elif about["failed"] is not None:
+            why = f"failed: {about['failed']}"
+        else:
+            continue
+        missing.append({"task": task, "arm": arm, "seed": seed, "why": why + " (trained at the longest length)" * oracle})
+    return missing
+
+
+def _measured(kept: Folder, manifest: Json, name: str) -> Json | None:
+    """A measurement of the last sweep."""
+    key = manifest.get(name)
+    found: Json | None = kept.measurement(name, key) if key else None
+    return found
+
+
+def _cost(measured: Json | None, results: Results, surroundings: Json) -> Json | None:
+    if measured is None:
+        return None
+    size = {about["trial"]["encoding"]: about["encoding_parameters"] for about in results.about.values()}
+    rows = {
+        arm: {
+            **times,
+            "parameters": times.get("parameters", size.get(arm)),
+            "table_bytes_per_token": times.get("table_bytes_per_token"),
+        }
+        for arm, times in measured["ratios"].items()
+    }
+    device = measured.get("device", surroundings.get("device", "cpu"))
+    return {"rounds": measured["rounds"], "sizes": measured["sizes"], "rows": rows, "device": device}

@@ -1,0 +1,56 @@
+"""Which of several encodings is better, and which cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from posenc.lab.findings import criteria
+
+Json = Mapping[str, Any]
+
+
+def worse(task: Json, score: float) -> float:
+    """A key to sort scores of a task by, the best first."""
+    return criteria.worse(task["measure"], score)
+
+
+def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
+    """The best of `arms` at a length, then those that cannot be told apart from it: with at least one seed they are as good
+    or better. Every arm needs a score there.
+    """
+    first, *others = sorted(arms, key=lambda arm: worse(task, arm["cells"][str(length)]["mean"]))
+    ours = first["cells"][str(length)]["seeds"]
+
+    def ties(arm: Json) -> bool:
+        theirs = arm["cells"][str(length)]["seeds"]
+        return any(worse(task, ours[seed]) >= worse(task, theirs[seed]) for seed in ours.keys() & theirs.keys())
+
+    return [first, *filter(ties, others)]
+
+
+def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
+    """Of `names` the one with the least median time, then those whose median lies within its quartiles. NoPE, which the
+    times are relative to, is left out.
+    """
+    rows = (found["cost"] or {}).get("rows") or {}
+    times = {name: rows[name][kind] for name in names if name != "nope" and (rows.get(name) or {}).get(kind)}
+    ordered = sorted(times, key=lambda name: times[name]["median"])
+    return [name for name in ordered if times[name]["median"] <= times[ordered[0]]["high"]]
+
+
+def after_training(task: Json) -> tuple[int, dict[str, float]] | None:
+    """A length and the mean score there of each change of RoPE's frequencies, the best first.
+
+    The length is 4 times the trained one, or else the longest that all changes have. None where nothing can be compared.
+    """
+    means = {
+        one["change"]: {length: cell["mean"] for length, cell in one["cells"].items() if cell.get("mean") is not None}
+        for one in task["after"]
+    }
+    shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in means.values())]
+    if len(means) < 2 or not shared:
+        return None
+    length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
+    ordered = sorted(means, key=lambda name: worse(task, means[name][str(length)]))
+    return length, {name: means[name][str(length)] for name in ordered}

@@ -1,0 +1,100 @@
+"""What becomes of an encoding that learnt the trained length at the longer ones: rise, factor, area, behaviour, rank.
+
+rise     what is lost against the trained length, seed by seed: bits, or a share of the examples
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings.arm_cells import TaskResults, mean
+from posenc.lab.findings.queries import Json
+
+
+def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
+    """Fills in what is known of `arms`, all of which learnt the trained length."""
+    draws = _draws(of, [arm["name"] for arm in arms])
+    for arm in arms:
+        _beyond(of, arm, draws.get(arm["name"]))
+    _rank(of, arms)
+
+
+def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
+    """`drawn` are bootstrapped means at the lengths that the arm has."""
+    cells = {length: arm["cells"][str(length)] for length in of.from_trained}
+    there = [length for length in of.from_trained if cells[length]["mean"] is not None]
+    home = cells[of.length]["seeds"]
+    sign = 1 if of.measure == "bits" else -1
+    for column, length in enumerate(there):
+        far = cells[length]["seeds"]
+        lost = {seed: (far[seed] - home[seed]) * sign for seed in home if seed in far}
+        if drawn is not None and of.measure == "bits":
+            arm["cells"][str(length)]["interval"] = list(statistics.interval(drawn[:, column]))
+        if length > of.length and lost:
+            between = None if drawn is None else list(statistics.interval((drawn[:, column] - drawn[:, 0]) * sign))
+            arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between}
+    arm["factor"] = _factor(of, cells, drawn)
+    if there == of.from_trained:
+        arm["area"] = statistics.area(there, [cells[length]["mean"] for length in there])
+        if len(there) > 1:
+            arm["behaviour"] = criteria.behaviour(of.measure, cells[of.length]["mean"], cells[there[-1]]["mean"])
+
+
+def _factor(of: TaskResults, cells: Mapping[int, Json], drawn: np.ndarray | None) -> Json | None:
+    """The valid length factor, up to the first length without a score.
+
+    Low and high are an interval where there are enough seeds, else the worst and the best single seed.
+    """
+    if len(of.from_trained) == 1:
+        return None
+    first_gap = next((n for n, length in enumerate(of.from_trained) if cells[length]["mean"] is None), None)
+    there = of.from_trained[:first_gap]
+    seeds = [seed for seed in cells[of.length]["seeds"] if all(seed in cells[length]["seeds"] for length in there)]
+    of_seeds = np.array([[cells[length]["seeds"][seed] for length in there] for seed in seeds])
+    value = float(statistics.factors(of.measure, np.array([cells[length]["mean"] for length in there]), there))
+    if drawn is not None:
+        low, high = statistics.factor_interval(statistics.factors(of.measure, drawn[:, : len(there)], there))
+    elif len(seeds):
+        each = statistics.factors(of.measure, of_seeds, there)
+        low, high = float(each.min()), float(each.max())
+    else:
+        low = high = value
+    return {"value": value, "low": low, "high": high, "censored": value == of.lengths[-1] / of.length}
+
+
+def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
+    """Bootstrapped means of the arms with enough seeds, [draws, lengths that it has], the trained length first."""
+    enough = [word for word in words if len(of.trials(word)) >= criteria.ENOUGH]
+    if not enough:
+        return {}
+    items = of.results.items(of.name, of.measure)
+    drawn = {}
+    for word in enough:
+        mine = (items["encoding"] == word) & (items["length"] >= of.length)
+        lengths, at = np.unique(items["length"][mine], return_inverse=True)
+        seeds, which_seed = np.unique(items["seed"][mine], return_inverse=True)
+        numbers, which = np.unique(items["item"][mine], return_inverse=True)
+        values, weights = np.zeros((2, len(lengths), len(seeds), len(numbers)))
+        values[at, which_seed, which] = items["value"][mine]
+        weights[at, which_seed, which] = items["weight"][mine]
+        drawn[word] = statistics.bootstrap(values, weights)
+    return drawn
+
+
+def _rank(of: TaskResults, arms: Sequence[Json]) -> None:
+    """Mean ranks, over the seeds and longer lengths at which every arm that reaches all lengths has a score."""
+    longer = [str(length) for length in of.from_trained[1:]]
+    cells = {arm["name"]: [arm["cells"][length] for length in longer] for arm in arms if longer}
+    cells = {name: mine for name, mine in cells.items() if all(cell["mean"] is not None for cell in mine)}
+    seeds = {seed for mine in cells.values() for cell in mine for seed in cell["seeds"]}
+    blocks = [
+        {name: mine[column]["seeds"][seed] for name, mine in cells.items() if seed in mine[column]["seeds"]}
+        for column in range(len(longer))
+        for seed in sorted(seeds)
+    ]
+    ranks = statistics.mean_ranks(of.measure, blocks, list(cells)) or {}
+    for arm in arms:
+        arm["rank"] = ranks.get(arm["name"])

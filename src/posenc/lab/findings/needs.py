@@ -1,0 +1,120 @@
+"""Which encoding to take, by need. A pick names the best encoding together with all that cannot be told apart from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from posenc.bilingual import Words, joined
+from posenc.lab.findings.comparing import best, fastest
+from posenc.lab.findings.criteria import RECOMMENDED
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import loss, score, times
+
+Json = Mapping[str, Any]
+COPYING = "copy"
+SHOWN = 4  # names of a pick; of more, one less and how many more
+
+
+class Need(NamedTuple):
+    need: Words
+    pick: Words
+    why: Words
+
+
+def as_data(found: Json) -> list[dict[str, dict[str, str]]]:
+    """The needs as plain JSON."""
+    return [{part: words._asdict() for part, words in need._asdict().items()} for need in needs(found)]
+
+
+def needs(found: Json) -> Iterator[Need]:
+    """Only encodings that learnt the trained length are recommended."""
+    main = main_task(found)
+    learnt = [arm for arm in main["arms"] if arm["learnt"]]
+    if learnt:
+        yield _best(Words("Text no longer than in training", "文本不超过训练长度"), main, learnt, main["length"])
+        yield from _far(main, learnt)
+        yield from _cheap(found, [arm["name"] for arm in learnt])
+        yield from _plain(found, main, learnt)
+    yield from (_copying(task) for task in found["tasks"] if task["name"] == COPYING and _twice(task) > task["length"])
+    if len(found["tasks"]) > 2:
+        yield from _most_tasks(found)
+
+
+def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
+    tied = best(task, arms, length)
+    said = score(task, tied[0]["cells"][str(length)]["mean"])
+    why = Words(f"{said.en} at {length}", f"长度 {length} 时{said.zh}")
+    if rise := tied[0]["rise"].get(str(length)):
+        lost = loss(task, rise["mean"])
+        why = Words(f"{why.en}, {lost.en} from {task['length']}", f"{why.zh}，比 {task['length']} 时 {lost.zh}")
+    return Need(need, _names([arm["name"] for arm in tied]), why)
+
+
+def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
+    far = task["lengths"][-1]
+    reaching = [arm for arm in learnt if arm["cells"][str(far)]["mean"] is not None]
+    if reaching and far > task["length"]:
+        at = times(task, far)
+        need = Words(f"Text {at.en} as long as in training", f"文本长达训练长度的 {at.zh}")
+        yield _best(need, task, reaching, far)
+
+
+def _cheap(found: Json, names: Sequence[str]) -> Iterator[Need]:
+    kinds = {
+        "training": Words("Least time to train, besides NoPE", "训练最省时（NoPE 除外）"),
+        "prefill": Words("Least time to read a prompt, besides NoPE", "读入提示最省时（NoPE 除外）"),
+    }
+    for kind, need in kinds.items():
+        if tied := fastest(found, kind, names):
+            ratio = found["cost"]["rows"][tied[0]][kind]["median"]
+            yield Need(need, _names(tied), Words(f"{ratio:.2f}× the time of NoPE", f"耗时为 NoPE 的 {ratio:.2f} 倍"))
+
+
+def _plain(found: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
+    rows = (found["cost"] or {}).get("rows") or {}
+    plain = [arm for arm in learnt if arm["factor"] and (rows.get(arm["name"]) or {}).get("parameters") == 0]
+    if not plain:
+        return
+    most = max(arm["factor"]["value"] for arm in plain)
+    names = [arm["name"] for arm in plain if arm["factor"]["value"] == most]
+    reach = ">" * any(arm["factor"]["censored"] for arm in plain if arm["name"] in names) + f"{most:.3g}"
+    why = Words(f"valid up to {reach}× the trained length", f"有效长度为训练长度的 {reach} 倍")
+    yield Need(Words("No parameters, and valid the furthest", "没有参数，且外推最远"), _names(names), why)
+
+
+def _twice(task: Json) -> int:
+    """The longest scored length up to twice the trained one, or else the next one."""
+    lengths: list[int] = task["lengths"]
+    return max(length for length in lengths if length <= max(2 * task["length"], task["length"] + 1))
+
+
+def _copying(task: Json) -> Need:
+    length = _twice(task)
+    at = times(task, length)
+    need = Words(f"Exact copying at {at.en} the trained length", f"在训练长度的 {at.zh}处准确复制")
+    able = [arm for arm in task["arms"] if arm["learnt"] and arm["cells"][str(length)]["mean"] is not None]
+    reached = max((arm["cells"][str(length)]["mean"] for arm in able), default=0.0)
+    if reached < RECOMMENDED:
+        return Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
+    return _best(need, task, able, length)
+
+
+def _most_tasks(found: Json) -> Iterator[Need]:
+    count: dict[str, int] = {}
+    for task in found["tasks"]:
+        for arm in task["arms"]:
+            count[arm["name"]] = count.get(arm["name"], 0) + bool(arm["learnt"])
+    most, of = max(count.values(), default=0), len(found["tasks"])
+    if most:
+        names = [name for name, learnt in count.items() if learnt == most]
+        why = Words(f"{most} of {of} tasks", f"{of} 个任务中的 {most} 个")
+        yield Need(Words("Most tasks learnt", "学会的任务最多"), _names(names), why)
+
+
+def _names(names: Sequence[str]) -> Words:
+    """All of them, or the first three and how many more."""
+    if len(names) <= SHOWN:
+        return joined(map(title, names), ", ", "、")
+    first = joined(map(title, names[: SHOWN - 1]), ", ", "、")
+    return Words(f"{first.en} and {len(names) - SHOWN + 1} more", f"{first.zh} 等 {len(names)} 种")

@@ -1,0 +1,94 @@
+"""Checks of published claims about attention and learned tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from posenc.bilingual import Words
+from posenc.lab.findings.published.our_scores import (
+    TEXT,
+    Found,
+    Judge,
+    Ours,
+    Untested,
+    arm_of,
+    task_of,
+)
+from posenc.lab.findings.published.task_checks import ORDER
+from posenc.lab.findings.titles import title
+
+ALIKE = 0.05  # cosine; smaller differences are noise in a small table
+
+
+def looks_at(link: str, than: str) -> Judge:
+    """At the end of training, mean over layers and heads, in the best encoding at that task."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, ORDER)
+        best = task["gate"]["best"]
+        if best is None:
+            raise Untested(f"{task['title']['en']}: not run", f"{task['title']['zh']}：未运行")
+        arm_of(task, best)
+        rows = [row for row in task["links"] if row["arm"] == best]
+        last = max((row["step"] for row in rows), default=None)
+        seen = {name: [row for row in rows if row["link"] == name and row["step"] == last] for name in (link, than)}
+        if not all(seen.values()):
+            raise Untested("attention between these words was not recorded", "没有记录这些词之间的注意力")
+        at = {name: sum(row["probability"] for row in of) / len(of) for name, of in seen.items()}
+        even = sum(row["even"] for row in seen[link]) / len(seen[link])
+        name = title(best)
+        words = Words(
+            f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {even:.3f}",
+            f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {even:.3f}",
+        )
+        why = Words("first seed, mean over layers and heads", "第一个种子，各层各头平均")
+        return Ours(words, at[link] > max(even, at[than]), why)
+
+    return judge
+
+
+def neighbours_grow_alike(found: Found) -> Ours:
+    for task in found["tasks"]:
+        if (seen := task["similarity"]) is not None and len(seen["steps"]) > 1:
+            arm_of(task, seen["arm"])
+            before, after = (nearness(seen["matrices"][at]) for at in (0, -1))
+            first, last = seen["steps"][0], seen["steps"][-1]
+            words = Words(
+                f"cosine of neighbours less that of distant rows: {before:+.3f} at step {first}, {after:+.3f} at {last}",
+                f"相邻行与远处行的余弦相似度之差：第 {first} 步 {before:+.3f}，第 {last} 步 {after:+.3f}",
+            )
+            return Ours(words, after - before >= ALIKE, Words("first seed", "第一个种子"))
+    raise Untested("no learned table was watched in training", "没有在训练中记录可学习的位置表")
+
+
+def nearness(matrix: Sequence[Sequence[float]]) -> float:
+    """Mean cosine of neighbours, less that of rows half a table apart or more."""
+    near = [matrix[n][n + 1] for n in range(len(matrix) - 1)]
+    far = [value for n, line in enumerate(matrix) for m, value in enumerate(line) if m - n >= max(len(matrix) // 2, 2)]
+    return sum(near) / len(near) - sum(far) / len(far) if near and far else 0.0
+
+
+def looks_near(name: str) -> Judge:
+    """Attention of the trained model: the nearer half of the recorded distances against the farther."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        arm_of(task, name)
+        rows = [row for row in task["attention"] if row["arm"] == name]
+        last = max((row["step"] for row in rows), default=None)
+        heads = [row["probability"] for row in rows if row["step"] == last and len(row["probability"]) > 1]
+        if not heads:
+            raise Untested(f"attention of {title(name).en} was not recorded", f"没有记录 {title(name).zh} 的注意力")
+        near = sum(sum(head[: len(head) // 2]) / (len(head) // 2) for head in heads) / len(heads)
+        far = sum(sum(head[len(head) // 2 :]) / (len(head) - len(head) // 2) for head in heads) / len(heads)
+        words = Words(
+            f"mean probability {near:.4f} over the nearer half of the distances, {far:.4f} over the farther",
+            f"较近一半距离上的平均概率为 {near:.4f}，较远一半为 {far:.4f}",
+        )
+        why = Words(
+            "first seed, mean over layers and heads; it is of the text as much as of the encoding",
+            "第一个种子，各层各头平均；既反映编码，也反映文本本身",
+        )
+        return Ours(words, near > far, why)
+
+    return judge

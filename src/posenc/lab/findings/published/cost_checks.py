@@ -1,0 +1,39 @@
+"""Checks of published claims about speed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from posenc.bilingual import Words, joined
+from posenc.lab.findings.published.our_scores import (
+    Found,
+    Judge,
+    Ours,
+    Score,
+    Untested,
+    descending,
+    listed,
+    reachable,
+)
+from posenc.lab.findings.titles import title
+
+
+def slower(*groups: Sequence[str]) -> Judge:
+    """Time of a training step relative to NoPE, the slowest group first."""
+
+    def judge(found: Found) -> Ours:
+        if found["cost"] is None:
+            raise Untested("cost was not measured", "没有测量代价")
+        rows, device = found["cost"]["rows"], found["cost"]["device"]
+
+        def look_up(name: str) -> Score:
+            if name not in rows:
+                raise Untested(f"{title(name).en}: not measured", f"{title(name).zh}：未测量")
+            return Score(rows[name]["training"]["median"], {})
+
+        scores, left, without = reachable(groups, look_up)
+        told = joined([Words(f"measured on {device}", f"在 {device} 上测量"), *[without] * bool(without.en)], "; ", "；")
+        words = listed(scores, unit=Words("× the time of NoPE", "（以 NoPE 的耗时为 1）"))
+        return Ours(words, descending(left)({name: one.mean for name, one in scores.items()}), told)
+
+    return judge

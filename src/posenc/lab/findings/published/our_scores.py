@@ -1,0 +1,194 @@
+"""Our scores for a published claim, and whether its inequality holds of them.
+
+    findings ─► our scores, mean and by seed ─► does the inequality hold of the means? of how many single seeds?
+                      └ one is missing ─► not tested, and why
+
+A length is taken at the same multiple of the trained one, or at the nearest scored one within a factor of 1.25. An encoding
+that did not learn the trained length is left out and named, as long as enough others remain to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from posenc.bilingual import Words, joined
+from posenc.lab import tasks
+from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
+from posenc.lab.findings.titles import CHANGES, title
+
+Found = Mapping[str, Any]
+TEXT = "language_model"
+RETRIEVAL = ("passkey", "recall")
+NEAR = 1.25  # a scored length may differ from the published one by this factor
+NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
+STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
+
+
+class Untested(Exception):
+    """The claim cannot be judged by these results."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.words = Words(en, zh)
+
+
+class Score(NamedTuple):
+    """A number, and the same for every seed."""
+
+    mean: float
+    seeds: Mapping[str, float]
+
+
+class Ours(NamedTuple):
+    """Our numbers, whether the claim holds of them, and what else to know."""
+
+    words: Words
+    holds: bool
+    why: Words = NOTHING
+
+
+Judge = Callable[[Found], Ours]
+Scores = Mapping[str, Score]  # by name
+Means = Mapping[str, float]
+Groups = Sequence[Sequence[str]]
+
+
+# Looking up ---------------------------------------------------------------------------------------------------------
+
+
+def task_of(found: Found, *names: str) -> Found:
+    """The first of them that was run."""
+    for name in names:
+        for task in found["tasks"]:
+            if task["name"] == name:
+                return dict(task)
+    called = joined((tasks.load(name).title for name in names), " or ", "或")
+    raise Untested(f"not run: {called.en}", f"未运行：{called.zh}")
+
+
+def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
+    """The arm, which by default has to have learnt the trained length."""
+    for arm in task["arms"]:
+        if arm["name"] == name:
+            if learnt and not arm["learnt"]:
+                raise no_number(name, arm["state"])
+            return dict(arm)
+    raise Untested(f"{title(name).en} took no part", f"{title(name).zh} 未参与")
+
+
+def length_of(task: Found, times: float | None) -> int:
+    """The scored length nearest to so many trained ones; the longest for None."""
+    if times is None:
+        if task["lengths"][-1] == task["length"]:
+            raise Untested("no longer length was scored", "没有评测更长的长度")
+        return int(task["lengths"][-1])
+    off = {length: abs(math.log(length / task["length"] / times)) for length in task["lengths"]}
+    best = min(off, key=lambda length: off[length])
+    if off[best] > math.log(NEAR):
+        raise Untested(f"no length near {times:g}× was scored", f"没有评测 {times:g}× 附近的长度")
+    return int(best)
+
+
+def score(arm: Found, length: int, cells: str = "cells") -> Score:
+    return _score(arm["name"], arm[cells].get(str(length)))
+
+
+def _score(name: str, cell: Mapping[str, Any] | None) -> Score:
+    if cell is None or cell["mean"] is None:
+        raise no_number(name, None if cell is None else cell["state"])
+    return Score(cell["mean"], cell["seeds"])
+
+
+def rise(arm: Found, length: int) -> Score:
+    """What is lost at a length beyond the trained one."""
+    if str(length) not in arm["rise"]:
+        raise no_number(arm["name"], arm["cells"].get(str(length), {}).get("state"))
+    lost = arm["rise"][str(length)]
+    return Score(lost["mean"], lost["seeds"])
+
+
+def no_number(name: str, state: str | None) -> Untested:
+    state = state or "missing"
+    zh = STATES.get(state) or STATES.get(state.partition(":")[0], state)
+    en = "not run" if state == "missing" else state
+    return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}")
+
+
+def changed(task: Found, change: str, length: int) -> Score:
+    """The trained RoPE model with its frequencies changed, or as it is."""
+    arm = arm_of(task, "rope")
+    for after in task["after"]:
+        if after["change"] == change:
+            return _score("rope", after["cells"].get(str(length)))
+    if not change:
+        return score(arm, length)
+    raise Untested(f"{CHANGES[change].en} was not tried after training", f"训练后未试：{CHANGES[change].zh}")
+
+
+# Deciding -----------------------------------------------------------------------------------------------------------
+
+
+def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes: Words) -> Ours:
+    """By the means; how many single seeds say the same is told beside."""
+    shared = set.intersection(*(set(one.seeds) for one in scores.values()))
+    agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
+    told = Words(
+        f"holds for {agree} of {len(shared)} seed{'s' * (len(shared) != 1)}", f"{len(shared)} 个种子中有 {agree} 个成立"
+    )
+    why = joined([told, *(note for note in notes if note.en)], "; ", "；")
+    return Ours(words, holds({name: one.mean for name, one in scores.items()}), why)
+
+
+def descending(groups: Groups) -> Callable[[Means], bool]:
+    """Everyone of a group lies above everyone of the next."""
+    return lambda at: all(
+        min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
+    )
+
+
+def listed(
+    scores: Scores, at: str | Words = "", form: str = ".2f", unit: Words = BITS, called: Callable[[str], Words] = title
+) -> Words:
+    """2×: Sinusoidal 3.22, RoPE 2.87 bits; the largest first."""
+    ordered = sorted(scores.items(), key=lambda entry: -entry[1].mean)
+    each = (Words(*(f"{word} {one.mean:{form}}" for word in called(name))) for name, one in ordered)
+    said, where = joined(each, ", ", "，"), at if isinstance(at, Words) else Words(at, at)
+    return Words(f"{where.en}{': ' * bool(at)}{said.en}{unit.en}", f"{where.zh}{'：' * bool(at)}{said.zh}{unit.zh}")
+
+
+def times(task: Found, length: int) -> str:
+    return f"{length / task['length']:.3g}×"
+
+
+def place(task: Found, length: int) -> Words:
+    return Words(*(f"{word} {times(task, length)}" for word in Words(**task["title"])))
+
+
+def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str, Score], Groups, Words]:
+    """The scores that there are, the groups without the rest, and whom it leaves out.
+
+    Raises Untested, with the reason of the first that is missing, where fewer than two groups are left.
+    """
+    scores, gone = dict[str, Score](), list[Untested]()
+    for name in (name for group in groups for name in group):
+        try:
+            scores[name] = look_up(name)
+        except Untested as untested:
+            gone.append(untested)
+    left = [kept for group in groups if (kept := [name for name in group if name in scores])]
+    if len(left) < min(2, len(groups)):
+        raise gone[0]
+    without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
+    return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
+
+
+def untested(words: Words) -> Judge:
+    """What the lab does not do is said, not left out."""
+
+    def judge(found: Found) -> Ours:
+        raise Untested(*words)
+
+    return judge

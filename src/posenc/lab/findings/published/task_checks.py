@@ -1,0 +1,142 @@
+"""Checks of published claims about tasks other than the language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from posenc.bilingual import Words
+from posenc.lab.findings import statistics
+from posenc.lab.findings.criteria import BREAKS, FLAT
+from posenc.lab.findings.published.our_scores import (
+    PLAIN,
+    RETRIEVAL,
+    TEXT,
+    Found,
+    Groups,
+    Judge,
+    Means,
+    Ours,
+    Score,
+    Untested,
+    arm_of,
+    changed,
+    decide,
+    descending,
+    length_of,
+    listed,
+    place,
+    reachable,
+    rise,
+    score,
+    task_of,
+    times,
+)
+from posenc.lab.findings.titles import CHANGES
+
+MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"
+CHANCE = 0.05  # exact match: a score this near to one half counts as chance
+
+
+def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Words) -> Judge:
+    """NoPE against the worst of those that learnt the task: holds(task, NoPE's, theirs)."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, task_name)
+        learnt = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
+        if not learnt:
+            raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
+        scores = {arm["name"]: score(arm, task["length"]) for arm in (arm_of(task, "nope", learnt=False), *learnt)}
+        worst = max if task["measure"] == "bits" else min
+
+        def found_to_hold(at: Means) -> bool:
+            return holds(task, at["nope"], worst(at[arm["name"]] for arm in learnt))
+
+        return decide(scores, found_to_hold, listed(scores, unit=unit))
+
+    return judge
+
+
+def masked_fails(task: Found, nope: float, theirs: float) -> bool:
+    return nope - theirs >= BREAKS["bits"]
+
+
+def at_chance(task: Found, nope: float, theirs: float) -> bool:
+    return bool(abs(nope - task["chance"][str(task["length"])]) <= CHANCE)
+
+
+def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
+    """Mean exact match of copy above the trained length, to twice it, the best group first; `equal` holds as well."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, COPY)
+        scores, left, without = reachable(groups, lambda name: _beyond(task, name))
+        strict = descending(left)
+
+        def holds(at: Means) -> bool:
+            return strict(at) or (equal and len(set(at.values())) == 1)
+
+        return decide(scores, holds, listed(scores, form=".3f", unit=PLAIN), without, *notes)
+
+    return judge
+
+
+def _beyond(task: Found, name: str) -> Score:
+    lengths = [length for length in task["lengths"] if task["length"] < length <= 2 * task["length"]]
+    if not lengths:
+        raise Untested("no longer length up to 2× was scored", "没有评测 2× 以内的更长长度")
+    arm = arm_of(task, name)
+    each = [score(arm, length) for length in lengths]
+    seeds = set.intersection(*(set(one.seeds) for one in each))
+    mean = sum(one.mean for one in each) / len(each)
+    return Score(mean, {seed: sum(one.seeds[seed] for one in each) / len(each) for seed in seeds})
+
+
+def mean_ranks(*groups: Sequence[str]) -> Judge:
+    """Over every exact task, seed and length beyond the trained one at which all have a number; the worst group first."""
+
+    def judge(found: Found) -> Ours:
+        names = {name for group in groups for name in group}
+        blocks = []
+        for task in (task for task in found["tasks"] if task["measure"] == "exact"):
+            cells = {arm["name"]: arm["cells"] for arm in task["arms"] if arm["learnt"] and arm["name"] in names}
+            for length in (str(length) for length in task["lengths"] if length > task["length"]):
+                for seed in map(str, found["seeds"]):
+                    values = {name: cell[length]["seeds"].get(seed) for name, cell in cells.items()}
+                    blocks.append({name: value for name, value in values.items() if value is not None})
+        ranks = statistics.mean_ranks("exact", blocks, sorted(names))
+        if ranks is None:
+            raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
+        whole = sum(block.keys() >= names for block in blocks)
+        words = listed({name: Score(rank, {}) for name, rank in ranks.items()}, unit=PLAIN)
+        return Ours(words, descending(groups)(ranks), Words(f"{whole} complete cells", f"{whole} 个完整单元"))
+
+    return judge
+
+
+def retrieves_nothing(found: Found) -> Ours:
+    """RoPE at twice the trained length."""
+    task = task_of(found, *RETRIEVAL)
+    length, arm = length_of(task, 2), arm_of(task, "rope")
+    scores = {"far": score(arm, length), "home": score(arm, task["length"])}
+    home, far, at = f"{scores['home'].mean:.2f}", f"{scores['far'].mean:.2f}", times(task, length)
+    name = Words(**task["title"])
+    words = Words(f"{name.en}: RoPE 1× {home}, {at} {far}", f"{name.zh}：RoPE 1× {home}，{at} {far}")
+    return decide(scores, lambda at: at["far"] < BREAKS["exact"] * at["home"], words)
+
+
+def flat_is_not_use(found: Found) -> Ours:
+    """ALiBi is flat on text, and yet retrieves less than NoPE."""
+    text, task = task_of(found, TEXT), task_of(found, *RETRIEVAL)
+    lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
+    scores = {name: score(arm_of(task, name), length) for name in ("nope", "alibi")}
+    said = listed(scores, place(task, length), unit=PLAIN)
+    words = Words(f"{said.en}; ALiBi on text {lost.mean:+.3f} bits", f"{said.zh}；ALiBi 在文本上 {lost.mean:+.3f} 比特")
+    return decide({**scores, "lost": lost}, lambda at: at["lost"] <= FLAT["bits"] and at["nope"] > at["alibi"], words)
+
+
+def changes_retrieve(found: Found) -> Ours:
+    task = task_of(found, *RETRIEVAL)
+    length = length_of(task, 2)
+    scores = {change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")}
+    words = listed(scores, place(task, length), unit=PLAIN, called=CHANGES.__getitem__)
+    return decide(scores, descending([["ntk", "yarn"], ["interpolation"]]), words)

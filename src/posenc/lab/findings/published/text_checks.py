@@ -1,0 +1,154 @@
+"""Checks of published claims about language models: scores and losses by length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from posenc.bilingual import Words, joined
+from posenc.lab.findings.criteria import FLAT
+from posenc.lab.findings.published.our_scores import (
+    BITS,
+    TEXT,
+    Found,
+    Judge,
+    Means,
+    Ours,
+    Score,
+    Untested,
+    arm_of,
+    changed,
+    decide,
+    descending,
+    length_of,
+    listed,
+    reachable,
+    rise,
+    score,
+    task_of,
+    times,
+)
+from posenc.lab.findings.titles import CHANGES
+
+COMPETITIVE = 0.1  # bits; the paper reports log₂(20.97 / 20.42) = 0.04
+
+
+def order(at: float, *groups: Sequence[str]) -> Judge:
+    """Bits on the same targets, at so many trained lengths, the worst group first."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length = length_of(task, at)
+        scores, left, without = reachable(groups, lambda name: score(arm_of(task, name), length))
+        return decide(scores, descending(left), listed(scores, times(task, length)), without)
+
+    return judge
+
+
+def loses(name: str, at: float | None, holds: Callable[[float], bool]) -> Judge:
+    """Bits lost by one encoding, at so many trained lengths or at the longest."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length = length_of(task, at)
+        scores = {name: rise(arm_of(task, name), length)}
+        return decide(scores, lambda lost: holds(lost[name]), listed(scores, times(task, length), "+.3f"))
+
+    return judge
+
+
+def loses_most(first: str, others: Sequence[str], at: float) -> Judge:
+    """And loses something at all."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length = length_of(task, at)
+        scores, left, without = reachable([[first], others], lambda name: rise(arm_of(task, name), length))
+        more = descending(left)
+        said = listed(scores, times(task, length), "+.3f")
+        return decide(scores, lambda lost: more(lost) and lost[first] > FLAT["bits"], said, without)
+
+    return judge
+
+
+def stays_flat(name: str) -> Judge:
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        arm, _ = arm_of(task, name), length_of(task, None)
+        lost = {times(task, length): rise(arm, length) for length in task["lengths"] if task["length"] < length}
+        said = joined((Words(*(f"{at} {one.mean:+.3f}",) * 2) for at, one in lost.items()), ", ", "，")
+        return decide(lost, lambda at: max(at.values()) <= FLAT["bits"], joined([said, BITS], "", ""))
+
+    return judge
+
+
+def gains_side_by_side(name: str) -> Judge:
+    """Longer windows help where they are laid side by side, and much less where the targets stay the same."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        arm, length = arm_of(task, name), length_of(task, None)
+        home, far = (score(arm, at, "non_overlapping") for at in (task["length"], length))
+        shared = far.seeds.keys() & home.seeds.keys()
+        apart = Score(far.mean - home.mean, {seed: far.seeds[seed] - home.seeds[seed] for seed in shared})
+        same = rise(arm, length)
+        words = Words(
+            f"{times(task, length)}: {apart.mean:+.3f} bits in windows side by side, {same.mean:+.3f} on the same targets",
+            f"{times(task, length)}：窗口首尾相接时 {apart.mean:+.3f} 比特，目标相同时 {same.mean:+.3f} 比特",
+        )
+        return decide({"apart": apart, "same": same}, lambda at: at["apart"] < 0 and at["same"] > at["apart"] / 2, words)
+
+    return judge
+
+
+def best_at_longest(name: str) -> Judge:
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length = length_of(task, None)
+        others = [arm["name"] for arm in task["arms"] if arm["learnt"] and arm["name"] != name]
+        if not others:
+            raise Untested("nothing else learnt the trained length", "没有其他编码学会训练长度")
+        scores, left, without = reachable([others], lambda other: score(arm_of(task, other), length))
+        scores[name] = score(arm_of(task, name), length)
+        return decide(scores, descending([*left, [name]]), listed(scores, times(task, length)), without)
+
+    return judge
+
+
+def ends_with_training(name: str) -> Judge:
+    """It cannot be asked at the first longer length."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        arm, _ = arm_of(task, name), length_of(task, None)
+        length = next(length for length in task["lengths"] if length > task["length"])
+        state = arm["cells"][str(length)]["state"] or "has a number"
+        zh = "无法计算" if state.startswith("cannot") else "有数值"
+        return Ours(Words(f"{times(task, length)}: {state}", f"{times(task, length)}：{zh}"), state.startswith("cannot"))
+
+    return judge
+
+
+def competitive(name: str, other: str) -> Judge:
+    """At the trained length."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        scores = {word: score(arm_of(task, word), task["length"]) for word in (name, other)}
+        return decide(scores, lambda at: at[name] - at[other] <= COMPETITIVE, listed(scores, "1×"))
+
+    return judge
+
+
+def changes(at: float, names: Sequence[str], holds: Callable[[Means], bool], *notes: Words) -> Judge:
+    """Bits of the changed models, and of the unchanged one at the trained length as `home`."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length = length_of(task, at)
+        scores = {change: changed(task, change, length) for change in names}
+        home = changed(task, "", task["length"])
+        said = listed(scores, times(task, length), called=CHANGES.__getitem__)
+        words = Words(f"{said.en}; 1×: {home.mean:.2f}", f"{said.zh}；1×：{home.mean:.2f}")
+        return decide({**scores, "home": home}, holds, words, *notes)
+
+    return judge

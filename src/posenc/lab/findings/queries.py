@@ -1,0 +1,80 @@
+"""The SQL queries over the results of a sweep, each run once and grouped by task."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posenc.lab.records.record import SAME_TARGETS
+
+if TYPE_CHECKING:
+    import duckdb
+
+Json = dict[str, Any]
+
+CELLS = """
+    SELECT task, encoding, oracle, change, mode, kind, length, seed,
+           sum(value * weight) / sum(weight) AS mean, count(*) AS items, sum(value) AS total
+    FROM (SELECT * REPLACE (coalesce(change, '') AS change, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight)
+          FROM rows WHERE kind IN ('bits', 'exact'))
+    GROUP BY ALL
+"""
+FIRST_SEED = "(SELECT task, encoding, min(seed) AS seed FROM trials WHERE NOT oracle GROUP BY ALL)"
+ATTENTION = f"""
+    SELECT task, encoding AS arm, seed, step, layer, head, list(position ORDER BY position) AS distance,
+           list(value ORDER BY position) AS probability
+    FROM rows JOIN {FIRST_SEED} USING (task, encoding, seed) WHERE kind = 'attention' AND NOT oracle AND isfinite(value)
+    GROUP BY ALL ORDER BY ALL
+"""
+LINKS = f"""
+    SELECT task, encoding AS arm, step, layer, head, note AS link, avg(value) AS probability, avg(weight) AS even
+    FROM rows JOIN {FIRST_SEED} USING (task, encoding, seed) WHERE kind = 'link' AND NOT oracle AND isfinite(value)
+    GROUP BY ALL ORDER BY ALL
+"""
+SIMILARITY = f"""
+    SELECT task, encoding, step, position, list(value ORDER BY other) AS line
+    FROM rows JOIN {FIRST_SEED} USING (task, encoding, seed) WHERE kind = 'similarity' AND NOT oracle AND isfinite(value)
+    GROUP BY ALL ORDER BY ALL
+"""
+TRAINING_CURVES = """
+    SELECT task, encoding, step, avg(value) AS bits
+    FROM rows WHERE kind = 'curve' AND NOT oracle AND isfinite(value) GROUP BY ALL ORDER BY ALL
+"""
+BY_POSITION = """
+    SELECT task, encoding, length, position, avg(value) AS bits
+    FROM rows WHERE kind = 'position' AND NOT oracle AND isfinite(value) AND coalesce(change, '') = ''
+    GROUP BY ALL ORDER BY ALL
+"""
+ITEMS = """
+    SELECT encoding, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
+    FROM rows WHERE task = ? AND kind = ? AND mode = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
+"""
+
+
+class Results:
+    """What the database holds, by task. `about` is by task, encoding, seed and whether it is an oracle."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
+        self._database = database
+        lines = database.execute("SELECT task, encoding, seed, oracle, about FROM trials ORDER BY ALL").fetchall()
+        self.about: dict[tuple[str, str, int, bool], Json] = {tuple(who): json.loads(text) for *who, text in lines}
+        self.cells = self._by_task(CELLS)
+        self.attention, self.links, self.similarity = map(self._by_task, (ATTENTION, LINKS, SIMILARITY))
+        self.training_curves, self.by_position = map(self._by_task, (TRAINING_CURVES, BY_POSITION))
+
+    def _by_task(self, query: str) -> dict[str, list[Json]]:
+        found = self._database.execute(query)
+        names = [about[0] for about in found.description]
+        tasks: dict[str, list[Json]] = defaultdict(list)
+        for line in found.fetchall():
+            row = dict(zip(names, line, strict=True))
+            tasks[row.pop("task")].append(row)
+        return tasks
+
+    def items(self, task: str, measure: str) -> Mapping[str, np.ndarray]:
+        """Every scored item of a task, column by column."""
+        return self._database.execute(ITEMS, [task, measure, SAME_TARGETS]).fetchnumpy()

@@ -1,0 +1,254 @@
+"""The findings in plain sentences, in both languages; every number in them is computed from the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from posenc.bilingual import Words, joined
+from posenc.lab.findings import property_sentences
+from posenc.lab.findings.comparing import after_training, worse
+from posenc.lab.findings.criteria import ENOUGH, FLAT, MISSING, NOT_LEARNT
+from posenc.lab.findings.titles import CHANGES, main_task, title
+from posenc.lab.findings.wording import bounds, counted, listed, loss, name, score, task_title, times
+from posenc.lab.trial.training import CAUSAL_ONLY
+
+Json = Mapping[str, Any]
+
+
+def sentences(found: Json) -> list[Words]:
+    """The most important first. What was not measured is left out."""
+    main = main_task(found)
+    told = (
+        _trained(found),
+        _at_trained_length(main),
+        *_at_longest_length(main),
+        _cannot(main),
+        _not_learnt(found),
+        *_without_positions(found),
+        _after_training(main),
+        _exact_tasks(found, main),
+        _training_time(found),
+        *property_sentences.sentences(found),
+        _published(found),
+        _missing(found),
+        _seeds(found),
+    )
+    return [words for words in told if words is not None]
+
+
+# What was trained ---------------------------------------------------------------------------------------------------
+
+
+def _trained(found: Json) -> Words:
+    arms = {arm["name"] for task in found["tasks"] for arm in task["arms"]}
+    names = [task_title(task) for task in found["tasks"]]
+    size, seeds = found["size"], len(found["seeds"])
+    untrained = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"]) * seeds
+    trials = max(0, found["trials"]["found"] - untrained)
+    return Words(
+        f"{counted(trials, 'model was', 'models were')} trained: {counted(len(arms), 'encoding', 'encodings')} with "
+        f"{counted(seeds, 'seed', 'seeds')} each. The models differ by the encoding only: {size['n_layers']} layers, "
+        f"d_model {size['d_model']}, {size['n_heads']} heads. Tasks: {joined(names, ', ', '').en}.",
+        f"共训练 {trials} 个模型：{len(arms)} 种编码，每种 {seeds} 个随机种子，彼此只有位置编码不同；"
+        f"{size['n_layers']} 层，d_model {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",
+    )
+
+
+# The main task ------------------------------------------------------------------------------------------------------
+
+
+def _at_trained_length(task: Json) -> Words:
+    arms, home, called = [arm for arm in task["arms"] if arm["learnt"]], task["length"], task_title(task)
+    if all(arm["state"] == MISSING for arm in task["arms"]):
+        return Words(f"{called.en}: not run yet.", f"{called.zh}：尚未运行。")
+    if not arms:
+        return Words(
+            f"{called.en}: no encoding learnt the trained length at this budget, so longer lengths are not judged.",
+            f"{called.zh}：在此预算下没有一种编码学会训练长度，因此不评价更长的长度。",
+        )
+    best = min(arms, key=lambda arm: worse(task, arm["cells"][str(home)]["mean"]))
+    said, chance = score(task, best["cells"][str(home)]["mean"]), score(task, task["chance"][str(home)])
+    return Words(
+        f"{called.en}: at the trained length {home}, {name(best).en} is best with {said.en}; chance gives {chance.en}. "
+        f"{len(arms)} of {len(task['arms'])} encodings learnt this length.",
+        f"{called.zh}：在训练长度 {home} 上，{name(best).zh} 最好，{said.zh}（随机水平为 {chance.zh}）。"
+        f"{len(task['arms'])} 种编码中有 {len(arms)} 种学会了这个长度。",
+    )
+
+
+def _at_longest_length(task: Json) -> Iterator[Words]:
+    far = task["lengths"][-1]
+    kinds = {kind: [arm for arm in task["arms"] if arm["behaviour"] == kind] for kind in ("flat", "fades", "breaks")}
+    at = times(task, far)
+    flat, broken = bounds(task)
+    held = Words("on the same targets, ", "目标不变，") if task["measure"] == "bits" else Words("", "")
+    if not kinds["flat"] and (kinds["fades"] or kinds["breaks"]):
+        yield Words(
+            f"At {at.en} the trained length, no encoding stays as good as it was ({flat.en}).",
+            f"到训练长度的 {at.zh}，没有一种编码能保持原有水平（{flat.zh}）。",
+        )
+    texts = {
+        "flat": Words(
+            f"At {at.en} the trained length, {held.en}these stay as good ({flat.en}): {{rows}}.",
+            f"到训练长度的 {at.zh}，{held.zh}仍然保持（{flat.zh}）的有：{{rows}}。",
+        ),
+        "fades": Words("These get worse slowly: {rows}.", "逐渐变差的有：{rows}。"),
+        "breaks": Words(f"These break ({broken.en}): {{rows}}.", f"失效（{broken.zh}）的有：{{rows}}。"),
+    }
+    for kind, text in texts.items():
+        if arms := sorted(kinds[kind], key=lambda arm: arm["rise"][str(far)]["mean"]):
+            rows = listed(arms, lambda arm: loss(task, arm["rise"][str(far)]["mean"]))
+            yield Words(text.en.format(rows=rows.en), text.zh.format(rows=rows.zh))
+
+
+def _cannot(task: Json) -> Words | None:
+    """Encodings that learnt the trained length and cannot represent longer ones."""
+    stopped = []
+    for arm in task["arms"]:
+        ends = [length for length, cell in arm["cells"].items() if (cell["state"] or "").startswith("cannot")]
+        if ends and not (arm["state"] or "").startswith("cannot"):
+            why = arm["cells"][ends[0]]["state"].removeprefix("cannot: ")
+            stopped.append(Words(f"{name(arm).en} ({why})", f"{name(arm).zh}（从 {ends[0]} 起无法计算）"))
+    if not stopped:
+        return None
+    rows = joined(stopped, ", ", "、")
+    return Words(f"These cannot process longer inputs: {rows.en}.", f"无法用于更长输入的有：{rows.zh}。")
+
+
+def _after_training(task: Json) -> Words | None:
+    if (found := after_training(task)) is None:
+        return None
+    length, means = found
+    scores = {change: score(task, means[change]) for change in means}
+    each = (Words(f"{CHANGES[c].en} {scores[c].en}", f"{CHANGES[c].zh} {scores[c].zh}") for c in means)
+    rows, at = joined(each, ", ", "，"), times(task, length)
+    return Words(
+        f"With the frequencies of the trained RoPE models changed, and no further training, the scores at {at.en} "
+        f"are, the best first: {rows.en}.",
+        f"训练之后修改 RoPE 的频率、不再继续训练，在 {at.zh}处从好到差依次为：{rows.zh}。",
+    )
+
+
+# All tasks ----------------------------------------------------------------------------------------------------------
+
+
+def _not_learnt(found: Json) -> Words | None:
+    said = []
+    for task in found["tasks"]:
+        arms = [arm for arm in task["arms"] if arm["state"] == NOT_LEARNT]
+        if arms:
+            rows = listed(arms, lambda arm, task=task: score(task, arm["cells"][str(task["length"])]["mean"]))  # type: ignore[misc]
+            said.append(Words(f"{task_title(task).en}: {rows.en}", f"{task_title(task).zh}：{rows.zh}"))
+    if not said:
+        return None
+    rows = joined(said, "; ", "；")
+    return Words(
+        f"Not learnt at this budget, and therefore not judged at longer lengths: {rows.en}. More training may change this.",
+        f"在此预算下没有学会，因此不评价更长的长度：{rows.zh}。增加训练可能改变结果。",
+    )
+
+
+def _without_positions(found: Json) -> Iterator[Words]:
+    """NoPE with bidirectional attention, against the best encoding."""
+    for task in found["tasks"]:
+        home, called = str(task["length"]), task_title(task)
+        nope = next((arm for arm in task["arms"] if arm["name"] == "nope"), None)
+        others = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
+        if task["causal"] or nope is None or nope["cells"][home]["mean"] is None or not others:
+            continue
+        best = min(others, key=lambda arm: worse(task, arm["cells"][home]["mean"]))
+        ours, theirs = (score(task, arm["cells"][home]["mean"]) for arm in (nope, best))
+        known = Words("", "")
+        if task["measure"] == "exact":
+            guess = score(task, task["chance"][home])
+            known = Words(f"; guessing gives {guess.en}", f"；随机猜测：{guess.zh}")
+        elif task["baseline"] is not None:
+            least = score(task, task["baseline"])
+            known = Words(f"; a model that ignores the context gets {least.en}", f"；完全不看上下文：{least.zh}")
+        told = Words("learns it too", "也能学会") if nope["learnt"] else Words("does not learn it", "学不会")
+        yield Words(
+            f"{called.en}, bidirectional: a model without positions {told.en} ({ours.en}); a model with {name(best).en} "
+            f"learns it ({theirs.en}){known.en}.",
+            f"{called.zh}（双向注意力）：没有位置的模型{told.zh}（{ours.zh}），用 {name(best).zh} 则能学会（{theirs.zh}）"
+            f"{known.zh}。",
+        )
+
+
+def _exact_tasks(found: Json, main: Json) -> Words | None:
+    """For each other task, which encodings have the largest valid length factor."""
+    said = []
+    for task in found["tasks"]:
+        arms, called = [arm for arm in task["arms"] if arm["factor"] is not None], task_title(task)
+        if task is main or task["measure"] != "exact" or not arms:
+            continue
+        most = max(arm["factor"]["value"] for arm in arms)
+        if most <= 1:
+            said.append(Words(f"{called.en}: none beyond the trained length", f"{called.zh}：超出训练长度后都做不到"))
+            continue
+        furthest = [arm for arm in arms if arm["factor"]["value"] == most]
+        names = joined((name(arm) for arm in furthest), ", ", "、")
+        more = any(arm["factor"]["censored"] for arm in furthest)
+        reach = Words(">" * more + f"{most:.3g}×", "超过 " * more + f"{most:.3g} 倍")
+        said.append(Words(f"{called.en}: {names.en} ({reach.en})", f"{called.zh}：{names.zh}（{reach.zh}）"))
+    if not said:
+        return None
+    rows = joined(said, "; ", "；")
+    return Words(
+        f"Largest factor of the trained length with at least {FLAT['exact']:.0%} of the exact match kept: {rows.en}.",
+        f"完全匹配率保持 {FLAT['exact']:.0%} 以上时，与训练长度之比最大的：{rows.zh}。",
+    )
+
+
+def _training_time(found: Json) -> Words | None:
+    rows = (found["cost"] or {"rows": {}})["rows"]
+    times_of = {who: row["training"]["median"] for who, row in rows.items() if who != "nope" and row.get("training")}
+    if not times_of:
+        return None
+    ordered = sorted(times_of, key=times_of.__getitem__)
+    each = (Words(f"{title(who).en} {times_of[who]:.2f}×", f"{title(who).zh} {times_of[who]:.2f}×") for who in ordered)
+    rows_said = joined(each, ", ", "、")
+    return Words(
+        f"Time of a training step relative to no encoding: {rows_said.en}.",
+        f"训练一步的耗时（没有编码时为 1×）：{rows_said.zh}。",
+    )
+
+
+# How certain it is --------------------------------------------------------------------------------------------------
+
+
+def _published(found: Json) -> Words | None:
+    count = {verdict: sum(row["verdict"] == verdict for row in found["published"]) for verdict in ("agree", "disagree")}
+    rest = len(found["published"]) - sum(count.values())
+    if not found["published"]:
+        return None
+    return Words(
+        f"Of {len(found['published'])} published claims, {count['agree']} agree with these numbers, {count['disagree']} "
+        f"disagree, and {rest} could not be tested here.",
+        f"在 {len(found['published'])} 条已发表的论断中，与此处数据一致的有 {count['agree']} 条，"
+        f"不一致的有 {count['disagree']} 条，此处无法检验的有 {rest} 条。",
+    )
+
+
+def _missing(found: Json) -> Words | None:
+    if not found["missing"]:
+        return None
+    n, of = len(found["missing"]), found["trials"]["expected"]
+    return Words(
+        f"{counted(n, 'trial', 'trials')} of {of} failed or did not run; their cells say why.",
+        f"{of} 次训练中有 {n} 次失败或尚未运行，相应的格中已注明原因。",
+    )
+
+
+def _seeds(found: Json) -> Words:
+    seeds = len(found["seeds"])
+    if found["exploratory"]:
+        return Words(
+            f"With {counted(seeds, 'seed', 'seeds')}, these results are exploratory: intervals over seeds need {ENOUGH}. "
+            "Every seed is shown.",
+            f"只有 {seeds} 个随机种子，以上为探索性结果：不足 {ENOUGH} 个时不给出种子间的区间。每个种子都已列出。",
+        )
+    return Words(
+        f"Intervals are 95% intervals, over {seeds} seeds and over documents.",
+        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。",
+    )

@@ -1,0 +1,91 @@
+"""The findings of one task: the gate, every encoding, and what was recorded of attention.
+
+cells of every encoding ─► trained length learnt? ─no─► "not learnt at this budget", longer lengths are removed
+                                  │ yes
+                                  ▼
+                  rise, valid length factor, area, rank, behaviour
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.lab.findings import arm_cells, criteria
+from posenc.lab.findings.arm_cells import TaskResults, silence
+from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
+from posenc.lab.findings.extrapolation import extrapolate
+from posenc.lab.findings.queries import Json
+from posenc.lab.trial.scoring import NO_NUMBER
+
+
+def task_findings(of: TaskResults) -> dict[str, Any]:
+    arms, any_trial = [arm_cells.arm(of, word) for word in of.words], of.any_trial()
+    baseline = any_trial.get("baseline")
+    gate = _pass_gate(of, arms, baseline)
+    extrapolate(of, [arm for arm in arms if arm["learnt"]])
+    for arm in arms:
+        if not arm["learnt"]:
+            silence(arm, of.length)
+    rope = next((arm for arm in arms if arm["name"] == "rope"), None)
+    return {
+        "name": of.name,
+        "title": of.task.title._asdict(),
+        "unit": of.task.unit._asdict(),
+        "measure": of.measure,
+        "causal": of.task.causal,
+        "length": of.length,
+        "lengths": of.lengths,
+        "chance": any_trial.get("chance", {}),
+        "baseline": baseline,
+        "training": of.plan["training"],
+        "learning_rates": list(of.plan["learning_rates"]),
+        "trained_tokens": any_trial.get("trained_tokens"),
+        "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},
+        "arms": arms,
+        "after": [] if rope is None else _after_training(of, rope),
+        "attention": of.results.attention[of.name],
+        "similarity": _similarity(of),
+        "links": of.results.links[of.name],
+    }
+
+
+def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> criteria.Gate:
+    """Marks the arms that learnt the trained length, and says of the others why they did not."""
+    means = {arm["name"]: arm["cells"][str(of.length)]["mean"] for arm in arms if arm["state"] is None}
+    home = {name: mean for name, mean in means.items() if mean is not None}
+    gate = criteria.gate(of.measure, home, baseline)
+    for arm in arms:
+        arm["learnt"] = gate.passes(home.get(arm["name"]))
+        if not arm["learnt"]:
+            arm["state"] = arm["state"] or (NOT_LEARNT if arm["name"] in home else MISSING)
+    return gate
+
+
+def _after_training(of: TaskResults, rope: Json) -> list[Json]:
+    """RoPE's cells for each change of its frequencies after training, the unchanged first."""
+    changes = sorted({row["change"] for row in of.results.cells[of.name] if row["encoding"] == "rope"})
+    if changes in ([], [""]):
+        return []
+    found = [{"change": "", "cells": rope["cells"]}]
+    for change in of.plan["after"]:
+        cells = arm_cells.cells(of, "rope", change=change)
+        for length, cell in cells.items():
+            if int(length) <= of.length:  # the factor is 1: nothing was changed
+                cells[length] = rope["cells"][length]
+            elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
+                cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}
+        if not rope["learnt"]:
+            silence({"cells": cells, "non_overlapping": {}}, of.length)
+        found.append({"change": change, "cells": cells})
+    return found
+
+
+def _similarity(of: TaskResults) -> Json | None:
+    """Cosines between the rows of a learned table, by step."""
+    rows = of.results.similarity[of.name]
+    if not rows:
+        return None
+    arm = rows[0]["encoding"]
+    steps = sorted({row["step"] for row in rows if row["encoding"] == arm})
+    matrices = [[row["line"] for row in rows if (row["encoding"], row["step"]) == (arm, step)] for step in steps]
+    return {"arm": arm, "steps": steps, "matrices": matrices}

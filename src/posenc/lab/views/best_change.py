@@ -1,0 +1,20 @@
+"""The sentence about which change of RoPE's frequencies after training is best."""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.lab.findings.comparing import after_training
+from posenc.lab.views.cells import Task, fold, unit, value
+from posenc.lab.views.words import of, say
+
+
+def best_change(task: Task) -> Words:
+    """At 4 times the trained length, or else the longest that all changes have. Empty where nothing can be compared."""
+    found = after_training(task)
+    if found is None or "" not in found[1]:
+        return Words("", "")
+    length, means = found
+    first = next(iter(means))
+    numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
+    change, ratio = say(f"change {first}"), fold(length / task["length"])
+    return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torch import Tensor
 
+from posenc import checks
 from posenc.encoding import Identity, PositionalEncoding, check_tokens, full_precision, working_dtype
 from posenc.positions import Positions
 
@@ -32,9 +33,8 @@ class FromHidden(PositionalEncoding):
     """
 
     def __init__(self, *, reads: Reads, **configuration: Any) -> None:
+        checks.one_of(get_args(Reads), reads=reads)
         super().__init__(reads=reads, **configuration)
-        if reads not in get_args(Reads):
-            raise ValueError(f"reads: expected one of {', '.join(map(repr, get_args(Reads)))}, got {reads!r}")
         self.reads = reads
         self._parameters_of = Identity() if reads == "hidden" else None
 

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.positions import INTEGERS, Positions, readable
+from posenc.positions import Positions, readable
+from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Num
 
 Side = Literal["query", "key", "value", "output"]
-SIDES = get_args(Side)
 SIDES = get_args(Side)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -73,9 +73,8 @@ class PositionalEncoding(nn.Module):
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
 
     def __init__(self, **configuration: Any) -> None:
-        """Keeps the configuration; sizes and numbers known by name are checked: ValueError names the wrong one."""
+        """Keeps the configuration, whatever its names and values; a constructor checks its own arguments (`checks`)."""
         super().__init__()
-        check_configuration(type(self).__name__, **configuration)
         self.configuration = configuration
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         self._parameters_of: Identity | None = None  # set by encodings whose tables hold their parameters
@@ -194,42 +193,6 @@ class PositionalEncoding(nn.Module):
         elif not bool(inside.all()):
             first = at.coords[~inside][0].item()
             raise ValueError(f"{type(self).__name__}: position {first} is outside {low} … {high}: {why}")
-
-
-COUNTS = (
-    "d_model",
-    "d_head",
-    "n_heads",
-    "n_kv_heads",
-    "n_layers",
-    "n_buckets",
-    "n_positions",
-    "max_positions",
-    "rotary_dim",
-    "axes",
-)
-POSITIVE = ("base", "scale", "scale_base", "gamma", "step", "rtol", "atol")
-
-
-def check_configuration(owner: str, **configuration: Any) -> None:
-    """Known sizes must be whole numbers from 1, known magnitudes positive and finite; None means not given."""
-    for name, value in configuration.items():
-        if value is None:
-            continue
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if name in COUNTS and not (whole and value >= 1):
-            raise ValueError(f"{owner}: {name}: expected a whole number from 1, got {value!r}")
-        if name in ("row_offset", "max_distance") and not (whole and value >= 0):
-            raise ValueError(f"{owner}: {name}: expected a whole number from 0, got {value!r}")
-        each = value if isinstance(value, tuple) else (value,)  # one per axis
-        if name in POSITIVE and not all(_is_number(one) and math.isfinite(one) and one > 0 for one in each):
-            raise ValueError(f"{owner}: {name}: expected a positive number, got {value!r}")
-        if name == "offset" and not (_is_number(value) and math.isfinite(value)):
-            raise ValueError(f"{owner}: {name}: expected a finite number, got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:

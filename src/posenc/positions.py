@@ -28,10 +28,11 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
+from posenc import checks
+from posenc.tensor_checks import INTEGERS
+
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int, Num
-
-INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class Positions:
         cls, batch: int, length: int, start: int | Int[Tensor, "b"] = 0, *, device: torch.device | str | None = None
     ) -> Positions:
         """Positions start, start+1, …, start+length-1 in every row; `start` may be one integer per row."""
-        _check_counts(batch=batch, length=length)
+        checks.whole(batch=batch, length=length)
         count = torch.arange(length, device=device)[None]
         if isinstance(start, Tensor):
             if start.dtype not in INTEGERS or start.shape != (batch,):
@@ -165,9 +166,8 @@ class Positions:
 
         `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
         """
-        _check_counts(batch=batch, height=height, width=width)
-        if isinstance(prefix, bool) or not isinstance(prefix, int) or prefix < 0:
-            raise ValueError(f"prefix: expected a whole number from 0, got {prefix!r}")
+        checks.whole(batch=batch, height=height, width=width)
+        checks.whole(0, prefix=prefix)
         y = torch.arange(height, device=device).repeat_interleave(width)
         x = torch.arange(width, device=device).repeat(height)
         y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
@@ -220,7 +220,7 @@ class Positions:
         Trained so, any encoding has seen every position it will meet up to max_positions.
         Ruoss et al. 2023, "Randomized Positional Encodings Boost Length Generalization of Transformers", section 3.
         """
-        _check_counts(batch=batch, length=length)
+        checks.whole(batch=batch, length=length)
         if length > max_positions:
             raise ValueError(f"max_positions: expected at least length={length}, got {max_positions}")
         drawn = torch.rand(batch, max_positions, generator=generator, device=device).argsort(dim=1)[:, :length]
@@ -301,7 +301,7 @@ def shard_index(
     contiguous   0 0 1 1 2 2 3 3          zigzag (balances causal work)   0 1 2 3 3 2 1 0
     With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
     """
-    _check_counts(length=length, size=size)
+    checks.whole(length=length, size=size)
     if not 0 <= rank < size:
         raise ValueError(f"rank: expected 0 … {size - 1}, got {rank}")
     ends = [0, length] if cu_seqlens is None else [int(end) for end in cu_seqlens]
@@ -340,12 +340,6 @@ def _goes_on(before: Positions, after: Positions) -> bool:
         return False
     steps = ((before.coords, after.coords, 1), (before.order, after.order, 1), (before.document, after.document, 0))
     return all(bool((first[:, 0] - last[:, -1] == step).all()) for last, first, step in steps)
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if isinstance(count, (float, str, bool, Tensor)) or count < 1:
-            raise ValueError(f"{name}: expected a whole number from 1, got {count}")
 
 
 def _check_mask(mask: Tensor, shape: str) -> None:

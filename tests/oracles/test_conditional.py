@@ -84,8 +84,8 @@ def test_gradients_and_one_rounding():
 
 
 def test_wrong_arguments():
-    for size in (0, 2, True):
-        with pytest.raises(ValueError, match="kernel_size: expected an odd number from 1"):
+    for size, kind in ((0, "a whole"), (2, "an odd"), (True, "a whole")):
+        with pytest.raises(ValueError, match=f"kernel_size: expected {kind} number from 1"):
             Conditional(4, size)
     with pytest.raises(TypeError, match="needs integer positions"):
         filled(2, 3).embed(torch.zeros(1, 3, 2), Positions.at(torch.zeros(1, 3, 2)))

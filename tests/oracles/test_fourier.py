@@ -103,7 +103,7 @@ def test_matrix_learns():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="d_model: expected an even number of channels, got 7"):
+    with pytest.raises(ValueError, match="d_model: expected an even number from 2, got 7"):
         RandomFourier(7)
     with pytest.raises(ValueError, match="scale: expected a positive number"):
         RandomFourier(8, scale=-1.0)

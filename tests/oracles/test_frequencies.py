@@ -64,7 +64,7 @@ def test_frequencies_are_python_numbers():
 @pytest.mark.parametrize("spacing", [frequencies.rotary, frequencies.to_the_end, wavelengths])
 @pytest.mark.parametrize("d", [0, -2, 4.0, True, "8"])
 def test_a_width_that_is_no_count_is_refused(spacing, d):
-    with pytest.raises(ValueError, match="d: expected a whole number of channels"):
+    with pytest.raises(ValueError, match="d: expected a whole number from 1"):
         spacing(d)
 
 

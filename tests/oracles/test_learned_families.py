@@ -293,7 +293,7 @@ def test_wrong_arguments():
         LearnedAxes(4, (3, 3), shares=(0, 0))
     with pytest.raises(ValueError, match="widths: blocks that share a table need one width"):
         LearnedAxes(4, (3,), axes=2, shares=(0, 0), combine="concat", widths=(1, 3))
-    with pytest.raises(ValueError, match="combine: expected one of sum, concat"):
+    with pytest.raises(ValueError, match="combine: expected one of 'sum', 'concat'"):
         LearnedAxes(4, (3, 3), combine="product")
     with pytest.raises(ValueError, match="folded: the position is one number"):
         LearnedAxes(4, (3, 3), reads=(1, 0), folded=True)

@@ -320,9 +320,9 @@ def test_wrong_arguments():
         Sinusoidal(8, axes=2, base=(1.0, 2.0, 3.0))
     with pytest.raises(ValueError, match="base: expected a positive number"):
         Sinusoidal(8, axes=2, base=(1.0, -2.0))
-    with pytest.raises(ValueError, match="odd: expected one of drop, zero, got 'pad'"):
+    with pytest.raises(ValueError, match="odd: expected one of 'drop', 'zero', got 'pad'"):
         Sinusoidal(8, odd="pad")
-    with pytest.raises(ValueError, match="silent: expected one of none, padding, negative"):
+    with pytest.raises(ValueError, match="silent: expected one of 'none', 'padding', 'negative'"):
         Sinusoidal(8, silent="cls")
     with pytest.raises(ValueError, match="repeats: 6 channels cannot be shared evenly by 4"):
         Sinusoidal(6, repeats=4)

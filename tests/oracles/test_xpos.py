@@ -143,7 +143,7 @@ def test_wrong_arguments():
     x = torch.zeros(1, 1, 4, 8)
     with pytest.raises(ValueError, match=r"XPos.* is defined for causal attention only"):
         attend(x, x, x, XPos(8), Positions.arange(1, 4), causal=False)
-    with pytest.raises(ValueError, match="d_head: expected an even number, got 7"):
+    with pytest.raises(ValueError, match="d_head: expected an even number from 2, got 7"):
         XPos(7)
     with pytest.raises(ValueError, match="layout: expected one of"):
         XPos(8, layout="neox")

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from posenc import checks
 from posenc.frequencies import Frequencies, LongRoPE, mscale_of
-from posenc.frequencies.base import check_count, check_positive
 
 
 def default(width: int, base: float) -> Frequencies:
@@ -30,19 +30,19 @@ def default(width: int, base: float) -> Frequencies:
 
 def partial(d_head: int, base: float, fraction: float) -> Frequencies:
     """default(int(d_head·fraction), base), an odd width as it comes: 25 gives 13 pairs."""
-    check_positive(fraction=fraction)
+    checks.positive(fraction=fraction)
     return default(int(d_head * fraction), base)
 
 
 def linear(width: int, base: float, factor: float) -> Frequencies:
     """The default divided by `factor`, rounded again."""
-    check_positive(factor=factor)
+    checks.positive(factor=factor)
     return _value(_inverse(width, base) / factor, f"linear(width={width}, base={base:g}, factor={factor:g})")
 
 
 def ntk_alpha(width: int, base: float, alpha: float) -> Frequencies:
     """The default of base·alpha^(d/(d-2)); that base is still fp64 (HunYuan)."""
-    check_positive(alpha=alpha)
+    checks.positive(alpha=alpha)
     _check_wider_than_2(width)
     stretched = base * alpha ** (width / (width - 2))
     return _value(_inverse(width, stretched), f"ntk_alpha(width={width}, base={base:g}, alpha={alpha:g})")
@@ -63,7 +63,7 @@ class DynamicNTK:
 
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
-        check_count(n=n)
+        checks.whole(n=n)
         power = self.width / (self.width - 2)
         said = f"dynamic(width={self.width}, base={self.base:g}, factor={self.factor:g}) at {max(n, self.trained_length)}"
         base: float | Tensor
@@ -78,8 +78,8 @@ class DynamicNTK:
 
 def dynamic(width: int, base: float, factor: float, trained_length: int) -> DynamicNTK:
     """Dynamic NTK scaling; `trained_length` is max_position_embeddings. Raises ValueError for width 2."""
-    check_positive(base=base, factor=factor)
-    check_count(width=width, trained_length=trained_length)
+    checks.positive(base=base, factor=factor)
+    checks.whole(width=width, trained_length=trained_length)
     _check_wider_than_2(width)
     return DynamicNTK(width, base, factor, trained_length)
 
@@ -102,8 +102,8 @@ def yarn(
     beta_fast and beta_slow of 0 or None are 32 and 1; one of mscale and mscale_all_dim alone, or 0, counts for nothing.
     Raises ValueError for an odd width, at which transformers fails as well.
     """
-    check_positive(factor=factor, base=base)
-    check_count(width=width, original_length=original_length)
+    checks.positive(factor=factor, base=base)
+    checks.whole(width=width, original_length=original_length)
     if width % 2:
         raise ValueError(f"width: yarn expects an even number of channels, got {width}")
     fast, slow = beta_fast or 32, beta_slow or 1
@@ -143,12 +143,12 @@ def longrope(
 
     `factor` is the longest length over original_length; needed where attention_factor is not given. Raises ValueError.
     """
-    check_count(width=width, original_length=original_length)
+    checks.whole(width=width, original_length=original_length)
     if attention_factor is None and factor is None:
         raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
     if attention_factor is None:
         assert factor is not None
-        check_positive(factor=factor)
+        checks.positive(factor=factor)
         scale = 1.0 if factor <= 1.0 else math.sqrt(1 + math.log(factor) / math.log(original_length))
         scale_from = "√(1 + ln factor / ln original_length)"
     else:
@@ -167,8 +167,8 @@ def llama3(
     width: int, base: float, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
 ) -> Frequencies:
     """Llama 3.1's three bands, decided by fp32 wavelengths; the blend divides by `factor` before it multiplies."""
-    check_positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
-    check_count(original_length=original_length)
+    checks.positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
+    checks.whole(original_length=original_length)
     plain = _inverse(width, base)
     wavelength = 2 * math.pi / plain
     slow, fast = wavelength > original_length / low_freq_factor, wavelength < original_length / high_freq_factor
@@ -180,8 +180,8 @@ def llama3(
 
 def proportional(d_head: int, base: float, fraction: float = 1.0, factor: float = 1.0) -> Frequencies:
     """1 / base^(2i/d_head) for ⌊fraction·d_head/2⌋ pairs, zero for the others, all divided by `factor`."""
-    check_positive(fraction=fraction, factor=factor)
-    check_count(d_head=d_head)
+    checks.positive(fraction=fraction, factor=factor)
+    checks.whole(d_head=d_head)
     turning = int(fraction * d_head // 2)
     values = 1.0 / (base ** (_fp32(range(0, 2 * turning, 2)) / d_head))
     values = torch.cat([values, _fp32([0.0] * (d_head // 2 - turning))]) / factor
@@ -193,7 +193,7 @@ def unit_square(d_head: int, base: float = 100.0) -> Frequencies:
 
     Give it coordinates that hold 2π·coordinate in fp32: the product of three then rounds as theirs does.
     """
-    check_count(d_head=d_head)
+    checks.whole(d_head=d_head)
     values = (1 / base ** torch.arange(0, 1, 4 / d_head, dtype=torch.float32, device="cpu")).tolist()
     return Frequencies(
         tuple(values * 2),
@@ -214,9 +214,9 @@ def exponentiated(f: Frequencies, alpha: Tensor) -> Frequencies:
 
 
 def _inverse(width: int, base: float | Tensor) -> Tensor:
-    check_count(width=width)
+    checks.whole(width=width)
     if not isinstance(base, Tensor):
-        check_positive(base=base)
+        checks.positive(base=base)
     return 1.0 / (base ** (_fp32(range(0, width, 2)) / width))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from posenc import checks
 from posenc.dialects.spec import Rotation
 from posenc.frequencies import Arithmetic, LongRoPE
-from posenc.frequencies.base import check_positive
 
 
 def short_factors_at_any_length(
@@ -18,7 +18,7 @@ def short_factors_at_any_length(
     transformers 5.23, PhimoeRotaryEmbedding.forward: it computes the frequencies anew without a length, for which the short
     factors are taken, while it chooses the magnitude by length. Raises ValueError for a magnitude that is not positive.
     """
-    check_positive(short_mscale=short_mscale, long_mscale=long_mscale)
+    checks.positive(short_mscale=short_mscale, long_mscale=long_mscale)
     made = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)
     assert isinstance(made, LongRoPE)
     short = replace(made.short, cos_sin_scale=short_mscale, cos_sin_scale_from="short_mscale")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
@@ -29,10 +30,8 @@ def alibi_slopes(n_heads: int, bias_max: float = 8.0) -> tuple[float, ...]:
     n = 2^k: 2^(-8/n), 2^(-16/n), … 2^-8. Otherwise those of the power below, then every other one of the power above.
     Six heads: 1/4, 1/16, 1/64, 1/256, 1/2, 1/8. Raises ValueError for fewer than one head and for no positive bias_max.
     """
-    if isinstance(n_heads, bool) or not isinstance(n_heads, int) or n_heads < 1:
-        raise ValueError(f"n_heads: expected a whole number from 1, got {n_heads!r}")
-    if isinstance(bias_max, bool) or not isinstance(bias_max, (int, float)) or not 0 < bias_max < math.inf:
-        raise ValueError(f"bias_max: expected a positive number, 8 in the paper, got {bias_max!r}")
+    checks.whole(n_heads=n_heads)
+    checks.positive(bias_max=bias_max)
     power = 2 ** int(math.log2(n_heads))
     slopes = tuple(2.0 ** (-bias_max * h / power) for h in range(1, power + 1))
     return slopes if power == n_heads else (slopes + alibi_slopes(2 * power, bias_max)[::2])[:n_heads]
@@ -50,6 +49,7 @@ class ALiBi(DistanceBias):
     """
 
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, bias_max: float = 8.0) -> None:
+        checks.whole(n_heads=n_heads)
         slopes = alibi_slopes(n_heads, bias_max) if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, slopes=slopes)
         if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):

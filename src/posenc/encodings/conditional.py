@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision, working_dtype
 from posenc.positions import Positions
 
@@ -41,7 +42,8 @@ class Conditional(PositionalEncoding):
 
     def __init__(self, d_model: int, kernel_size: int = 3) -> None:
         super().__init__(d_model=d_model, kernel_size=kernel_size)
-        if isinstance(kernel_size, bool) or not isinstance(kernel_size, int) or kernel_size < 1 or kernel_size % 2 == 0:
+        checks.whole(d_model=d_model, kernel_size=kernel_size)
+        if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size: expected an odd number from 1, got {kernel_size!r}")
         self.d_model, self.kernel_size = d_model, kernel_size
         self.weight = nn.Parameter(torch.empty(d_model, kernel_size, kernel_size).normal_(std=1 / kernel_size))

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.encodings.window_bias import InWindow, check_window
 from posenc.positions import Positions
@@ -48,8 +49,7 @@ class ContinuousWindowBias(InWindow):
         window = check_window("ContinuousWindowBias", window)
         trained = None if trained is None else check_window("ContinuousWindowBias", trained)
         super().__init__(n_heads=n_heads, window=window, trained=trained, hidden=hidden)
-        if isinstance(hidden, bool) or not isinstance(hidden, int) or hidden < 1:
-            raise ValueError(f"hidden: expected a whole number from 1, got {hidden!r}")
+        checks.whole(n_heads=n_heads, hidden=hidden)
         self.window, self.trained = window, window if trained is None else trained
         self.log_scale = nn.Parameter(torch.full((n_heads,), math.log(10)))
         self.inner = nn.Parameter(torch.empty(hidden, 2))

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -72,9 +73,7 @@ class Convolutional(PositionalEncoding):
             weight_norm=weight_norm,
             batch_norm=batch_norm,
         )
-        for name, value in (("kernel_size", kernel_size), ("groups", groups), ("layers", layers)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
+        checks.whole(d_model=d_model, kernel_size=kernel_size, groups=groups, layers=layers)
         if d_model % groups:
             raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
         self.d_model, self.normed, self.batch_norm = d_model, normed, batch_norm

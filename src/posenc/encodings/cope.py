@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, check_width
 from posenc.entry import Entry
@@ -36,6 +37,7 @@ class CoPE(PositionalEncoding):
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     def __init__(self, d_head: int, *, n_positions: int = 64) -> None:
+        checks.whole(d_head=d_head, n_positions=n_positions)
         super().__init__(d_head=d_head, n_positions=n_positions)
         self.d_head, self.n_positions = d_head, n_positions
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))

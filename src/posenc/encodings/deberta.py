@@ -23,7 +23,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
+from posenc import checks
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
@@ -63,10 +64,13 @@ class DeBERTa(PositionalEncoding):
         terms: tuple[Term, ...] = ("c2p", "p2c"),
         norm_eps: float | None = None,
     ) -> None:
-        check_configuration("DeBERTa", d_model=d_model, n_heads=n_heads, d_head=d_head, n_buckets=n_buckets)
+        checks.whole(d_model=d_model, n_heads=n_heads, max_distance=max_distance)
+        if n_buckets is not None:
+            checks.whole(n_buckets=n_buckets)
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model: expected a multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
+        checks.whole(d_head=d_head)
         terms = tuple(terms)
         super().__init__(
             d_model=d_model,
@@ -79,8 +83,6 @@ class DeBERTa(PositionalEncoding):
         )
         if not terms or len(set(terms)) != len(terms) or not set(terms) <= set(get_args(Term)):
             raise ValueError(f"terms: expected 'c2p', 'p2c' or both, got {terms}")
-        if max_distance < 1:
-            raise ValueError(f"max_distance: expected a whole number from 1, got {max_distance}")
         self.d_head, self.terms, self.norm_eps = d_head, terms, norm_eps
         self.span = max_distance if n_buckets is None else n_buckets
         self.starts = None if n_buckets is None else bucket_starts(n_buckets, max_distance)

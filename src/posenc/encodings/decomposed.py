@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, check_width, full_precision
 from posenc.encodings.window_bias import InWindow, check_window
 from posenc.positions import Positions
@@ -30,6 +31,7 @@ class DecomposedBias(InWindow):
     """
 
     def __init__(self, d_head: int, window: tuple[int, int]) -> None:
+        checks.whole(d_head=d_head)
         window = check_window("DecomposedBias", window)
         super().__init__(d_head=d_head, window=window)
         self.d_head, self.window = d_head, window

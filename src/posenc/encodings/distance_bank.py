@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.positions import Positions
@@ -66,16 +67,14 @@ class DistanceBank(FromHidden):
             limit=limit,
             scale=scale,
         )
-        counts = {"d_in": d_in, "profiles": profiles, "extent": extent, "floor": 1 if floor is None else floor}
-        for name, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {count!r}")
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not math.isfinite(alpha):
-            raise ValueError(f"alpha: expected a finite number, got {alpha!r}")
-        if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < math.inf
-        ):
-            raise ValueError(f"limit: expected a positive number, got {limit!r}")
+        checks.whole(n_heads=n_heads, d_in=d_in, profiles=profiles, extent=extent)
+        checks.finite(alpha=alpha)
+        if floor is not None:
+            checks.whole(floor=floor)
+        if limit is not None:
+            checks.positive(limit=limit)
+        if scale is not None:
+            checks.positive(scale=scale)
         self.n_heads, self.d_in, self.extent, self.limit = n_heads, d_in, extent, limit
         self.floor, self.alpha, self.scale = floor, alpha, scale
         self.sites = Site.BIAS if floor is None else Site.BIAS | Site.ROTATE

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import DistanceBias
-from posenc.positions import INTEGERS
+from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -32,10 +33,11 @@ class DistanceTable(DistanceBias):
     """
 
     def __init__(self, n_heads: int, *, max_distance: int = 128, right: int | None = None) -> None:
+        checks.whole(n_heads=n_heads)
+        checks.whole(0, max_distance=max_distance)
         super().__init__(n_heads=n_heads, max_distance=max_distance, right=right)
-        if right is not None and (isinstance(right, bool) or not isinstance(right, int) or right < 0):
-            raise ValueError(f"right: expected a whole number from 0, got {right!r}")
         self.max_distance, self.right = max_distance, max_distance if right is None else right
+        checks.whole(0, right=self.right)
         self.table = nn.Parameter(torch.empty(self.max_distance + 1 + self.right, n_heads))
         nn.init.normal_(self.table, std=0.02)
 

@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import Identity, PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.entry import Entry
@@ -47,6 +48,8 @@ class FLOATER(PositionalEncoding):
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
         _odeint()  # say at once what is missing
+        checks.whole(d_model=d_model, n_layers=n_layers)
+        checks.positive(step=step, rtol=rtol, atol=atol)
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
         self.start = nn.Parameter(torch.empty(n_layers, d_model))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.coordinates import check_reads, select
 from posenc.encoding import (
     PositionalEncoding,
@@ -50,9 +51,10 @@ class RandomFourier(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(self, d_model: int, axes: int = 2, *, reads: Sequence[int] | None = None, scale: float = 1.0) -> None:
+        checks.even(d_model=d_model)
+        checks.whole(axes=axes)
+        checks.positive(scale=scale)
         super().__init__(d_model=d_model, axes=axes, reads=reads, scale=scale)
-        if d_model % 2:
-            raise ValueError(f"d_model: expected an even number of channels, got {d_model}")
         self.d_model, self.reads = d_model, check_reads(reads, axes)
         self.coordinate_axes = axes  # type: ignore[misc]
         self.matrix = nn.Parameter(scale * torch.randn(len(self.reads), d_model // 2))
@@ -93,9 +95,9 @@ class FourierBands(PositionalEncoding):
     ) -> None:
         sizes = tuple(resolution)
         super().__init__(n_bands=n_bands, resolution=sizes, with_coordinates=with_coordinates, sines_only=sines_only)
-        for name, count in (("n_bands", n_bands), *(("resolution", size) for size in sizes)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {count!r}")
+        checks.whole(n_bands=n_bands)
+        for size in sizes:
+            checks.whole(resolution=size)
         if not sizes:
             raise ValueError("resolution: expected one number for each coordinate, got none")
         self.with_coordinates, self.sines_only = with_coordinates, sines_only

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.entry import Entry
@@ -46,6 +47,8 @@ class Learned(PositionalEncoding):
     def __init__(
         self, d_model: int, max_positions: int, *, row_offset: int = 0, padding_row: int | None = None, clamp: bool = False
     ) -> None:
+        checks.whole(d_model=d_model, max_positions=max_positions)
+        checks.whole(0, row_offset=row_offset)
         rare = {"padding_row": (padding_row, None), "clamp": (clamp, False)}
         super().__init__(
             d_model=d_model,

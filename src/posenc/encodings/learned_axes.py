@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.positions import Positions, readable
@@ -63,6 +64,7 @@ class LearnedAxes(PositionalEncoding):
     ) -> None:
         sizes = tuple(max_positions)
         axes = len(sizes) if axes is None else axes
+        checks.whole(d_model=d_model, axes=axes)
         super().__init__(d_model=d_model, axes=axes)
         self.configuration = {
             "d_model": d_model,
@@ -76,9 +78,8 @@ class LearnedAxes(PositionalEncoding):
             "silent": silent,
         }
         self._described = f"{type(self).__name__}({self.extra_repr()})"
-        for name, value, known in (("combine", combine, Combine), ("silent", silent, Silent)):
-            if value not in get_args(known):
-                raise ValueError(f"{name}: expected one of {', '.join(get_args(known))}, got {value!r}")
+        checks.one_of(get_args(Combine), combine=combine)
+        checks.one_of(get_args(Silent), silent=silent)
         if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError(f"max_positions: expected a whole number from 1 for every table, got {sizes}")
         self.reads = check_reads(reads, axes)

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.coordinates import check_reads, select
 from posenc.encoding import (
     PositionalEncoding,
@@ -77,6 +78,12 @@ class LearnedGrid(PositionalEncoding):
         reads: Sequence[int] | None = None,
         surplus: float = 0.0,
     ) -> None:
+        checks.whole(d_model=d_model, height=height, width=width)
+        checks.whole(0, prefix=prefix)
+        if axes is not None:
+            checks.whole(axes=axes)
+        checks.one_of(get_args(Mode), mode=mode)
+        checks.one_of(get_args(Border), border=border)
         rare = {"surplus": surplus} if surplus else {}
         super().__init__(
             d_model=d_model,
@@ -100,13 +107,6 @@ class LearnedGrid(PositionalEncoding):
         if self.reads is not None and len(self.reads) not in (2, 4):
             raise ValueError(f"reads: expected the coordinates (y, x) or (y, x, height, width), got {reads}")
         self.coordinate_axes = axes or 2  # type: ignore[misc]
-        for name, value, least in (("height", height, 1), ("width", width, 1), ("prefix", prefix, 0)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name}: expected a whole number from {least}, got {value!r}")
-        if mode not in get_args(Mode):
-            raise ValueError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
-        if border not in get_args(Border):
-            raise ValueError(f"border: expected one of {', '.join(get_args(Border))}, got {border!r}")
         if antialias + align_corners > (mode in ("bicubic", "bilinear")):
             raise ValueError("antialias, align_corners: one of them at most, and both for kernels only")
         self.d_model, self.height, self.width, self.prefix = d_model, height, width, prefix

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc import angles, layouts
+from posenc import angles, checks, layouts
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
-from posenc.frequencies.base import check_positive
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
@@ -77,8 +76,9 @@ class MixedRoPE(PositionalEncoding):
     def __init__(
         self, d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
     ) -> None:
+        checks.whole(d_head=d_head, n_heads=n_heads, axes=axes)
         super().__init__(d_head=d_head, n_heads=n_heads, axes=axes, base=base, layout=layout)
-        check_positive(base=base)
+        checks.positive(base=base)
         if d_head % 4:
             raise ValueError(f"MixedRoPE: d_head: expected a multiple of 4, got {d_head}")
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import angles, layouts
+from posenc import angles, checks, layouts
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
@@ -64,9 +64,12 @@ class RoPE(PositionalEncoding):
         returns: Layout | None = None,
         sides: tuple[Side, ...] = ("query", "key"),
     ) -> None:
+        checks.whole(d_head=d_head)
         if frequencies is None:
             base = 10000.0 if base is None else base
             rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
+            checks.whole(rotary_dim=rotary_dim, axes=axes)
+            checks.positive(base=base)
         elif (base, rotary_dim, axes) != (None, None, None):
             raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
         plain = {"base": base, "layout": layout, "rotary_dim": rotary_dim, "reverse": reverse, "axes": axes}

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import BiasFn, Site, check_width
 from posenc.entry import Entry
@@ -47,11 +48,10 @@ class Shaw(RelativeVectors):
         right: int | None = None,
         outside: Outside = "clip",
     ) -> None:
+        checks.whole(d_head=d_head)
+        checks.whole(0, max_distance=max_distance, right=max_distance if right is None else right)
+        checks.one_of(get_args(Outside), outside=outside)
         super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
-        if right is not None and (isinstance(right, bool) or not isinstance(right, int) or right < 0):
-            raise ValueError(f"right: expected a whole number from 0, got {right!r}")
-        if outside not in get_args(Outside):
-            raise ValueError(f"outside: expected one of {', '.join(map(repr, get_args(Outside)))}, got {outside!r}")
         self.d_head, self.max_distance, self.outside = d_head, max_distance, outside
         self.right = max_distance if right is None else right
         self.sites = Site.BIAS | Site.VALUE if values else Site.BIAS

@@ -8,7 +8,6 @@ Legend: b batch, t tokens, d d_model, n = ⌈d/2⌉ frequencies.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import frequencies
+from posenc import checks, frequencies
 from posenc.bilingual import Words
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
@@ -73,6 +72,15 @@ class Sinusoidal(PositionalEncoding):
         amplitude: float = 1.0,
         silent: Silent = "none",
     ) -> None:
+        checks.whole(d_model=d_model, axes=axes, repeats=repeats)
+        for one in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
+            checks.positive(base=one)
+        checks.positive(scale=scale, amplitude=amplitude)
+        checks.finite(offset=offset)
+        checks.one_of(get_args(ChannelLayout), layout=layout)
+        checks.one_of(get_args(Denominator), denominator=denominator)
+        checks.one_of(get_args(OddWidth), odd=odd)
+        checks.one_of(get_args(Silent), silent=silent)
         plain = {
             "d_model": d_model,
             "base": base,
@@ -92,18 +100,10 @@ class Sinusoidal(PositionalEncoding):
         if isinstance(base, Sequence):
             plain["base"] = tuple(base)
         super().__init__(**plain, **{name: value for name, (value, usual) in rare.items() if value != usual})
-        choices = {"layout": ChannelLayout, "denominator": Denominator, "odd": OddWidth, "silent": Silent}
-        for name, value in {"layout": layout, "denominator": denominator, "odd": odd, "silent": silent}.items():
-            if value not in get_args(choices[name]):
-                raise ValueError(f"{name}: expected one of {', '.join(get_args(choices[name]))}, got {value!r}")
-        if not (math.isfinite(amplitude) and amplitude > 0):
-            raise ValueError(f"amplitude: expected a positive number, got {amplitude!r}")
         self.reads = check_reads(reads, axes)
         blocks = len(self.reads)
         if d_model % blocks:
             raise ValueError(f"axes: {d_model} channels cannot be shared evenly by {blocks} axes")
-        if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-            raise ValueError(f"repeats: expected a whole number from 1, got {repeats!r}")
         bases = tuple(base) if isinstance(base, Sequence) else (base,) * blocks
         if len(bases) != blocks:
             raise ValueError(f"base: expected one number or one for each of {blocks} blocks, got {len(bases)}")

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
-from posenc.positions import INTEGERS
+from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -51,6 +52,9 @@ class T5(DistanceBias):
         bidirectional: bool = False,
         scale: float | None = None,
     ) -> None:
+        checks.whole(n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance)
+        if scale is not None:
+            checks.positive(scale=scale)
         super().__init__(
             n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=bidirectional, scale=scale
         )

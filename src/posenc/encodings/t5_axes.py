@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.t5 import Buckets
-from posenc.positions import INTEGERS, Positions
+from posenc.positions import Positions
+from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from jaxtyping import Num
@@ -51,6 +53,13 @@ class T5Axes(PositionalEncoding):
     ) -> None:
         sizes, limits = tuple(n_buckets), tuple(max_distance)
         factors = (1,) * len(sizes) if scaling is None else tuple(scaling)
+        checks.whole(n_heads=n_heads)
+        for size, limit in zip(sizes, limits, strict=False):
+            checks.whole(n_buckets=size, max_distance=limit)
+        for factor in factors:
+            checks.positive(scaling=factor)
+        if scale is not None:
+            checks.positive(scale=scale)
         super().__init__(n_heads=n_heads, scale=scale)
         self.configuration = {
             "n_heads": n_heads,
@@ -66,8 +75,6 @@ class T5Axes(PositionalEncoding):
                 "n_buckets, max_distance, scaling: expected one of each for every axis, "
                 f"got {sizes}, {limits} and {factors}"
             )
-        if any(isinstance(f, bool) or not isinstance(f, (int, float)) or not 0 < f < float("inf") for f in factors):
-            raise ValueError(f"scaling: expected a positive number for each axis, got {factors}")
         self.buckets = tuple(Buckets.of(*one, bidirectional=True) for one in zip(sizes, limits, strict=True))
         self.scaling, self.bias_over_sqrt, self.scale = factors, bias_over_sqrt, scale
         self.coordinate_axes = len(sizes)  # type: ignore[misc]

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens, full_precision, into, turns
-from posenc.frequencies.base import check_positive
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class FloorLogTemperature(Temperature):
 
     def __init__(self, scale: float = 0.1, length: int = 8192, offset: int = 1) -> None:
         super().__init__(scale=scale, length=length, offset=offset)
-        check_positive(scale=scale, length=length)
-        if offset not in (0, 1):
+        checks.positive(scale=scale, length=length)
+        if isinstance(offset, bool) or offset not in (0, 1):
             raise ValueError(f"FloorLogTemperature: offset: expected 0 (position) or 1 (number of keys), got {offset!r}")
         self.scale, self.length, self.offset = scale, length, offset
 
@@ -86,7 +86,7 @@ class PowerTemperature(Temperature):
 
     def __init__(self, exponent: float = 0.1, length: int = 2048) -> None:
         super().__init__(exponent=exponent, length=length)
-        check_positive(exponent=exponent, length=length)
+        checks.positive(exponent=exponent, length=length)
         self.exponent, self.length = exponent, length
 
     def of(self, p: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class LogTemperature(Temperature):
 
     def __init__(self, scale: float = 0.1, length: int = 8192) -> None:
         super().__init__(scale=scale, length=length)
-        check_positive(scale=scale, length=length)
+        checks.positive(scale=scale, length=length)
         self.scale, self.length = scale, length
 
     def of(self, p: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ class LogLengthTemperature(Temperature):
 
     def __init__(self, length: int = 2048) -> None:
         super().__init__(length=length)
-        check_positive(length=length)
+        checks.positive(length=length)
         if length < 2:
             raise ValueError(f"LogLengthTemperature: length: divides by its logarithm, expected at least 2, got {length!r}")
         self.length = length
@@ -139,6 +139,7 @@ class LearnedTemperature(PositionalEncoding):
     sets_softmax_scale = False
 
     def __init__(self, n_heads: int, *, bias: bool = True) -> None:
+        checks.whole(n_heads=n_heads)
         super().__init__(n_heads=n_heads, bias=bias)
         self.scale = nn.Parameter(torch.zeros(n_heads) if bias else torch.ones(n_heads))
         self.intercept = nn.Parameter(torch.ones(n_heads)) if bias else None

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc import frequencies
+from posenc import checks, frequencies
 from posenc.bilingual import Words
-from posenc.encoding import BiasFn, Site, check_configuration, check_width, full_precision
+from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
@@ -57,13 +57,14 @@ class TransformerXL(RelativeVectors):
     def __init__(
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
     ) -> None:
-        check_configuration("TransformerXL", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
+        checks.whole(d_model=d_model, n_heads=n_heads)
+        checks.positive(base=base)
+        checks.one_of(get_args(Layout), layout=layout)
         if d_model % 2 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
+        checks.whole(d_head=d_head)
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base, layout=layout)
-        if layout not in get_args(Layout):
-            raise ValueError(f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}")
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_model, base)
         self.u = nn.Parameter(torch.empty(n_heads, d_head))

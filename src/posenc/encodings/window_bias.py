@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.positions import Positions, readable
 
@@ -74,6 +75,7 @@ class WindowBias(InWindow):
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, class_token: bool = False, symmetric: bool = False
     ) -> None:
+        checks.whole(n_heads=n_heads)
         window = check_window("WindowBias", window)
         super().__init__(n_heads=n_heads, window=window, class_token=class_token, symmetric=symmetric)
         self.window, self.class_token, self.symmetric = window, class_token, symmetric
@@ -124,8 +126,10 @@ class WindowBias(InWindow):
 
 def check_window(owner: str, window: tuple[int, int]) -> tuple[int, int]:
     sizes = tuple(window) if isinstance(window, (tuple, list)) else (window,)
-    if len(sizes) != 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
-        raise ValueError(f"{owner}: window: expected (height, width), whole numbers from 1, got {window!r}")
+    if len(sizes) != 2:
+        raise ValueError(f"{owner}: window: expected (height, width), got {window!r}")
+    for size in sizes:
+        checks.whole(window=size)
     return sizes[0], sizes[1]
 
 

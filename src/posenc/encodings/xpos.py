@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import frequencies, layouts
+from posenc import checks, frequencies, layouts
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
@@ -55,9 +55,9 @@ class XPos(PositionalEncoding):
         gamma: float = 0.4,
         layout: Layout = "interleaved",
     ) -> None:
+        checks.even(d_head=d_head)
+        checks.positive(base=base, scale_base=scale_base, gamma=gamma)
         super().__init__(d_head=d_head, base=base, scale_base=scale_base, gamma=gamma, layout=layout)
-        if d_head % 2:
-            raise ValueError(f"d_head: expected an even number, got {d_head}")
         layouts.check(layout)
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_head, base)

@@ -18,7 +18,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc.frequencies.base import Frequencies, check_count
+from posenc import checks
+from posenc.frequencies.base import Frequencies
 
 
 def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = False) -> Frequencies:
@@ -91,7 +92,7 @@ def cycling(f: Frequencies, order: Sequence[int] = (0, 1), *, n: int | None = No
     """
     _check(f, order)
     n = len(f) if n is None else n
-    check_count(n=n)
+    checks.whole(n=n)
     if n > len(f):
         raise ValueError(f"n: expected up to {len(f)} pairs, got {n}")
     axes = [order[pair % len(order)] if pair < n else rest for pair in range(len(f))]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, overload, runtime_checkable
 
+from posenc import checks
+
 Arithmetic = Literal["float64", "float32"]
 
 
@@ -43,10 +45,7 @@ class Frequencies(Sequence[float]):
         object.__setattr__(self, "axes", tuple(self.axes))
         if not self.values or not all(map(math.isfinite, self.values)):
             raise ValueError(f"values: expected one finite number for each pair, got {self.values}")
-        for name in ("cos_sin_scale", "softmax_scale"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
-                raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        checks.positive(cos_sin_scale=self.cos_sin_scale, softmax_scale=self.softmax_scale)
         if self.axes and (len(self.axes) != len(self.values) or not all(isinstance(a, int) and a >= 0 for a in self.axes)):
             raise ValueError(f"axes: expected an axis from 0 for each of {len(self.values)} pairs, got {self.axes}")
         if self.arithmetic not in ("float64", "float32"):
@@ -132,7 +131,7 @@ def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0)
     """
     _check(d_head, base)
     _check_fraction(fraction)
-    check_positive(factor=factor)
+    checks.positive(factor=factor)
     if d_head % 2:
         raise ValueError(f"d_head: expected an even number of channels, got {d_head}")
     turning = int(fraction * d_head // 2)
@@ -153,29 +152,12 @@ def wavelengths(d_model: int, base: float = 10000.0) -> tuple[float, ...]:
     return tuple(2 * math.pi / frequency for frequency in rotary(d_model, base))
 
 
-def check_positive(**numbers: float) -> None:
-    """Raises ValueError that names the argument which is no positive, finite number."""
-    for name, value in numbers.items():
-        known = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not (known and math.isfinite(value) and value > 0):
-            raise ValueError(f"{name}: expected a positive number, got {value!r}")
-
-
-def check_count(**counts: int) -> None:
-    """Raises ValueError that names the argument which is no whole number from 1."""
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}: expected a whole number from 1, got {value!r}")
-
-
 def _check_fraction(fraction: float) -> None:
-    check_positive(fraction=fraction)
+    checks.positive(fraction=fraction)
     if fraction > 1:
         raise ValueError(f"fraction: expected a number above 0 and up to 1, got {fraction!r}")
 
 
 def _check(d: int, base: float) -> None:
-    if isinstance(d, bool) or not isinstance(d, int) or d < 1:
-        raise ValueError(f"d: expected a whole number of channels from 1, got {d!r}")
-    if not (isinstance(base, (int, float)) and math.isfinite(base) and base > 0):
-        raise ValueError(f"base: expected a positive number such as 10000.0, got {base!r}")
+    checks.whole(d=d)
+    checks.positive(base=base)

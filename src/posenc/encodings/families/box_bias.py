@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Site, full_precision
 from posenc.positions import Positions
 
@@ -41,8 +42,7 @@ class BoxBias(PositionalEncoding):
 
     def __init__(self, n_heads: int, hidden: int = 256) -> None:
         super().__init__(n_heads=n_heads, hidden=hidden)
-        if isinstance(hidden, bool) or not isinstance(hidden, int) or hidden < 1:
-            raise ValueError(f"hidden: expected a whole number from 1, got {hidden!r}")
+        checks.whole(n_heads=n_heads, hidden=hidden)
         for name in ("rows", "columns"):
             setattr(self, f"{name}_inner", nn.Parameter(torch.randn(hidden, 2) / math.sqrt(2)))
             setattr(self, f"{name}_inner_offset", nn.Parameter(torch.zeros(hidden)))

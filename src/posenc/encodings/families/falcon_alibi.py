@@ -15,6 +15,7 @@ import math
 import torch
 from torch import Tensor
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
@@ -36,6 +37,7 @@ class FalconALiBi(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving", "causal_only"})
 
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, twice: bool = False) -> None:
+        checks.whole(n_heads=n_heads)
         slopes = alibi_slopes(n_heads) if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, slopes=slopes, twice=twice)
         if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):

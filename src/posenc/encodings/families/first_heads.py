@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from posenc import checks
 from posenc.encoding import PositionalEncoding, Side, into
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
@@ -28,8 +29,7 @@ class FirstHeadsRoPE(RoPE):
 
     def __init__(self, d_head: int, turning_heads: int, **options: Any) -> None:
         super().__init__(d_head, **options)
-        if isinstance(turning_heads, bool) or not isinstance(turning_heads, int) or turning_heads < 1:
-            raise ValueError(f"turning_heads: expected a whole number from 1, got {turning_heads!r}")
+        checks.whole(turning_heads=turning_heads)
         self.configuration = self.configuration | {"turning_heads": turning_heads}
         self._described = f"{type(self).__name__}({self.extra_repr()})"
         self.turning_heads = turning_heads

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -49,9 +50,7 @@ class GatedTiles(PositionalEncoding):
     def __init__(self, d_model: int, n_ratios: int, n_tiles: int, n_patches: int | None = None) -> None:
         super().__init__(d_model=d_model, n_ratios=n_ratios, n_tiles=n_tiles, n_patches=n_patches)
         rows = 1 if n_patches is None else n_patches
-        for name, count in (("n_ratios", n_ratios), ("n_tiles", n_tiles), ("n_patches", rows)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {count!r}")
+        checks.whole(d_model=d_model, n_ratios=n_ratios, n_tiles=n_tiles, n_patches=rows)
         self.d_model, self.sizes, self.by_patch = d_model, (n_ratios, n_tiles, rows), n_patches is not None
         self.gate = nn.Parameter(torch.zeros(1))
         self.tiles = nn.Parameter(torch.empty(*self.sizes, d_model).normal_(std=0.02))

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -43,6 +44,8 @@ class LinearBoxes(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
 
     def __init__(self, d_model: int, *, axes: int = 4, norm_eps: float = 1e-12) -> None:
+        checks.whole(d_model=d_model, axes=axes)
+        checks.positive(norm_eps=norm_eps)
         super().__init__(d_model=d_model, axes=axes, norm_eps=norm_eps)
         self.d_model, self.norm_eps, self.coordinate_axes = d_model, norm_eps, axes  # type: ignore[misc]
         self.project = nn.Parameter(torch.empty(d_model, axes))

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.positions import Positions, readable
 
@@ -37,8 +38,7 @@ class MeanOfRows(PositionalEncoding):
 
     def __init__(self, d_model: int, max_positions: int, places: int = 30) -> None:
         super().__init__(d_model=d_model, max_positions=max_positions, places=places)
-        if isinstance(places, bool) or not isinstance(places, int) or places < 1:
-            raise ValueError(f"places: expected a whole number from 1, got {places!r}")
+        checks.whole(d_model=d_model, max_positions=max_positions, places=places)
         self.d_model, self.max_positions, self.coordinate_axes = d_model, max_positions, places  # type: ignore[misc]
         self.table = nn.Parameter(torch.empty(max_positions, d_model))
         nn.init.normal_(self.table, std=0.02)

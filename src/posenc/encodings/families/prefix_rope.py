@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import Identity, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions, readable
@@ -29,8 +30,7 @@ class PrefixRoPE(RoPE):
 
     def __init__(self, d_head: int, prefix: int = 1, **options: Any) -> None:
         super().__init__(d_head, **options)
-        if isinstance(prefix, bool) or not isinstance(prefix, int) or prefix < 1:
-            raise ValueError(f"prefix: expected a whole number from 1, got {prefix!r}")
+        checks.whole(prefix=prefix)
         if self.coordinate_axes < 2:
             raise ValueError("axes: expected at least 2, on one axis a prefix token cannot be told from position -1")
         self.configuration = self.configuration | {"prefix": prefix}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import layouts
+from posenc import checks, layouts
 from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
@@ -39,9 +39,9 @@ class ProjectedRoPE(PositionalEncoding):
     sites = Site.ROTATE
 
     def __init__(self, d_head: int, *, axes: int = 2, layout: Layout = "interleaved") -> None:
+        checks.even(d_head=d_head)
+        checks.whole(axes=axes)
         super().__init__(d_head=d_head, axes=axes, layout=layout)
-        if d_head % 2:
-            raise ValueError(f"ProjectedRoPE: d_head: expected an even number, got {d_head}")
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
         self._parameters_of = Identity()

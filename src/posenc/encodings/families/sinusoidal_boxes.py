@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import frequencies
+from posenc import checks, frequencies
 from posenc.coordinates import check_reads, select
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
 
@@ -53,14 +53,14 @@ class SinusoidalBoxes(PositionalEncoding):
         scale: float = 100.0,
         base: float = 10000.0,
     ) -> None:
-        check_configuration("SinusoidalBoxes", d_head=d_head, axes=axes, scale=scale, base=base)
+        checks.whole(d_head=d_head, axes=axes)
+        checks.even(width=width)
+        checks.positive(scale=scale, base=base)
         reads = CORNERS if reads is None and axes == 4 else reads
         chosen = check_reads(reads, axes)
         super().__init__(d_head=d_head, axes=axes, scale=scale, base=base)
         self.configuration = {"d_head": d_head, "width": width, "axes": axes, "reads": chosen, "scale": scale, "base": base}
         self._described = f"{type(self).__name__}({self.extra_repr()})"
-        if isinstance(width, bool) or not isinstance(width, int) or width < 2 or width % 2:
-            raise ValueError(f"width: expected an even number from 2, got {width!r}")
         self.d_head, self.reads, self.coordinate_axes = d_head, chosen, axes  # type: ignore[misc]
         self.frequencies = tuple(f * scale for f in frequencies.rotary(width, base))
         self.project = nn.Parameter(torch.empty(d_head, len(self.reads) * width))

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_configuration, check_width, full_precision
+from posenc import checks
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
@@ -53,15 +54,15 @@ class SinusoidalKeys(PositionalEncoding):
         base: float = 10000.0,
         shift: int = 0,
     ) -> None:
-        check_configuration("SinusoidalKeys", d_model=d_model, n_heads=n_heads, d_head=d_head, base=base)
+        checks.whole(d_model=d_model, n_heads=n_heads)
+        checks.whole(0, left=left, right=right)
+        checks.positive(base=base)
         if d_model % 2 or d_model < 4 or (d_head is None and d_model % n_heads):
             raise ValueError(
                 f"d_model: expected an even multiple of n_heads={n_heads} from 4, got {d_model}; or say d_head"
             )
-        for name, value in (("left", left), ("right", right)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ValueError(f"{name}: expected a whole number from 0, got {value!r}")
         d_head = d_model // n_heads if d_head is None else d_head
+        checks.whole(d_head=d_head)
         super().__init__(d_model=d_model, n_heads=n_heads, left=left, right=right, d_head=d_head, base=base, shift=shift)
         self.d_head, self.left, self.right, self.shift = d_head, left, right, shift
         step = math.log(base) / (d_model // 2 - 1)

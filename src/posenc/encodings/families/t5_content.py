@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.encodings.t5 import Buckets
@@ -48,11 +49,12 @@ class T5OfContent(FromHidden):
         reads: Reads = "hidden",
         scale: float | None = None,
     ) -> None:
+        checks.whole(n_heads=n_heads, d_in=d_in, n_buckets=n_buckets, max_distance=max_distance)
+        if scale is not None:
+            checks.positive(scale=scale)
         super().__init__(
             n_heads=n_heads, d_in=d_in, n_buckets=n_buckets, max_distance=max_distance, reads=reads, scale=scale
         )
-        if isinstance(d_in, bool) or not isinstance(d_in, int) or d_in < 1:
-            raise ValueError(f"d_in: expected a whole number from 1, got {d_in!r}")
         self.n_heads, self.d_in, self.scale = n_heads, d_in, scale
         self.buckets = Buckets.of(n_buckets, max_distance, bidirectional=False)
         self.project = nn.Parameter(torch.empty(n_heads, n_buckets, d_in))

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.content_dependent import FromHidden, Reads
 from posenc.encoding import BiasFn, Site, check_width
 from posenc.encodings.t5 import T5
@@ -41,6 +42,7 @@ class GatedT5(FromHidden):
     def __init__(
         self, n_heads: int, d_head: int, *, n_buckets: int = 320, max_distance: int = 800, reads: Reads = "hidden"
     ) -> None:
+        checks.whole(n_heads=n_heads, d_head=d_head)
         super().__init__(n_heads=n_heads, d_head=d_head, n_buckets=n_buckets, max_distance=max_distance, reads=reads)
         self.n_heads, self.d_head = n_heads, d_head
         self.rule = T5(n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=True)

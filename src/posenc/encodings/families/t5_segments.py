@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions, readable
@@ -39,9 +40,8 @@ class SegmentedT5(PositionalEncoding):
     coordinate_axes = 2
 
     def __init__(self, n_heads: int, *, n_segments: int = 32, n_buckets: int = 512, max_distance: int = 2048) -> None:
+        checks.whole(n_heads=n_heads, n_segments=n_segments, n_buckets=n_buckets, max_distance=max_distance)
         super().__init__(n_heads=n_heads, n_segments=n_segments, n_buckets=n_buckets, max_distance=max_distance)
-        if isinstance(n_segments, bool) or not isinstance(n_segments, int) or n_segments < 1:
-            raise ValueError(f"n_segments: expected a whole number from 1, got {n_segments!r}")
         self.buckets = Buckets.of(n_buckets, max_distance, bidirectional=True)
         self.n_segments, self.n_buckets = n_segments, n_buckets
         self.table = nn.Parameter(torch.empty(n_buckets + n_segments**2, n_heads))

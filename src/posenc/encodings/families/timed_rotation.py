@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc import checks
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
 from posenc.frequencies import Frequencies
-from posenc.frequencies.base import check_positive
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
@@ -43,7 +43,8 @@ class TimedRotation(PositionalEncoding):
 
     def __init__(self, d_model: int, frequencies: Frequencies, longest: float = 1200.0) -> None:
         super().__init__(d_model=d_model, frequencies=frequencies, longest=longest)
-        check_positive(longest=longest)
+        checks.whole(d_model=d_model)
+        checks.positive(longest=longest)
         if not isinstance(frequencies, Frequencies) or frequencies.axes:
             raise ValueError(f"frequencies: expected plain Frequencies without axes, got {frequencies!r}")
         if 4 * len(frequencies) > d_model:

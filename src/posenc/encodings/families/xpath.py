@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.encoding import (
     PositionalEncoding,
     Site,
@@ -49,9 +50,7 @@ class XPath(PositionalEncoding):
         self, d_model: int, depth: int = 50, *, n_tags: int = 256, n_subscripts: int = 1024, unit: int = 32
     ) -> None:
         super().__init__(d_model=d_model, depth=depth, n_tags=n_tags, n_subscripts=n_subscripts, unit=unit)
-        for name, count in (("depth", depth), ("n_tags", n_tags), ("n_subscripts", n_subscripts), ("unit", unit)):
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {count!r}")
+        checks.whole(d_model=d_model, depth=depth, n_tags=n_tags, n_subscripts=n_subscripts, unit=unit)
         self.d_model, self.coordinate_axes = d_model, 2 * depth  # type: ignore[misc]
         self.tags = nn.Parameter(torch.empty(depth, n_tags, unit).normal_(std=0.02))
         self.subscripts = nn.Parameter(torch.empty(depth, n_subscripts, unit).normal_(std=0.02))

@@ -119,6 +119,11 @@ def create(
     return BY_NAME[name].load()(**arguments, **options)
 
 
+def directed(name: str, causal: bool) -> dict[str, bool]:
+    """The options that make an encoding causal or bidirectional: {} unless it has `bidirectional` among its own."""
+    return {"bidirectional": not causal} if "bidirectional" in inspect.signature(BY_NAME[name].load()).parameters else {}
+
+
 def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
     own = [parameter for parameter in parameters if parameter not in SIZES]
     for option in options:

@@ -172,6 +172,10 @@ class PositionalEncoding(nn.Module):
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         return self
 
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
+        """The largest position it can represent in that dtype; None where there is no limit."""
+        return None
+
     # Checks at the door, shared by the encodings.
 
     def check_coords(self, at: Positions, *, integers: bool = False) -> None:

@@ -91,5 +91,9 @@ class Stack(PositionalEncoding):
     def at_length(self, n: int) -> PositionalEncoding:
         return Stack(*(part.at_length(n) for part in self))
 
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
+        """The smallest among those of the parts."""
+        return min((limit for part in self if (limit := part.largest_position(dtype)) is not None), default=None)
+
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         return Stack(*(part.heads(start, stop) for part in self))

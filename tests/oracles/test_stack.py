@@ -192,3 +192,13 @@ def test_a_temperature_has_no_say_in_the_softmax_scale():
     sharp = RoPE(16, frequencies=softmax_mscale(rotary(16), 40.0, 1.0))
     assert Stack(sharp, FloorLogTemperature(0.1, 8)).softmax_scale(16) == sharp.softmax_scale(16) != 0.25
     assert Stack(FloorLogTemperature(0.1, 8), FloorLogTemperature(0.1, 8)).softmax_scale(16) == 0.25
+
+
+def test_the_largest_position_is_the_smallest_of_the_parts():
+    learned, xpos = Learned(8, 50), XPos(8)
+    assert learned.largest_position() == 49
+    assert Learned(8, 50, clamp=True).largest_position() is None
+    assert Stack(xpos, learned).largest_position() == 49
+    assert Stack(xpos, ALiBi(2)).largest_position() == xpos.largest_position() == 33994
+    assert Stack(ALiBi(2)).largest_position() is None
+    assert xpos.largest_position(torch.float16) == 2266

@@ -63,6 +63,9 @@ class Learned(PositionalEncoding):
         self.table = nn.Parameter(torch.empty(max_positions + row_offset, d_model))
         nn.init.normal_(self.table, std=0.02)
 
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
+        return None if self.clamp else self.max_positions - 1
+
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_width(self, "d_model", x.shape[-1], self.d_model)
         check_tokens(self, x, at, axis=1)

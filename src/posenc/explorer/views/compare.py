@@ -19,7 +19,7 @@ from pydantic import Field
 
 import posenc
 from posenc.bilingual import LANGUAGES
-from posenc.catalogue import BY_NAME
+from posenc.catalogue import BY_NAME, directed
 from posenc.description import SEAMS, TRAITS
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
@@ -110,7 +110,7 @@ def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:
 
 def _options(name: str, asked: Parameters) -> dict[str, Any]:
     sizes = {"d_model": asked.d_model, "n_heads": int(asked.n_heads)}
-    return sizes | ({"bidirectional": not asked.causal} if name == "t5" else {})
+    return sizes | directed(name, asked.causal)
 
 
 def _drawn(name: str, asked: Parameters) -> posenc.PositionalEncoding:
@@ -126,7 +126,6 @@ def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model
     entry = BY_NAME[name]
     seams = [site.name.lower() for site in encoding.sites if site.name]
     traits = sorted(encoding.traits)
-    last = encoding.largest_position() if name == "xpos" else encoding.max_positions - 1 if name == "learned" else None  # type: ignore[operator]
     return {
         "name": name,
         "title": entry.title._asdict(),
@@ -137,7 +136,7 @@ def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model
         "seams": {language: [SEAMS[seam].read(language) for seam in seams] for language in LANGUAGES},
         "traits": {language: [TRAITS[trait].read(language) for trait in traits] for language in LANGUAGES},
         "parameters": sum(parameter.numel() for parameter in encoding.parameters()),
-        "largest_position": last,
+        "largest_position": encoding.largest_position(),
         "causal_only": "causal_only" in traits,
     }
 

@@ -22,11 +22,6 @@ from posenc.positions import Positions
 RANDOMIZED = "+randomized"
 DEFAULT = (*catalogue.names(), "rope" + RANDOMIZED)
 
-# Whether layers share an encoding's parameters is the papers' own choice. T5 has one table for all layers, FLOATER one
-# dynamics and a path per layer; absolute ones act at layer 0 alone. A table per layer: Shaw (section 4.1 of the paper),
-# CoPE (in every attention of its listing), Transformer-XL (W_R has a layer index; u and v come with it, as in XLNet).
-PER_LAYER = frozenset({"shaw", "transformer_xl", "cope"})
-
 
 @dataclass(frozen=True)
 class Arm:
@@ -51,16 +46,16 @@ class Arm:
         return self.encoding + RANDOMIZED * self.randomized
 
     def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
-        """One module, or one per layer, for positions 0 … positions-1 in training: no table reaches further."""
-        options = {"bidirectional": True} if self.encoding == "t5" and not causal else {}
+        """One module, or one per layer where the paper says so, for positions 0 … positions-1: no table reaches further."""
 
         def one() -> PositionalEncoding:
             sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
             if self.source is not None:
                 return user_encoding.create(self.encoding, self.source, sizes)
-            return catalogue.create(self.encoding, **sizes, **options)
+            return catalogue.create(self.encoding, **sizes, **catalogue.directed(self.encoding, causal))
 
-        return nn.ModuleList(one() for _ in range(n_layers if self.encoding in PER_LAYER else 1))
+        per_layer = self.source is None and catalogue.BY_NAME[self.encoding].per_layer
+        return nn.ModuleList(one() for _ in range(n_layers if per_layer else 1))
 
     def training_positions(self, length: int, most: int, random: torch.Generator) -> Positions:
         """For one training step, one row for the whole batch; `random` is drawn from only where positions are random."""

@@ -16,12 +16,9 @@ import torch
 from posenc import catalogue
 from posenc.attention_module import Attention
 from posenc.encoding import PositionalEncoding, Site
-from posenc.encodings.floater import FLOATER
-from posenc.encodings.learned import Learned
 from posenc.lab.experiment import Size
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.recipe import Recipe
-from posenc.lab.trial.limits import position_limit
 from posenc.lab.trial.training import new_model
 from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
 from posenc.measures.layers import normal, redrawn, seeded
@@ -46,10 +43,18 @@ def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
         "decode": decode(encoding, recipe.size),
         "parameters": model.encoding_parameters(),
         "table_bytes_per_token": table_bytes_per_token(encoding),
-        "largest_position": None if (limit := position_limit(encoding)) is None else limit - 1,
-        "from_zero": isinstance(encoding, (Learned, FLOATER)),
+        "largest_position": encoding.largest_position(),
+        "from_zero": not _takes_negative_positions(encoding, recipe.size),
         "sites": [site.name for site in Site if site and site in encoding.sites],
     }
+
+
+def _takes_negative_positions(encoding: PositionalEncoding, size: Size) -> bool:
+    try:
+        encoding.embed(torch.zeros(1, 1, size.d_model), Positions.arange(1, 1, -1))
+    except ValueError:
+        return False
+    return True
 
 
 def order(name: str, size: Size, *, causal: bool) -> float | None:
@@ -69,8 +74,8 @@ def reordered(name: str, size: Size) -> float:
 
 
 def _for_order(name: str, size: Size, causal: bool) -> PositionalEncoding:
-    options = {"bidirectional": not causal} if name == "t5" else {}
-    return catalogue.create(name, d_model=size.d_model, n_heads=size.n_heads, max_positions=8, **options)
+    sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "max_positions": 8}
+    return catalogue.create(name, **sizes, **catalogue.directed(name, causal))
 
 
 def order_of(encoding: PositionalEncoding, size: Size, causal: bool) -> float:

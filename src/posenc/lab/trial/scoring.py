@@ -21,7 +21,7 @@ from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
-from posenc.lab.trial.limits import TABLE_ENDS, position_limit
+from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.model import Transformer
 from posenc.lab.trial.parallel import Part
 from posenc.positions import Positions
@@ -89,8 +89,8 @@ def score_lengths(
 
 
 def out_of_reach(model: Transformer, tokens: int) -> str | None:
-    limit = position_limit(model.encoding(0))
-    return f"{TABLE_ENDS} {limit}" if limit is not None and tokens > limit else None
+    largest = model.encoding(0).largest_position()
+    return f"{TABLE_ENDS} {largest + 1}" if largest is not None and tokens > largest + 1 else None
 
 
 def non_overlapping(

@@ -1,12 +1,12 @@
-"""The fixed look of every encoding: what it acts on is its colour, which of them it is its dashes.
+"""How a curve is drawn: the colour says how position enters, the dashes tell encodings of one colour apart.
 
                  solid        dashed            dotted      dash-dot: with random positions
-    ink          NoPE
+    ink          NoPE                                       no position
     red          sinusoidal   learned           FLOATER     one vector for each position
-    blue         RoPE         xPos                          a turn
-    teal         ALiBi        T5                            a bias by distance
-    purple       Shaw         Transformer-XL                vectors by distance
-    amber        CoPE                                       what the words say
+    blue         RoPE         xPos                          a rotation
+    teal         ALiBi        T5                            a number for each distance
+    purple       Shaw         Transformer-XL                vectors for each distance
+    amber        CoPE                                       positions computed from the content
     pink         a user's own, in their order
 
 The colours keep apart for every common kind of colour blindness (CIE76 distance above 20 in all three simulations).
@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from posenc import catalogue
 from posenc.bilingual import Words
+from posenc.entry import Kind
 from posenc.lab.experiment.arm import RANDOMIZED
 from posenc.lab.findings.titles import title
 
@@ -52,18 +54,13 @@ class Look(NamedTuple):
         return " ".join(self)
 
 
-FIXED = {
-    "nope": Look("ink", "solid"),
-    "sinusoidal": Look("red", "solid"),
-    "learned": Look("red", "dashed"),
-    "floater": Look("red", "dotted"),
-    "rope": Look("blue", "solid"),
-    "xpos": Look("blue", "dashed"),
-    "alibi": Look("teal", "solid"),
-    "t5": Look("teal", "dashed"),
-    "shaw": Look("purple", "solid"),
-    "transformer_xl": Look("purple", "dashed"),
-    "cope": Look("amber", "solid"),
+COLOURS: dict[Kind, str] = {
+    "none": "ink",
+    "added": "red",
+    "rotated": "blue",
+    "biased": "teal",
+    "relative": "purple",
+    "contextual": "amber",
 }
 CHANGES = {
     "": Look("ink", "solid"),
@@ -74,14 +71,20 @@ CHANGES = {
 
 
 def look(arm: str, arms: Sequence[str]) -> Look:
-    """`arms` are all of the experiment, which number a user's own."""
+    """`arms` are all of the experiment: those of one colour share its dashes, in the order of the catalogue."""
     encoding = arm.removesuffix(RANDOMIZED)
+    colour = _colour(encoding)
     if arm != encoding:
-        return Look(look(encoding, [*arms, encoding]).colour, "dashdot")
-    if encoding in FIXED:
-        return FIXED[encoding]
-    own = [name for name in dict.fromkeys(name.removesuffix(RANDOMIZED) for name in arms) if name not in FIXED]
-    return Look("pink", ("solid", "dashed", "dotted")[own.index(encoding) % 3])
+        return Look(colour, "dashdot")
+    alike = {name for name in (encoding, *(one.removesuffix(RANDOMIZED) for one in arms)) if _colour(name) == colour}
+    known = [name for name in catalogue.names() if name in alike]
+    others = [name for name in dict.fromkeys(one.removesuffix(RANDOMIZED) for one in arms) if name in alike - set(known)]
+    return Look(colour, ("solid", "dashed", "dotted")[[*known, *others].index(encoding) % 3])
+
+
+def _colour(encoding: str) -> str:
+    entry = catalogue.BY_NAME.get(encoding)
+    return COLOURS[entry.kind] if entry else "pink"
 
 
 def label(arm: str) -> Words:

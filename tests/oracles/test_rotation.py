@@ -11,7 +11,8 @@ import torch
 
 from posenc import Positions, create, kernels
 from posenc.encodings.rope import RoPE
-from posenc.kernels.rotation import in_torch, rotate, rotate_both
+from posenc.kernels.rotation import rotate, rotate_both
+from posenc.kernels.rotation.plain import in_torch
 
 from .by_hand import close, draw
 
@@ -247,6 +248,42 @@ def test_gradients_of_x_and_of_the_tables_twice(layout, returns, back):
         assert torch.autograd.gradcheck(lambda sin: turn(x.detach(), cos.detach(), sin), (sin,))  # noqa: B023
 
 
+@pytest.mark.parametrize(("layout", "returns"), BOTH)
+@pytest.mark.parametrize("back", [False, True])
+def test_transforms_of_torch_func_and_forward_mode(layout, returns, back):
+    """jvp by central differences, vmap by a loop, grad by backward: of the function and of the operator below it."""
+    from torch.autograd import forward_ad
+
+    given = inputs(2, 3, 2, 7, 2, torch.float64)
+    options = (1, layout == "half", returns == "half", back)
+    for turn in (
+        lambda *given: rotate(*given, layout, returns, start=1, back=back),
+        lambda *given: torch.ops.posenc.rotate(*given, *options),
+    ):
+        along = [torch.from_numpy(draw(5, *each.shape)) for each in given]
+        step, ahead, behind = 1e-6, *([x + s * y for x, y in zip(given, along, strict=True)] for s in (1e-6, -1e-6))
+        expected = (turn(*ahead) - turn(*behind)) / (2 * step)
+        close = lambda got, expected: torch.testing.assert_close(got, expected, atol=1e-8, rtol=1e-8)  # noqa: E731
+        close(torch.func.jvp(turn, tuple(given), tuple(along))[1], expected)
+        with forward_ad.dual_level():
+            dual = turn(*map(forward_ad.make_dual, given, along))
+            close(forward_ad.unpack_dual(dual).tangent, expected)
+        looped = torch.stack([turn(x[None], c[None], s[None]) for x, c, s in zip(*given, strict=True)])
+        batched = torch.func.vmap(lambda *one: turn(*(x[None] for x in one)))(*given)  # noqa: B023
+        assert torch.equal(batched, looped)
+        total = lambda *given: turn(*given).square().sum()  # noqa: B023, E731
+        recorded = [x.clone().requires_grad_() for x in given]
+        gradients = torch.autograd.grad(total(*recorded), recorded)
+        for got, one in zip(torch.func.grad(total, argnums=(0, 1, 2))(*given), gradients, strict=True):
+            close(got, one)
+    out = torch.zeros_like(given[0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(given[0], along[0])
+        rotate(dual, *given[1:], layout, returns, start=1, back=back, out=out)
+        expected = rotate(along[0], *given[1:], layout, returns, start=1, back=back)
+        close(forward_ad.unpack_dual(out).tangent, expected)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gradients_are_rounded_once(dtype):
     x, cos, sin = inputs(2, 3, 5, 72, 34, dtype)
@@ -346,22 +383,21 @@ def test_an_out_that_does_not_fit_is_refused():
             rotate(x, cos, sin, "half", out=out)
     memory = torch.zeros(4 * x.numel())
     of = lambda first, *stride: memory.as_strided(x.shape, stride or x.stride(), first)  # noqa: E731
-    for first in (1, 8, x.numel() - 1):
-        with pytest.raises(ValueError, match="out: shares memory with x"):
+    for first in (1, 8, x.numel() - 1, x.numel()):  # whether they overlap or stand side by side
+        with pytest.raises(ValueError, match="out: is in the same storage as x; give x itself or a tensor of its own"):
             rotate(of(0), cos, sin, "half", out=of(first))
-        with pytest.raises(ValueError, match="out: shares memory with x"):
+        with pytest.raises(ValueError, match="out: is in the same storage as x"):
             rotate(of(first), cos, sin, "half", out=of(0))
-    rotate(of(0), cos, sin, "half", out=of(x.numel()))
-    rotate(of(0, 360, 24, 72, 1), cos, sin, "half", out=of(8, 360, 24, 72, 1))  # beside each other
-    with pytest.raises(ValueError, match="out: shares memory with x"):
-        rotate(of(0, 360, 24, 72, 1), cos, sin, "half", out=of(7, 360, 24, 72, 1))
-    with pytest.raises(ValueError, match="out: shares memory with x"):
-        rotate(of(0, 360, 24, 72, 1), cos, sin, "half", out=of(17, 360, 24, 72, 1))
-    with pytest.raises(ValueError, match="out: shares memory with cos"):
-        rotate(x, memory[: cos.numel()].view_as(cos), sin, "half", out=of(0))
-    with pytest.raises(ValueError, match="out: several places share memory"):
+    with pytest.raises(ValueError, match="out: is in the same storage as x"):  # begins where x does, with other strides
+        rotate(of(0), cos, sin, "half", out=of(0, 120, 8, 24, 1))
+    rotate(of(0, 360, 24, 72, 1), cos, sin, "half", out=of(0, 360, 24, 72, 1))  # x itself by another name
+    for one, other in ((memory[: cos.numel()].view_as(cos), sin), (cos, memory[: cos.numel()].view_as(cos))):
+        name = "sin" if one is cos else "cos"
+        with pytest.raises(ValueError, match=f"out: is in the same storage as {name}; give a tensor of its own"):
+            rotate(x, one, other, "half", out=of(0))
+    with pytest.raises(ValueError, match="out: several elements share memory"):
         rotate(x, cos, sin, "half", out=torch.empty(1, 3, 5, 8).expand(2, 3, 5, 8))
-    with pytest.raises(ValueError, match="out: several places share memory"):
+    with pytest.raises(ValueError, match="out: several elements share memory"):
         rotate(x, cos, sin, "half", out=of(0, 120, 40, 8, 2))
 
 
@@ -385,7 +421,7 @@ def test_the_kernel_runs_where_it_is_built():
     from posenc.kernels import rotation
 
     assert kernels.why_not() is None, kernels.why_not()
-    assert rotation._kernel() is not None
+    assert rotation.native.kernel() is not None
 
 
 def test_without_the_kernels_the_bits_are_the_same(tmp_path):
@@ -482,9 +518,9 @@ def test_an_encoding_turns_both_as_it_turns_each():
 
 
 def test_without_kernels_the_same_in_this_process(monkeypatch):
-    from posenc.kernels import rotation
+    from posenc.kernels.rotation import operator
 
-    monkeypatch.setattr(rotation, "_kernel", lambda: None)
+    monkeypatch.setattr(operator, "kernel", lambda: None)
     q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
     out = torch.full_like(q, torch.nan)
     for back in (False, True):

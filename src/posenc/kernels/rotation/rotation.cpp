@@ -26,14 +26,14 @@
 
 namespace posenc {
 
-// As __init__.py packs it.
+// As native.py packs it.
 struct Rotation {
   int64_t x, out, cos, sin;  // addresses
   int64_t size[4], table_size[4], start;
   int64_t x_stride[4], out_stride[4], cos_stride[4], sin_stride[4];
   int64_t type, half_in, half_out, back, threads;
 };
-static_assert(sizeof(Rotation) == 34 * sizeof(int64_t), "__init__.py packs 34 integers");
+static_assert(sizeof(Rotation) == 34 * sizeof(int64_t), "native.py packs 34 integers");
 
 template <class To, class From>
 INLINE To bits(From from) {

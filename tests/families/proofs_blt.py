@@ -1,4 +1,4 @@
-"""Byte Latent Transformer."""
+"""posenc.dialects.families.blt, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 
 from families.harness import Proof, build, calls, config_of, frequencies, made_of, proof, spec_of, tokens
 from families.hooked import turned_inside
-from families.proofs_interleaved import YARN, allowed
-from families.turning import visible
+from families.proofs_cohere import allowed
+from families.turning import YARN, visible
 
 CLASSES = {"blt_local_encoder": "BltLocalEncoder", "blt_local_decoder": "BltLocalDecoder",
            "blt_global_transformer": "BltGlobalTransformer", "blt_patcher": "BltPatcher"}  # fmt: skip
@@ -26,7 +26,7 @@ def inputs_of(model_type: str) -> dict[str, Any]:
 
 
 @proof(*CLASSES)
-def _(model_type: str) -> Proof:
+def blt_local_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, neighbours paired; cross-attention without")
     for more in ({}, {"rope_parameters": YARN}):
         sized = {"hidden_size_global": 48} if "local" in model_type else {}
@@ -42,7 +42,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("blt")
-def _(model_type: str) -> Proof:
+def blt(model_type: str) -> Proof:
     result = made_of(model_type, "encoder, patches, decoder and patcher, each by itself; one window for the bytes", {
         "patcher_config": "patcher", "encoder_config": "local_encoder", "global_config": "global_transformer",
         "decoder_config": "local_decoder"})  # fmt: skip

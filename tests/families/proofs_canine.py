@@ -1,4 +1,4 @@
-"""CANINE: positions of characters, and how many layers see what."""
+"""posenc.dialects.families.canine, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ IDS = torch.arange(32).flip(0)[None] + torch.tensor([[0], [7]])
 
 
 @proof("canine")
-def _(model_type: str) -> Proof:
+def canine(model_type: str) -> Proof:
     result = Proof(model_type, "learned table added to the characters; local attention, molecules, characters again")
     config = config_of(model_type, max_position_embeddings=40, num_hash_buckets=48, local_transformer_stride=16,
                        num_hidden_layers=2)  # fmt: skip

@@ -1,4 +1,4 @@
-"""CPM-Ant: what every layer adds to its scores."""
+"""posenc.dialects.families.cpmant, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [0, 0, 7, 8, 9, 10, 11]])
 
 
 @proof("cpmant")
-def _(model_type: str) -> Proof:
+def cpmant(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias within a segment, a number for every pair of segments across")
     config = config_of(model_type, dim_head=16, dim_ff=16, prompt_length=5, segment_types=4, prompt_types=4,
                        position_bias_num_buckets=16, position_bias_max_distance=9)  # fmt: skip

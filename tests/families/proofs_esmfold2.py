@@ -1,4 +1,4 @@
-"""ESMFold 2: atoms in space, differences of residues, and its language model."""
+"""posenc.dialects.families.esmfold2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from families.turning import visible
 
 
 @proof("esmfold2")
-def _(model_type: str) -> Proof:
+def esmfold2(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE over x, y, z and residue for atoms, in windows; learned vectors of clipped "
                    "differences for pairs of tokens; ESMC")  # fmt: skip
     atoms = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2, "num_spatial_rope_pairs_per_axis": 3,

@@ -1,4 +1,4 @@
-"""Falcon in both kinds, through the arguments that reach scaled_dot_product_attention."""
+"""posenc.dialects.families.falcon, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ import torch
 from torch import Tensor
 
 import posenc
-from families.harness import (
-    IDS,
-    Call,
-    Proof,
-    build,
-    calls,
-    config_of,
-    module_named,
-    proof,
-    same_rotation,
-    spec_of,
-    tokens,
-)  # fmt: skip
+from families.harness import IDS, Call, Proof, build, calls, config_of, module_named, proof, same_rotation, spec_of, tokens
 from families.turning import LINEAR, LLAMA3, SEEN, YARN, allowed, also, by_kind, hidden
 
 
@@ -39,7 +27,7 @@ def through_sdpa(model: torch.nn.Module, **inputs: Any) -> list[Call]:
 
 
 @proof("falcon")
-def _(model_type: str) -> Proof:
+def falcon(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, the whole head turns; or ALiBi, rounded, divided by √d_head")
     for own in ({"multi_query": True}, {"new_decoder_architecture": True, "num_kv_heads": 2}):
         config = config_of(model_type, num_hidden_layers=2, rope_parameters=YARN, **own)

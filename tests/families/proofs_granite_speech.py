@@ -1,4 +1,4 @@
-"""Granite Speech's relative vectors within blocks, as they reach attention."""
+"""posenc.dialects.families.granite_speech, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.dialects.weights import with_weights
 
 
 @proof("granite_speech_encoder", "granite_speech_plus_encoder")
-def _(model_type: str) -> Proof:
+def granite_speech_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "relative vectors for keys, within blocks of frames")
     config = config_of(model_type, hidden_dim=64, num_layers=2, num_heads=4, dim_head=24, input_dim=16, context_size=7,
                        max_pos_emb=9, output_dim=8, conv_kernel_size=3, hidden_size=None, num_hidden_layers=None,
@@ -42,7 +42,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("granite_speech5_encoder")
-def _(model_type: str) -> Proof:
+def granite_speech5_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "relative vectors for keys, within blocks of frames that some layers halve")
     config = config_of(model_type, num_hidden_layers=3, num_key_value_heads=4, head_dim=24, num_mel_bins=4, context_size=7,
                        max_position_embeddings=9, conv_kernel_size=3, subsample_layers=[1])  # fmt: skip

@@ -1,19 +1,55 @@
-"""Families like Llama: halves paired, the whole head turns, every layer alike."""
+"""posenc.dialects.families.llama, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
-from families.harness import Proof, build, config_of, proof, spec_of
+from typing import Any
+
+from families.harness import Proof, build, config_of, frequencies, module_named, proof, rotary, spec_of
 from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned, turned_then_normalised
 
+CLASSES = {"aria_text": "AriaTextModel", "granite4_vision_text": "Granite4VisionTextModel"}
+
+
+@proof(*CLASSES)
+def aria_text(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
+    sizes: dict[str, Any] = {"num_hidden_layers": 2} | ({"head_dim": 24} if model_type == "aria_text" else {})
+    model = turned(result, model_class=CLASSES[model_type], rope_parameters=YARN, **sizes)
+    for parameters in (None, LLAMA3, LINEAR):
+        also(result, model, rope_parameters=parameters, **sizes)
+    return result
+
+
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 3.0}
+
 LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 1024, "factor": 4.0,
             "short_factor": [1.0 + n / 5 for n in range(8)], "long_factor": [2.0 + n for n in range(8)]}  # fmt: skip
 
 
-@proof("arcee", "bitnet", "dbrx", "diffllama", "emu3_text_model", "flex_olmo", "gemma", "granite", "granitemoe",
-       "granitemoeshared", "hy_v3", "hyperclovax", "internlm3", "iquestcoder", "jais2", "jetmoe", "llama", "olmo", "olmo2",
-       "olmoe", "seed_oss")  # fmt: skip
-def _(model_type: str) -> Proof:
+@proof(
+    "llama",
+    "arcee",
+    "bitnet",
+    "dbrx",
+    "diffllama",
+    "emu3_text_model",
+    "flex_olmo",
+    "gemma",
+    "granite",
+    "granitemoe",
+    "granitemoeshared",
+    "hy_v3",
+    "hyperclovax",
+    "internlm3",
+    "iquestcoder",
+    "jais2",
+    "jetmoe",
+    "olmo",
+    "olmo2",
+    "olmoe",
+    "seed_oss",
+)
+def llama(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
     own = {
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 7.0},  # asked for, and turns nothing
@@ -35,7 +71,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("apertus")
-def _(model_type: str) -> Proof:
+def apertus(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, all layers alike, scaled as Llama 3.1")
     model = turned(result, num_hidden_layers=2)
     also(result, model, rope_parameters=YARN)
@@ -43,7 +79,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("hunyuan_v1_dense", "hunyuan_v1_moe")
-def _(model_type: str) -> Proof:
+def hunyuan_v1_dense(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, all layers alike, normalised afterwards; alpha makes a larger base")
     alpha = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}
     model = turned_then_normalised(result, norms=("query_layernorm", "key_layernorm"), rope_parameters=alpha,
@@ -54,9 +90,32 @@ def _(model_type: str) -> Proof:
 
 
 @proof("nanochat")
-def _(model_type: str) -> Proof:
+def nanochat(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, turning the other way, normalised afterwards")
     model = turned_then_normalised(result, norms=("q_norm", "k_norm"), rope_parameters=LINEAR, num_hidden_layers=2)
     for parameters in (None, LLAMA3, YARN):
         also(result, model, rope_parameters=parameters)
+    return result
+
+
+@proof("granite_docling_text")
+def granite_docling_text(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, all layers alike")
+    for sizes in ({}, {"rope_parameters": YARN}):
+        config = config_of(model_type, **sizes)
+        model, spec = build(config, "GraniteDoclingTextModel"), spec_of(config)
+        rotary(result, config, spec, model, most=2.0 if sizes else 1.0)
+        frequencies(result, module_named(model, "rotary_emb"), spec)
+    return result
+
+
+@proof("chameleon")
+def chameleon(model_type: str) -> Proof:
+    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike; images are tokens")
+    codes = {"base_channels": 32, "latent_channels": 32, "embed_dim": 32, "num_embeddings": 4, "channel_multiplier": [1],
+             "num_res_blocks": 1, "resolution": 8}  # fmt: skip
+    sizes = {"num_hidden_layers": 2, "vq_config": codes, "vocabulary_map": {"<image>": 3}}
+    model = turned(result, rope_parameters=YARN, **sizes)
+    for parameters in (None, LINEAR, LLAMA3):
+        also(result, model, rope_parameters=parameters, **sizes)
     return result

@@ -1,4 +1,4 @@
-"""Music Flamingo."""
+"""posenc.dialects.families.musicflamingo, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from families.harness import Proof, config_of, made_of, modeling, proof, spec_of
 
 
 @proof("musicflamingo")
-def _(model_type: str) -> Proof:
+def musicflamingo(model_type: str) -> Proof:
     result = made_of(model_type, "sound and text, and frames of sound turned by time multiplied with place", {
         "audio_config": "audio_tower", "text_config": "language_model", "audio_times": "pos_emb"})  # fmt: skip
     module = modeling(model_type)

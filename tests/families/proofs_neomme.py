@@ -1,4 +1,4 @@
-"""NeoMME, at rows and columns of our own."""
+"""posenc.dialects.families.neomme, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,12 @@ from typing import Any
 
 import torch
 
-from families.harness import (
-    IDS,
-    Proof,
-    build,
-    calls,
-    config_of,
-    frequencies,
-    proof,
-    same_rotation,
-    spec_of,
-    tokens,
-)
+from families.harness import IDS, Proof, build, calls, config_of, frequencies, proof, same_rotation, spec_of, tokens
 from families.turning import LINEAR, YARN, hidden
 
 
 @proof("neomme")
-def _(model_type: str) -> Proof:
+def neomme(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, rows and columns turn pairs in turn, a quarter of the head in full "
                    "layers; two alternating windows, looking both ways")  # fmt: skip
     sizes: dict[str, Any] = {"num_hidden_layers": 7, "head_dim": 32, "sliding_window": 3, "num_key_value_heads": 2}

@@ -1,4 +1,4 @@
-"""Perceiver: the positions of every kind of input of its models."""
+"""posenc.dialects.families.perceiver, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def line(*sizes: int) -> posenc.Positions:
 
 
 @proof("perceiver")
-def _(model_type: str) -> Proof:
+def perceiver(model_type: str) -> Proof:
     result = Proof(model_type, "learned tables for text and images, Fourier bands beside images, flow, video and sound")
 
     def made(name: str) -> tuple[torch.nn.Module, Any]:

@@ -1,4 +1,4 @@
-"""Patches that carry their row and column, and the decoder that writes what they say."""
+"""posenc.dialects.families.pix2struct, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from posenc.dialects.weights import with_weights
 
 
 @proof("pix2struct_vision_model", "kosmos_2_5_vision_model")
-def _(model_type: str) -> Proof:
+def pix2struct_vision_model(model_type: str) -> Proof:
     result = Proof(model_type, "learned vectors of row and column, summed")
     pix = model_type == "pix2struct_vision_model"
     own = {"seq_len": 40, "d_kv": 16} if pix else {"max_num_patches": 40, "head_dim": 16}
@@ -35,7 +35,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("pix2struct_text_model")
-def _(model_type: str) -> Proof:
+def pix2struct_text_model(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias, one way, one table for all layers, softmax scale 1; none toward patches")
     sizes: dict[str, Any] = {"num_layers": 2, "num_heads": 4, "d_kv": 16, "hidden_size": 64, "d_ff": 16,
                              "num_hidden_layers": None, "num_attention_heads": None,
@@ -62,7 +62,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("pix2struct")
-def _(model_type: str) -> Proof:
+def pix2struct(model_type: str) -> Proof:
     parts = {"text_config": "decoder", "vision_config": "encoder"}
     return made_of(model_type, "patches with row and column, and a T5 decoder", parts, None,
                    "Pix2StructForConditionalGeneration")  # fmt: skip

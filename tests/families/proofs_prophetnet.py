@@ -1,4 +1,4 @@
-"""ProphetNet: tables, and what every decoder layer adds to the scores of its streams, in fp64."""
+"""posenc.dialects.families.prophetnet, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LENGTH = 14
 
 
 @proof("prophetnet")
-def _(model_type: str) -> Proof:
+def prophetnet(model_type: str) -> Proof:
     result = Proof(model_type, "learned tables in both stacks; T5 buckets with numbers of the hidden state in the decoder")
     config = config_of(model_type, num_encoder_layers=2, num_decoder_layers=2, num_encoder_attention_heads=4,
                        num_decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=17,

@@ -1,4 +1,4 @@
-"""Reformer's axial and plain tables."""
+"""posenc.dialects.families.reformer, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from families.silenced import added_by
 
 
 @proof("reformer")
-def _(model_type: str) -> Proof:
+def reformer(model_type: str) -> Proof:
     result = Proof(model_type, "axial table: row and column of the position side by side; or a plain table")
     for axial in (True, False):
         config = config_of(model_type, attn_layers=["local", "lsh", "local"], axial_pos_shape=(5, 8), axial_pos_embds=axial,

@@ -1,4 +1,4 @@
-"""T5's buckets: what is added to the scores of every layer, and by how much the products are multiplied."""
+"""posenc.dialects.families.t5, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from posenc.dialects.weights import with_weights
 SIZES: dict[str, Any] = {"d_model": 64, "d_kv": 16, "d_ff": 16, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 4,
                          "num_hidden_layers": None, "num_attention_heads": None, "hidden_size": None,
                          "relative_attention_num_buckets": 12, "relative_attention_max_distance": 40}  # fmt: skip
+
 FEW = {"relative_attention_num_buckets": 16, "relative_attention_max_distance": 47}
+
 FAR = 300  # distances compared: far beyond the last bucket
 
 
@@ -27,7 +29,7 @@ def far(result: Proof, encoding: Any, attention: Any) -> None:
 
 
 @proof("t5", "mt5", "umt5", "switch_transformers", "pop2piano")
-def _(model_type: str) -> Proof:
+def t5(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias in encoder and decoder, softmax scale 1"
                    + (", a table for each layer" if model_type == "umt5" else ", a table for each stack"))  # fmt: skip
     for buckets in ({}, {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128}):
@@ -64,7 +66,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("longt5")
-def _(model_type: str) -> Proof:
+def longt5(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias in encoder, windowed, and decoder; toward summaries of blocks a table of its own")
     own, length, radius, size = modeling(model_type), 24, 3, 5
     for kind in ("local", "transient-global"):

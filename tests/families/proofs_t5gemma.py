@@ -1,4 +1,4 @@
-"""Gemma as encoder and decoder."""
+"""posenc.dialects.families.t5gemma, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from families.harness import Call, Proof, build, config_of, proof, spec_of
 from families.turning import LINEAR, LLAMA3, YARN, by_kind, compared
 
-FULL, SLIDING = "full_attention", "sliding_attention"
 SIZES = {
     "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 16, "vocab_size": 32, "sliding_window": 3, "dropout_rate": 0.0,
 }  # fmt: skip
+
 ENCODED = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(3))
 
 
@@ -22,16 +22,8 @@ def own(call: Call) -> Call | None:
     return call if "SelfAttention" in type(call.module).__name__ else None
 
 
-def own_part(call: Call) -> Call | None:
-    """Of one attention to both, the keys that are the decoder's own; the encoder's, behind them, have not turned."""
-    n = call.q.shape[2]
-    call.k, call.v = call.k[:, :, :n], call.v[:, :, :n]
-    call.mask = None if call.mask is None else call.mask[..., :n]
-    return call
-
-
 @proof("t5_gemma_module")
-def _(model_type: str) -> Proof:
+def t5_gemma_module(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, layers with and without a window; an encoder looks both ways")
     for is_decoder, ending, parameters in ((False, "Encoder", YARN), (True, "Decoder", LLAMA3), (False, "Encoder", LINEAR)):
         config = config_of(model_type, **SIZES, is_decoder=is_decoder, rope_parameters=parameters)
@@ -44,24 +36,10 @@ def _(model_type: str) -> Proof:
 
 
 @proof("t5gemma")
-def _(model_type: str) -> Proof:
+def t5gemma(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE in encoder and decoder, none between them")
     config = config_of(model_type, encoder=SIZES | {"rope_parameters": YARN}, decoder=SIZES | {"rope_parameters": LINEAR})
     model, spec = build(config), spec_of(config)
     compared(result, model.encoder, spec["encoder"], keep=own)
     compared(result, model.decoder, spec["decoder"], keep=own, encoder_hidden_states=ENCODED)
-    return result
-
-
-@proof("t5gemma2_text", "t5gemma2_decoder")
-def _(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; sliding and full layers at bases of their own")
-    both = {SLIDING: LINEAR, FULL: YARN}
-    for sizes in ({}, {"sliding_window": 4}, {"rope_parameters": both}):
-        config = config_of(model_type, **{**SIZES, "num_hidden_layers": 7, **sizes})
-        decodes = model_type == "t5gemma2_decoder"
-        model, spec = build(config, "T5Gemma2Decoder" if decodes else "T5Gemma2TextEncoder"), spec_of(config)
-        given: dict[str, Any] = {"encoder_hidden_states": ENCODED} if decodes else {}
-        compared(result, model, spec, keep=own_part, **given)
-        by_kind(result, model.rotary_emb, spec)
     return result

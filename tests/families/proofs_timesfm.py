@@ -1,24 +1,15 @@
-"""Decoders over patches of time series."""
+"""posenc.dialects.families.timesfm, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
 import torch
 
-from families.harness import (
-    IDS,
-    Proof,
-    at_of,
-    build,
-    config_of,
-    frequencies,
-    proof,
-    spec_of,
-)
+from families.harness import IDS, Proof, at_of, build, config_of, frequencies, proof, spec_of
 from families.turning import LINEAR, YARN, also
 
 
 @proof("timesfm2_5")
-def _(model_type: str) -> Proof:
+def timesfm2_5(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, halves paired, over patches, causal, normalised afterwards")
     config = config_of(model_type, num_hidden_layers=2, head_dim=24, rope_parameters=LINEAR)
     model, spec = build(config), spec_of(config)
@@ -50,7 +41,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("timesfm")
-def _(model_type: str) -> Proof:
+def timesfm(model_type: str) -> Proof:
     result = Proof(model_type, "no positions in causal attention over patches; on request sinusoids, sin | cos, are added")
     for shortest in (1, 3):
         config = config_of(model_type, num_hidden_layers=2, use_positional_embedding=True, head_dim=16,

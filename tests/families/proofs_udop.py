@@ -1,4 +1,4 @@
-"""UDOP's corners, and the bias of every layer of both stacks."""
+"""posenc.dialects.families.udop, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from posenc.dialects.weights import with_weights
 
 
 @proof("udop")
-def _(model_type: str) -> Proof:
+def udop(model_type: str) -> Proof:
     result = Proof(
         model_type, "tables of the corners of boxes; T5 bias of slot, x and y in the encoder, of slots in the decoder"
     )

@@ -1,4 +1,4 @@
-"""VideoPrism's three sums, each against the family's own."""
+"""posenc.dialects.families.videoprism, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import torch
 
 import posenc
 from families.adding import added, entering
-from families.harness import Proof, build, calls, config_of, made_of, proof, spec_of
+from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_vit import places, randomly
 
 
 @proof("videoprism_vision_model")
-def _(model_type: str) -> Proof:
+def videoprism_vision_model(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, bilinear and antialiased on request, then a learned row of frames, likewise")
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_spatial_layers=2, num_temporal_layers=2,
                        image_size=10, tubelet_size=[1, 2, 2], num_frames=4, intermediate_size=16)  # fmt: skip
@@ -39,7 +39,7 @@ def spec_part(spec: posenc.dialects.PositionSpec, number: int) -> posenc.dialect
 
 
 @proof("videoprism_text_model")
-def _(model_type: str) -> Proof:
+def videoprism_text_model(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids [sin | cos]; none for the class token, which stands last")
     config = config_of(model_type, num_hidden_layers=2, max_position_embeddings=12, hidden_size=32)
     model, spec = build(config, "VideoPrismTextModel"), spec_of(config)
@@ -56,10 +56,3 @@ def _(model_type: str) -> Proof:
     assert calls(model, input_ids=ids)[0].mask is None, "there is a mask without an attention mask now: the finding is old"
     assert not spec.layers[1].uses
     return result
-
-
-@proof("videoprism")
-def _(model_type: str) -> Proof:
-    config = config_of(model_type)
-    return made_of(model_type, "a model of videos and one of texts",
-                   {"vision_config": "VideoPrismVideoModel", "text_config": "VideoPrismTextModel"}, config)  # fmt: skip

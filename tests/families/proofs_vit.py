@@ -1,4 +1,4 @@
-"""Learned grids of patches: the sum that enters the first layer, at the table's size and, where the code can, at others."""
+"""posenc.dialects.families.vit, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,70 @@ from torch import Tensor
 
 import posenc
 from families.adding import added, entering
-from families.harness import Proof, build, config_of, proof, spec_of
+from families.harness import Proof, build, calls, config_of, proof, spec_of
 from posenc.dialects import PositionSpec
 from posenc.dialects.weights import with_weights
 
+
+@proof("radio")
+def radio(model_type: str) -> Proof:
+    result = Proof(model_type, "learned grid, read bilinearly as for a square, of which the image takes the upper left")
+    config = config_of(model_type, num_hidden_layers=2, patch_size=2, max_img_size=16, image_size=8)
+    model, spec = build(config), spec_of(config)
+    torch.nn.init.normal_(model.embeddings.position_embedding)
+    encoding, prefix = with_weights(spec, 0, model.state_dict()), config.num_cls_tokens + config.num_registers
+    assert not any(layer.uses for layer in spec.layers[1:])
+    with torch.no_grad():
+        for height, width in ((8, 8), (3, 5), (6, 2)):
+            pixels = torch.rand(1, 3, height * 2, width * 2)
+            patches = model.embeddings.patch_projection(model.embeddings._image_to_patches(pixels))
+            tokens = torch.cat([model.embeddings.cls_register_token[None], patches], dim=1)
+            # torch finds places in fp32: near cell 8, to 8 roundings of a cell
+            places = posenc.Positions.grid(height, width, sized=True).coords.clone()
+            places[..., 2:] = max(height, width)
+            first = torch.full((1, prefix, 4), -1).index_fill(-1, torch.tensor([2, 3]), max(height, width))
+            at = posenc.Positions.at(torch.cat([first, places], dim=1))
+            result.close(
+                "embedded patches of images of three shapes", encoding.embed(tokens, at), model.embeddings(pixels), 8
+            )
+    assert len(calls(model, torch.rand(1, 3, 8, 8))) == len(spec.layers)
+    return result
+
+
+@proof("dpt")
+def dpt(model_type: str) -> Proof:
+    result = Proof(model_type, "learned grid, bilinear for images of another size, or as its backbone does")
+    config = config_of(model_type, **SMALL, image_size=10, patch_size=2, backbone_out_indices=[0, 1, 0, 1])
+    model = randomly(build(config), "position_embeddings")
+    grids(result, spec_of(config), model, "layer.0", native=(5, 5))
+    backbone = {"model_type": "dinov2", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = config_of(model_type, backbone_config=backbone)
+    from transformers import DPTForDepthEstimation
+
+    with torch.device("meta"):
+        whole = DPTForDepthEstimation(config)
+    result.equal("the backbone", spec_of(config)["backbone_config"].family, whole.backbone.config.model_type)
+    assert not hasattr(whole, "dpt") or whole.dpt is None
+    return result
+
+
+@proof("audio-spectrogram-transformer")
+def audio_spectrogram_transformer(model_type: str) -> Proof:
+    result = Proof(model_type, "a learned table over patches of frequency and time, two tokens before them")
+    config = config_of(model_type, num_hidden_layers=2, num_mel_bins=16, max_length=30, patch_size=4, frequency_stride=3,
+                       time_stride=2)  # fmt: skip
+    model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)
+    inputs = {"input_values": torch.randn(2, 30, 16, generator=torch.Generator().manual_seed(0))}
+    at = posenc.Positions.at(posenc.Positions.grid(5, 14, prefix=2, sized=True).coords.expand(2, -1, -1))
+    after = next(
+        name for name, _ in model.named_modules() if name.endswith((".layers.0", ".layer.0")) or name == "layers.0"
+    )
+    added(result, spec, model, after, at, inputs)
+    return result
+
+
 SMALL: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": None}
+
 OTHERS = ((3, 7), (9, 4), (8, 8))  # rows and columns of patches
 
 
@@ -56,12 +115,13 @@ def only_there(spec: PositionSpec) -> None:
 
 
 BICUBIC = "learned grid, bicubic for images of another size"
+
 KIN = {"vit": (1, True), "vit_msn": (1, True), "deit": (2, True), "ijepa": (0, True), "dinov2": (1, False),
        "pixio": (3, False)}  # fmt: skip
 
 
 @proof(*KIN)
-def _(model_type: str) -> Proof:
+def vit(model_type: str) -> Proof:
     prefix, asks = KIN[model_type]
     result = Proof(model_type, BICUBIC + (", on request" if asks else ""))
     more = {"n_cls_tokens": 3} if model_type == "pixio" else {}
@@ -74,7 +134,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("dinov2_with_registers")
-def _(model_type: str) -> Proof:
+def dinov2_with_registers(model_type: str) -> Proof:
     result = Proof(model_type, f"{BICUBIC}, antialiased; registers get nothing")
     config = config_of(model_type, **SMALL, image_size=10, patch_size=2, num_register_tokens=3)
     model = randomly(build(config), "position_embeddings", "register_tokens")
@@ -83,7 +143,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("vitpose_backbone")
-def _(model_type: str) -> Proof:
+def vitpose_backbone(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid; the class token's row is added to every patch alike")
     config = config_of(model_type, **SMALL, image_size=[32, 24], patch_size=[8, 8], part_features=8, num_experts=1)
     model, spec = randomly(build(config, "VitPoseBackbone"), "position_embeddings"), spec_of(config)
@@ -101,7 +161,7 @@ def _(model_type: str) -> Proof:
 
 
 @proof("vivit")
-def _(model_type: str) -> Proof:
+def vivit(model_type: str) -> Proof:
     result = Proof(model_type, "learned table over the tubelets of a video, the class token's row first")
     config = config_of(model_type, **SMALL, image_size=[6, 4], num_frames=6, tubelet_size=[2, 2, 2])
     model, spec = randomly(build(config), "position_embeddings"), spec_of(config)
@@ -116,4 +176,24 @@ def _(model_type: str) -> Proof:
         what="what enters the first layer",
     )
     only_there(spec)
+    return result
+
+
+@proof("mgp-str")
+def mgp_str(model_type: str) -> Proof:
+    result = Proof(model_type, "learned grid with a row for the class token")
+    config = config_of(model_type, **SMALL, image_size=[8, 12], patch_size=2, max_token_length=5,
+                       num_character_labels=8, num_bpe_labels=8, num_wordpiece_labels=8)  # fmt: skip
+    model, spec = randomly(build(config, "MgpstrModel", attention=None), "pos_embed"), spec_of(config)
+    added(
+        result,
+        spec,
+        model,
+        "blocks.0",
+        places(4, 6, 1),
+        {"pixel_values": picture(4, 6)},
+        what="what enters the first layer",
+    )
+    assert len(model.encoder.blocks) == len(spec.layers) == 2
+    assert not spec.layers[1].uses
     return result

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import re
+
 import pytest
 
 from families import table
@@ -46,3 +50,30 @@ def test_every_model_type_has_a_reader():
 
     load_readers()
     assert not sorted(set(table.model_types()) - set(READERS))
+
+
+def test_a_reader_carries_the_name_of_a_model_type_that_it_reads():
+    from posenc.dialects.family import READERS, load_readers
+
+    load_readers()
+    types: dict[object, set[str]] = {}
+    for model_type, reader in READERS.items():
+        types.setdefault(reader, set()).add(re.sub(r"\W", "_", model_type))
+    tables = {"composite", "no_positions"}  # readers of a table of many model types
+    assert not [reader for reader, names in types.items() if reader.__name__ not in names | tables]
+
+
+def test_inspect_prints_where_each_reader_is():
+    from typer.testing import CliRunner
+
+    from posenc.cli import app
+
+    printed = CliRunner().invoke(app, ["inspect", "--families", "--json"])
+    paths = json.loads(printed.stdout)
+    assert set(table.model_types()) <= set(paths)
+    assert paths["mixtral"] == "posenc.dialects.families.mistral:mistral"
+    for path in paths.values():
+        module, _, name = path.partition(":")
+        assert callable(getattr(importlib.import_module(module), name))
+    lines = CliRunner().invoke(app, ["inspect", "--families"]).stdout.splitlines()
+    assert [line.split() for line in lines] == [list(pair) for pair in paths.items()]

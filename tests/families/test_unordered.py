@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from families.harness import config_of, modeling, spec_of
-from families.proofs_unordered import NO_POSITIONS
+from families.proofs_no_positions import UNORDERED
 from families.test_without import POSITIONS
 
 ATTENDS = re.compile(r"SelfAttention$|AdditiveAttention$|Attention$")
 
 
-@pytest.mark.parametrize("model_type", sorted(NO_POSITIONS))
+@pytest.mark.parametrize("model_type", sorted(UNORDERED))
 def test_attention_adds_no_positions(model_type: str):
     config, module = config_of(model_type, hidden_size=None, num_hidden_layers=None, num_attention_heads=None,
                                intermediate_size=None), modeling(model_type)  # fmt: skip

@@ -7,9 +7,9 @@ import re
 import pytest
 import torch
 
-from families import proofs_buckets, proofs_towers_and_frames
+from families import proofs_flava, proofs_idefics2
 from families.harness import build, config_of, modeling
-from families.proofs_towers_and_frames import OF_POSITIONS
+from families.proofs_flava import OF_POSITIONS
 
 CLASSES = {"align_vision_model": "AlignVisionModel", "flava_image_codebook": "FlavaImageCodebook",
            "flava_multimodal_model": "FlavaMultimodalModel", "janus_vqgan": "JanusVQVAE",
@@ -17,14 +17,14 @@ CLASSES = {"align_vision_model": "AlignVisionModel", "flava_image_codebook": "Fl
 ORDER = torch.tensor([3, 1, 5, 0, 4, 2])
 
 
-@pytest.mark.parametrize("model_type", sorted(proofs_buckets.NO_POSITIONS | proofs_towers_and_frames.NO_POSITIONS))
+@pytest.mark.parametrize("model_type", sorted(proofs_idefics2.NO_POSITIONS | proofs_flava.NO_POSITIONS))
 def test_no_weight_is_of_positions(model_type: str):
     with torch.device("meta"):
         model = build(config_of(model_type), CLASSES[model_type], attention=None)
     names = [name for name, _ in [*model.named_parameters(), *model.named_buffers()]]
     assert names
     assert not [name for name in names if OF_POSITIONS.search(name)]
-    if "convolutional" in proofs_towers_and_frames.NO_POSITIONS.get(model_type, ""):
+    if "convolutional" in proofs_flava.NO_POSITIONS.get(model_type, ""):
         assert not [n for n, module in model.named_modules() if re.search(r"Attention$|AttnBlock$", type(module).__name__)]
 
 

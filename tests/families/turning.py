@@ -26,6 +26,7 @@ from families.harness import (
 from posenc.dialects import PositionSpec
 from posenc.dialects.spec import Layer
 
+FULL, SLIDING = "full_attention", "sliding_attention"
 LINEAR = {"rope_type": "linear", "rope_theta": 30000.0, "factor": 4.0}
 YARN = {"rope_type": "yarn", "rope_theta": 20000.0, "factor": 8.0, "original_max_position_embeddings": 64}
 LLAMA3 = {

@@ -15,29 +15,17 @@ if TYPE_CHECKING:
 METHODS = "yarn, ntk, linear, llama3 or longrope; all side by side if left out."
 
 
-def list_families(asked: bool) -> None:
-    if asked:
-        from posenc.dialects.family import READERS, load_readers
-
-        load_readers()
-        typer.echo("\n".join(sorted(READERS)))
-        raise typer.Exit
-
-
 def command(
-    config: Annotated[str, typer.Argument(help="A config.json, a folder that holds one, or - for standard input.")],
+    config: Annotated[
+        str, typer.Argument(help="A config.json, a folder with one, or - for standard input.", show_default=False)
+    ] = "",
     length: Annotated[int | None, typer.Option(min=1, help="What happens at so many.", show_default=False)] = None,
     extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for so many.", show_default=False)] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
-    families: Annotated[
-        bool,
-        typer.Option(
-            "--families", is_eager=True, callback=list_families, help="Every model type that is known, one a line."
-        ),
-    ] = False,
+    families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
 ) -> None:
     """What a model does with position: encoding, base, scaling, layers, magnitudes; what that means, and what to know.
 
@@ -54,6 +42,11 @@ def command(
 
     cat config.json | posenc inspect - --json
     """
+    if families:
+        _print_families(as_json)
+        return
+    if not config:
+        raise typer.BadParameter("missing; give a config.json, a folder with one, or -", param_hint="CONFIG")
     from posenc.dialects import read_config, source
     from posenc.inspection.extension import METHODS as KNOWN
     from posenc.inspection.report import report
@@ -94,6 +87,15 @@ def command(
         _print(data, extensions)
     if any(finding["grade"] == "error" for finding in data["findings"]):
         raise typer.Exit(1)
+
+
+def _print_families(as_json: bool) -> None:
+    from posenc.dialects.family import reader_paths
+
+    paths = reader_paths()
+    width = max(map(len, paths))
+    text = json.dumps(paths, indent=1) if as_json else "\n".join(f"{name:{width}}  {path}" for name, path in paths.items())
+    typer.echo(text)
 
 
 def _extensions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
@@ -29,11 +28,9 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
         keys.find("error", "rope_theta", f"{owner} does not read it where rope_parameters is missing")
-    made = copy(keys)  # reads and findings are still those of the caller
-    made.facts = keys.facts | {"defaults": keys.facts["defaults"] | {"rope_parameters": dict(parameters)}}
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
-    made.data = {key: value for key, value in keys.data.items() if key not in gone}
-    return made
+    defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
+    return keys.replaced(without=gone, facts={"defaults": defaults})
 
 
 def scaled_without_width(keys: Keys, use: Use | None) -> None:

@@ -46,6 +46,12 @@ def load_readers() -> None:
         importlib.import_module(f"posenc.dialects.families.{module.name}")
 
 
+def reader_paths() -> dict[str, str]:
+    """Model type -> where its reader is: "posenc.dialects.families.qwen2:qwen2"; sorted by model type."""
+    load_readers()
+    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(READERS.items())}
+
+
 def read(keys: Keys, part: str = "") -> PositionSpec:
     """The spec of one section: its family's reader, then what the section holds that nobody read."""
     load_readers()
@@ -132,6 +138,23 @@ def decoder(
         own = use if by_kind is None else by_kind[kind]
         layers.append(Layer((own,) if own else (), kind, window_of(keys, kind)))
     return stack_of(keys, layers, d_head=head_width(keys) if d_head is None else d_head, **about)
+
+
+def bidirectional(spec: PositionSpec) -> PositionSpec:
+    """The same spec with bidirectional attention in every layer; windows stay."""
+    return replace(spec, layers=tuple(replace(layer, causal=False) for layer in spec.layers))
+
+
+def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: Any) -> PositionSpec:
+    """Encoder and decoder of one configuration: encoder_layers, decoder_layers, d_model."""
+    stacks = []
+    for side, use, causal in (("encoder", encoder, False), ("decoder", decoder, True)):
+        layers = [Layer(causal=causal)] * keys.whole(f"{side}_layers")
+        spec = stack_of(
+            keys, layers, embedding=[use] if use else [], width="d_model", heads=f"{side}_attention_heads", **about
+        )
+        stacks.append(spec.with_part(side))
+    return PositionSpec(keys.family, parts=tuple(stacks))
 
 
 def layer_kinds(keys: Keys, n_layers: str = "num_hidden_layers", assumed: str = "full_attention") -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import functools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from importlib import resources
 from typing import Any
 
@@ -174,6 +175,22 @@ class Keys:
     def has(self, name: str) -> bool:
         """Whether the file itself says it."""
         return self.data.get(name) is not None
+
+    def replaced(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        without: Collection[str] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> Keys:
+        """The same section with other content: `without` some keys, then with those of `data`; `facts` about the class.
+
+        What is read and remarked on is noted with this section too.
+        """
+        made = copy(self)
+        made.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
+        made.facts = self.facts | dict(facts or {})
+        return made
 
     # Telling.
 

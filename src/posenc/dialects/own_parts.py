@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 from posenc.dialects.family import parts
 from posenc.dialects.keys import Keys, facts
 from posenc.dialects.spec import PositionSpec
@@ -17,7 +15,7 @@ def own_parts(keys: Keys, *names: str) -> tuple[PositionSpec, ...]:
 
 def typed(keys: Keys, *names: str) -> Keys:
     """The same keys, sections with a class of the family's own named as that class is."""
-    made = copy(keys)
+    made = keys
     for name in names:
         assumed = keys.facts["parts"].get(name, {}).get("model_type")
         own = assumed in facts() and facts()[assumed]["folder"] == keys.facts["folder"]
@@ -25,5 +23,5 @@ def typed(keys: Keys, *names: str) -> Keys:
         if not own or said in (None, assumed):
             continue
         keys.find("note", f"{name}.model_type", f"{said!r} is not read: this part is always {assumed}")
-        made.data = made.data | {name: {**keys.table(name), "model_type": assumed}}
+        made = made.replaced({name: {**keys.table(name), "model_type": assumed}})
     return made

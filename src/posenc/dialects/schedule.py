@@ -24,6 +24,11 @@ def schedule(
     return kinds
 
 
+def sliding_where(keys: Keys, slides: Callable[[int], bool], allowed: tuple[str, str] = (FULL, SLIDING)) -> tuple[str, ...]:
+    """layer_types; where the file has none, layer n is sliding if `slides(n)`. ConfigError for a kind not in `allowed`."""
+    return schedule(keys, lambda n: allowed[1] if slides(n) else allowed[0], allowed)
+
+
 def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: str) -> list[str]:
     """The kinds of the attention layers alone, with a note that tells which layers are not: `others`, in words `why`."""
     kinds = list(kinds)

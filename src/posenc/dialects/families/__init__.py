@@ -1,1 +1,1 @@
-"""The readers: one file for each way of doing it, each registered for the model types that do it so."""
+"""The readers: one file for each canonical model, which lists every model type that it reads."""

@@ -1,38 +1,66 @@
-"""Two stacks, a learned table each, added to the embeddings; BART's two unused rows before position 0 in most."""
+"""BART and models with its learned position tables in encoder and decoder.
+
+Most tables have two unused rows before position 0: position p reads row p + 2."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from posenc.dialects.families.learned import table
-from posenc.dialects.family import family, stack_of
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.families.marian import fairseq
+from posenc.dialects.families.roberta import TOKENS
+from posenc.dialects.family import family, stack_of, two_stacks
 from posenc.dialects.keys import Keys
-from posenc.dialects.spec import Layer, PositionSpec, Use
+from posenc.dialects.spec import Layer, PositionSpec
 
 
-def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: Any) -> PositionSpec:
-    """Encoder and decoder of one configuration: encoder_layers, decoder_layers, d_model."""
-    stacks = []
-    for side, use, causal in (("encoder", encoder, False), ("decoder", decoder, True)):
-        layers = [Layer(causal=causal)] * keys.whole(f"{side}_layers")
-        spec = stack_of(
-            keys, layers, embedding=[use] if use else [], width="d_model", heads=f"{side}_attention_heads", **about
-        )
-        stacks.append(spec.with_part(side))
-    return PositionSpec(keys.family, parts=tuple(stacks))
+@family("pp_formulanet_text")
+def pp_formulanet_text(keys: Keys) -> PositionSpec:
+    """BART's decoder alone: row p + 2."""
+    keys.find("note", "max_position_embeddings", "the table has two rows more than positions: position p reads row p + 2")
+    use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
+    return stack_of(
+        keys, [Layer()] * keys.whole("decoder_layers"), embedding=[use], width="d_model", heads="decoder_attention_heads"
+    )
 
 
 @family("bart", "mbart", "plbart")
-def _(keys: Keys) -> PositionSpec:
+def bart(keys: Keys) -> PositionSpec:
     """Row p + 2: two rows before position 0, of the fairseq padding."""
     sides = [
-        table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in ("encoder", "decoder")
+        learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2)
+        for side in ("encoder", "decoder")
     ]
     keys.find("note", "max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
     return two_stacks(keys, *sides)
 
 
 @family("blenderbot", "blenderbot-small")
-def _(keys: Keys) -> PositionSpec:
-    sides = [table(keys, f"{side}.embed_positions.weight", width="d_model") for side in ("encoder", "decoder")]
+def blenderbot(keys: Keys) -> PositionSpec:
+    sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model") for side in ("encoder", "decoder")]
     return two_stacks(keys, *sides)
+
+
+@family("mvp")
+def mvp(keys: Keys) -> PositionSpec:
+    """Row p + 2, in encoder and decoder."""
+    both = ("encoder", "decoder")
+    sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
+    keys.find("note", "max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
+    if keys.flag("use_prompt", False):
+        keys.find("note", "use_prompt", "learned keys stand before those of the text in every layer, without positions")
+    return two_stacks(keys, *sides)
+
+
+ROWS = "the table has two rows more than positions: position p reads row p + 2"
+
+
+@family("trocr")
+def trocr(keys: Keys) -> PositionSpec:
+    """A decoder alone: BART's table, or fairseq's sines."""
+    where = "0, 1, 2, … along the sequence"
+    if keys.flag("use_learned_position_embeddings", True):
+        use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
+        keys.find("note", "max_position_embeddings", ROWS)
+    else:
+        use, where = fairseq(keys), TOKENS
+    layers = [Layer()] * keys.whole("decoder_layers")
+    return stack_of(keys, layers, embedding=[use], width="d_model", heads="decoder_attention_heads", coordinates=where)

@@ -1,4 +1,4 @@
-"""Byte Latent Transformer: bytes, patches and a patcher, each a stack that pairs neighbours."""
+"""Byte Latent Transformer: RoPE, interleaved pairs, in the stacks of bytes, patches and patcher."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WINDOWED = ("blt_patcher", "blt_local_encoder")  # whose own configuration says 
 
 
 @family("blt_local_encoder", "blt_local_decoder", "blt_global_transformer", "blt_patcher")
-def _(keys: Keys) -> PositionSpec:
+def blt_local_encoder(keys: Keys) -> PositionSpec:
     d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head, layout="interleaved")
     window = keys.whole("sliding_window", None) if keys.family in WINDOWED else None
@@ -24,7 +24,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("blt")
-def _(keys: Keys) -> PositionSpec:
+def blt(keys: Keys) -> PositionSpec:
     """Encoder and decoder of bytes share one mask, of local_attention_window_len bytes."""
     names = ["encoder_config", "global_config", "decoder_config"]
     names = ["patcher_config", *names] if keys.flag("patch_in_forward", True) else names

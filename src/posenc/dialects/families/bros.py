@@ -1,19 +1,19 @@
-"""BROS: a table for the place in the text; queries ask sinusoids of where another token's box lies."""
+"""BROS: a learned position table for text, and a bias from sinusoids of the difference of two boxes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.boxes import embedded
-from posenc.dialects.families.learned import BERT, table
+from posenc.dialects.families.bert import BERT_TABLE, learned_table
+from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("bros")
-def _(keys: Keys) -> PositionSpec:
+def bros(keys: Keys) -> PositionSpec:
     """hidden_size / 4 channels are shared by eight differences of corners."""
     d_model, heads, differences = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("dim_bbox", 8)
     if differences != 8 or d_model % 64:
@@ -41,5 +41,5 @@ def _(keys: Keys) -> PositionSpec:
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers of 0 … 1")
     length = keys.whole("max_position_embeddings")
-    places = embedded(keys, "places", table(keys, BERT), "0, 1, 2, … along the text", length)
+    places = embedded(keys, "places", learned_table(keys, BERT_TABLE), "0, 1, 2, … along the text", length)
     return replace(spec, parts=(places,))

@@ -1,15 +1,15 @@
-"""CANINE: characters in local attention, every few of them a molecule in a deep stack, then characters again."""
+"""CANINE: a learned position table over characters; downsampled characters keep the order by convolution."""
 
 from __future__ import annotations
 
-from posenc.dialects.families.learned import table
+from posenc.dialects.families.bert import learned_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec
 
 
 @family("canine")
-def _(keys: Keys) -> PositionSpec:
+def canine(keys: Keys) -> PositionSpec:
     """Positions are added to the characters only; the molecules' order is what a strided convolution made of it.
 
     The table has one row for each hash bucket, not one for each position.
@@ -24,5 +24,8 @@ def _(keys: Keys) -> PositionSpec:
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"
     return stack_of(
-        keys, layers, embedding=[table(keys, weight, rows="num_hash_buckets")], coordinates="0, 1, 2, … over the characters"
+        keys,
+        layers,
+        embedding=[learned_table(keys, weight, rows="num_hash_buckets")],
+        coordinates="0, 1, 2, … over the characters",
     )

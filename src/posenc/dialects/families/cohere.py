@@ -1,4 +1,4 @@
-"""Cohere 2: neighbours paired on layers with a window, no positions on layers without one."""
+"""Cohere, ERNIE 4.5 and Helium: RoPE with interleaved pairs. Cohere 2 rotates in sliding-window layers only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 
 @family("cohere2")
-def _(keys: Keys) -> PositionSpec:
+def cohere2(keys: Keys) -> PositionSpec:
     """Every sliding_window_pattern-th layer is full, where layer_types does not say."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or _by_pattern(count, keys.whole("sliding_window_pattern", 4))
@@ -24,7 +24,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("cohere2_moe")
-def _(keys: Keys) -> PositionSpec:
+def cohere2_moe(keys: Keys) -> PositionSpec:
     """The dense layers at the start have a pattern of their own, and turn in any case where that pattern is 1."""
     count = keys.whole("num_hidden_layers")
     dense, first = keys.whole("first_k_dense_replace", 0, least=0), keys.whole("prefix_dense_sliding_window_pattern")
@@ -50,3 +50,8 @@ def _(keys: Keys) -> PositionSpec:
 
 def _by_pattern(count: int, every: int) -> tuple[str, ...]:
     return tuple("sliding_attention" if (n + 1) % every else "full_attention" for n in range(count))
+
+
+@family("cohere", "ernie4_5", "ernie4_5_moe", "helium")
+def cohere(keys: Keys) -> PositionSpec:
+    return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved"))

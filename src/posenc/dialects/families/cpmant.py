@@ -1,4 +1,4 @@
-"""CPM-Ant: T5's bias within a segment, a number for every pair of segments across."""
+"""CPM-Ant: T5's bias within a segment, and one learned number for each pair of different segments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("cpmant")
-def _(keys: Keys) -> PositionSpec:
+def cpmant(keys: Keys) -> PositionSpec:
     """A prompt of prompt_length tokens stands before the text, in segment 0 as padding does; text is segment 2."""
     named = {
         "n_heads": "num_attention_heads",

@@ -1,10 +1,9 @@
-"""DeepSeek-V4: one key that is the value as well, both turned, and outputs turned back; compressed keys beside them.
+"""DeepSeek-V4: keys and values are one tensor. It is rotated, and outputs are rotated back; compressed keys are added.
 
-    o_i = R(p_i)^T · Σ_j a_ij · R(p_j) k_j      so that the output sees p_j - p_i only
+    o_i = R(p_i)^T · Σ_j a_ij · R(p_j) k_j      so the output depends on p_j - p_i only
 
-Layers with a window turn at the settings "main", the others at "compress". A compressed key stands for a block of tokens
-and turns by the index of the first of them, whatever position ids say.
-"""
+Sliding-window layers use the rotary settings "main", the others "compress". A compressed key stands for a block of tokens.
+It is rotated by the index of the block's first token, whatever the position ids are."""
 
 from __future__ import annotations
 
@@ -12,19 +11,21 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.latent import wide_enough
+from posenc.dialects.families.deepseek_v3 import wide_enough
 from posenc.dialects.family import decoder, family
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 LABELS = ("main", "compress")
+
 SLIDING, SPARSE, HEAVY = "sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"
+
 RATIOS = {0: SLIDING, 4: SPARSE, 128: HEAVY}
 
 
 @family("deepseek_v4")
-def _(keys: Keys) -> PositionSpec:
+def deepseek_v4(keys: Keys) -> PositionSpec:
     count, d_head = keys.whole("num_hidden_layers"), keys.whole("head_dim")
     keys, moved = _nested(keys, d_head)
     both: dict[str, Any] = {"layout": "interleaved", "trailing": True, "partial": True, "labels": LABELS}
@@ -93,10 +94,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
             "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
             "attention_factor says one",
         )
-    made = Keys(keys.data, keys.family, keys.path, defaults=keys.base_may_be_default)
-    made.read, made.origins, made.findings = keys.read, keys.origins, keys.findings
-    made.data.pop("rope_scaling", None)
-    made.data["rope_parameters"] = {"main": main, "compress": compress}
+    made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
     return made, {
         "main": origin | {"base": keys.said_by("rope_theta")},
         "compress": origin | {"base": keys.said_by("compress_rope_theta")},

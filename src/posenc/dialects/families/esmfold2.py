@@ -1,4 +1,4 @@
-"""ESMFold 2: a rotation in space for atoms, relative residue numbers for pairs of tokens, and ESMC's own positions."""
+"""ESMFold 2: a rotation by the coordinates of atoms, relative residue numbers for pairs of tokens, and ESMC's RoPE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ATOMS = "(x, y, z, residue) of the atom's reference conformer, in ångström; wi
 
 
 @family("esmfold2")
-def _(keys: Keys) -> PositionSpec:
+def esmfold2(keys: Keys) -> PositionSpec:
     """Atoms are encoded twice: for the trunk, and in the denoising module, whose decoder has layers like its encoder."""
     window = 2 * (keys.whole("sliding_window") // 2) + 1
     residues, chains = keys.whole("num_relative_residx_bins"), keys.whole("num_relative_chain_bins")

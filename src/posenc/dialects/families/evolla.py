@@ -1,8 +1,8 @@
-"""Evolla: a text model that turns like Llama, beside an encoder of proteins that turns as well."""
+"""Evolla: Llama's RoPE in the text model, RoPE or a learned table in the protein encoder (SaProt)."""
 
 from __future__ import annotations
 
-from posenc.dialects.families.llama import alike
+from posenc.dialects.families.llama import same_kind
 from posenc.dialects.family import decoder, family, head_width, read, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -19,8 +19,8 @@ SAPROT = {
 }
 
 
-@family("EvollaModel", "evolla")
-def _(keys: Keys) -> PositionSpec:
+@family("evolla", "EvollaModel")
+def evolla(keys: Keys) -> PositionSpec:
     """Attention to proteins, in some layers, and the resampler between have no positions."""
     inner = keys.section("protein_encoder_config", "saprot") if keys.has("protein_encoder_config") else Keys({}, "saprot")
     inner.family, inner.facts = (
@@ -28,12 +28,12 @@ def _(keys: Keys) -> PositionSpec:
         {"class": "SaProtConfig", "names": {}, "defaults": SAPROT, "parts": {}, "base": 1e4},
     )
     return decoder(
-        keys, rope(keys, d_head=head_width(keys)), kinds=alike(keys), parts=(read(inner, "protein_encoder_config"),)
+        keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys), parts=(read(inner, "protein_encoder_config"),)
     )
 
 
 @family("saprot")
-def _(keys: Keys) -> PositionSpec:
+def saprot(keys: Keys) -> PositionSpec:
     """Rotation, or a learned table counted from pad_token_id + 1. Its configuration has no model_type of its own."""
     count, d_model = keys.whole("num_hidden_layers"), keys.whole("hidden_size")
     kind = keys.text("position_embedding_type", among=("rotary", "absolute"))

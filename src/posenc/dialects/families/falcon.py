@@ -1,8 +1,8 @@
-"""Falcon: rotation, or, where alibi says so, a bias of the key's position instead."""
+"""Falcon: RoPE, or ALiBi if alibi is set."""
 
 from __future__ import annotations
 
-from posenc.dialects.families.llama import alike
+from posenc.dialects.families.llama import same_kind
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -10,9 +10,9 @@ from posenc.dialects.spec import PositionSpec, Use
 
 
 @family("falcon")
-def _(keys: Keys) -> PositionSpec:
+def falcon(keys: Keys) -> PositionSpec:
     """The bias is rounded to bfloat16 and divided by √d_head like the scores; positions count the tokens of the mask."""
-    kinds = alike(keys)
+    kinds = same_kind(keys)
     width = "n_embed" if keys.has("n_embed") else "hidden_size"
     d_head = head_width(keys, width=width)
     if not keys.flag("alibi"):

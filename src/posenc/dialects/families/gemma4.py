@@ -1,4 +1,4 @@
-"""Gemma 4's text models: full layers have wider heads, of which a part turns, spread over the whole ("proportional")."""
+"""Gemma 4's text models: full layers have wider heads, of which a part rotates ("proportional")."""
 
 from __future__ import annotations
 
@@ -7,22 +7,39 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.assumed import with_assumed
+from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.nested import borrowing, both_ways, per_kind, sliding_but_every
-from posenc.dialects.families.sliding import FULL, SLIDING, kinds_of
-from posenc.dialects.family import decoder, family
+from posenc.dialects.families.gemma3 import bidirectional_within, per_kind, shared_keys, sliding_pattern
+from posenc.dialects.family import decoder, family, parts, read
 from posenc.dialects.keys import Keys
+from posenc.dialects.schedule import FULL, SLIDING, sliding_where
 from posenc.dialects.spec import PositionSpec
 
+
+@family("diffusion_gemma_text")
+def diffusion_gemma_text(keys: Keys) -> PositionSpec:
+    """Every sixth layer is full, the last one always, with wider heads of which a quarter turns."""
+    keys.find(
+        "note",
+        "layer_types",
+        "the layers of the reader; the writer's are the same, look both ways within what is "
+        "written, and count on from what was read",
+    )
+    if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
+        keys.find("warning", "use_bidirectional_attention", "makes no mask: the reader stays causal where masks are given")
+    return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
+
+
 LOCAL = {"rope_type": "default", "rope_theta": 10000.0}
+
 PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0}
 
 
 @family("gemma4_text", "gemma4_unified_text")
-def _(keys: Keys) -> PositionSpec:
+def gemma4_text(keys: Keys) -> PositionSpec:
     """Every sixth layer is full, and the last one always. The last num_kv_shared_layers take the keys of earlier ones."""
-    spec = _decoder(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
-    spec = borrowing(spec, keys.whole("num_kv_shared_layers", 0, least=0))
+    spec = _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
+    spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
         keys.find("note", "use_bidirectional_attention", "sliding layers also look ahead within one image; text does not")
@@ -34,19 +51,19 @@ def _(keys: Keys) -> PositionSpec:
         "sliding_window",
         f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 with the same number",
     )
-    return both_ways(spec, 2 * beside + 1)
+    return bidirectional_within(spec, 2 * beside + 1)
 
 
 @family("embedding_gemma2_text")
-def _(keys: Keys) -> PositionSpec:
+def embedding_gemma2_text(keys: Keys) -> PositionSpec:
     """An encoder: all layers look both ways, sliding ones sliding_window tokens to either side."""
     plain = {SLIDING: LOCAL, FULL: {"rope_type": "default", "rope_theta": 1000000.0}}
-    spec = _decoder(keys, plain, sliding_but_every(keys, 6))
-    return both_ways(spec, 2 * keys.whole("sliding_window") + 1)
+    spec = _gemma4(keys, plain, sliding_pattern(keys, 6))
+    return bidirectional_within(spec, 2 * keys.whole("sliding_window") + 1)
 
 
-def _decoder(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
-    kinds = list(kinds_of(keys, slides))
+def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
+    kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
             keys.find("warning", "layer_types", "the last layer is full attention, whatever stands here")
@@ -86,3 +103,30 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
             )
         widths[kind] = next(iter(found), widths[kind])
     return widths
+
+
+@family("gemma4", "gemma4_unified", "embedding_gemma2")
+def gemma4(keys: Keys) -> PositionSpec:
+    """Towers are there where the file has them."""
+    towers = [name for name in ("vision_config", "audio_config") if keys.has(name)]
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", *towers), coordinates=LIKE_TEXT)
+
+
+@family("gemma4_assistant", "gemma4_unified_assistant")
+def gemma4_assistant(keys: Keys) -> PositionSpec:
+    """A drafting model whose layers all turn queries only: the keys, turned, are those of the model it helps."""
+    keys.find(
+        "note",
+        "text_config",
+        "keys and values are the other model's, position_ids continue its sequence; masks "
+        "look both ways, since every key is earlier",
+    )
+    inner = keys.section("text_config")
+    if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
+        inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
+    keys.find(
+        "warning",
+        "text_config.num_kv_shared_layers",
+        "transformers 5.23 fails to build this model: its check of shared keys wants a layer that makes its own",
+    )
+    return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=LIKE_TEXT)

@@ -1,17 +1,29 @@
-"""Granite Speech: conformers whose frames attend within blocks, with relative vectors for keys."""
+"""Granite Speech: conformers that attend within blocks of frames, with relative key vectors (Shaw)."""
 
 from __future__ import annotations
 
+from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import family, stack_of
+from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("granite_speech", "granite_speech_plus")
+def granite_speech(keys: Keys) -> PositionSpec:
+    """Learned queries, as many as window_size / downsample_rate, ask each window of frames: they have no other position."""
+    window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
+    keys.find("note", "window_size", f"{window // rate} learned queries stand for {window} frames of the encoder")
+    return PositionSpec(
+        keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=LIKE_TEXT
+    )
+
 
 BLOCKS = "0, 1, 2, … over frames; only distances within a block of context_size frames count"
 
 
 @family("granite_speech_encoder", "granite_speech_plus_encoder")
-def _(keys: Keys) -> PositionSpec:
+def granite_speech_encoder(keys: Keys) -> PositionSpec:
     width, heads = keys.whole("hidden_dim"), keys.whole("num_heads")
     d_head = keys.whole("dim_head", width // heads)
     use = _vectors(keys, d_head, "max_pos_emb", "dim_head", "layers.{layer}.attn.rel_pos_emb.weight")
@@ -19,7 +31,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("granite_speech5_encoder")
-def _(keys: Keys) -> PositionSpec:
+def granite_speech5_encoder(keys: Keys) -> PositionSpec:
     """Blocks are counted anew where a layer of subsample_layers has halved the frames."""
     width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     d_head = keys.whole("head_dim", width // heads)

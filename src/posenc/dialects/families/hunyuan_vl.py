@@ -1,16 +1,17 @@
-"""HunYuan-VL's text model: XD-RoPE, which deals channels out to axes where it should deal out pairs."""
+"""HunYuan-VL: XD-RoPE in the text model, which assigns channels instead of pairs to axes; a learned grid for images."""
 
 from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import decoder, family, head_width
-from posenc.dialects.keys import Keys
+from posenc.dialects.family import decoder, family, head_width, parts, stack_of
+from posenc.dialects.keys import Keys, facts
+from posenc.dialects.patches import grid
 from posenc.dialects.rotary import rope
-from posenc.dialects.spec import PositionSpec, Use
+from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
 @family("hunyuan_vl_text")
-def _(keys: Keys) -> PositionSpec:
+def hunyuan_vl_text(keys: Keys) -> PositionSpec:
     """A rotation for text, whose axes are equal; for images partners turn by different axes. Normalised afterwards."""
     d_head = head_width(keys)
     name = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
@@ -51,3 +52,44 @@ def _(keys: Keys) -> PositionSpec:
     return decoder(
         keys, quirk, kinds=["full_attention"] * keys.whole("num_hidden_layers"), d_head=d_head, coordinates=where
     )
+
+
+@family("hunyuan_vl_vision")
+def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
+    """A learned grid alone, no rotation; the table's first row is for a class token that there is not."""
+    side = keys.whole("max_image_size") // keys.whole("patch_size")
+    mode = keys.text("interpolate_mode", "bilinear", among=("bilinear", "bicubic", "nearest"))
+    table = grid(
+        keys, "position_embedding.weight", side, side, f"{keys.said_by('max_image_size')} / patch_size", mode=mode, prefix=1
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(
+        keys,
+        layers,
+        embedding=[table],
+        length=None,
+        d_head=keys.whole("head_dim", None),
+        coordinates="(row, column, height, width) of the patch and its image, from 0, row by row",
+    )
+
+
+@family("hunyuan_vl")
+def hunyuan_vl(keys: Keys) -> PositionSpec:
+    """Older files have the text model's keys beside vision_config."""
+    if not keys.has("text_config") and keys.has("num_hidden_layers"):
+        known = {
+            *facts()["hunyuan_vl_text"]["defaults"],
+            *facts()["hunyuan_vl_text"]["names"],
+            "rope_scaling",
+            "rope_theta",
+        }
+        moved = {name: value for name, value in keys.data.items() if name in known}
+        keys.find("note", "text_config", "not in the file: the class takes the keys beside it for the text model's")
+        for name in moved:
+            keys.get(name, None)
+        keys = keys.replaced({"text_config": moved | {"model_type": "hunyuan_vl_text"}})
+    where = (
+        "0, 1, 2, … over all tokens, the same on every axis; but for the patches of an image the last three axes are "
+        "(column, row, number of the image), each from 0"
+    )
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=where)

@@ -1,18 +1,18 @@
-"""LUKE: words numbered as in RoBERTa; an entity gets the mean of the places where it is mentioned, from another table."""
+"""LUKE: RoBERTa's position table for words; an entity gets the mean of the rows of its mention."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.dialects.families.boxes import embedded
-from posenc.dialects.families.padded import COUNTED, padded_table
+from posenc.dialects.families.layoutlm import embedded
+from posenc.dialects.families.roberta import TOKENS, padded_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("luke")
-def _(keys: Keys) -> PositionSpec:
+def luke(keys: Keys) -> PositionSpec:
     words = padded_table(keys, "embeddings.position_embeddings.weight")
     usable, rows = int(dict(words.arguments)["max_positions"]), keys.whole("max_position_embeddings")
     places = keys.whole("max_mention_length", 30)
@@ -33,5 +33,5 @@ def _(keys: Keys) -> PositionSpec:
     )
     where = f"the places where an entity is mentioned, up to {places} as the tokenizer gives them, filled up with -1"
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=COUNTED)
+    spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=TOKENS)
     return replace(spec, parts=(embedded(keys, "entities", mentions, where),))

@@ -1,18 +1,18 @@
-"""LXMERT: a table for words; boxes of regions through a linear layer; layers for each, then layers where they meet."""
+"""LXMERT: a learned position table for words, a linear layer for the boxes of image regions."""
 
 from __future__ import annotations
 
-from posenc.dialects.families.boxes import embedded
-from posenc.dialects.families.learned import BERT, table
+from posenc.dialects.families.bert import BERT_TABLE, learned_table
+from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("lxmert")
-def _(keys: Keys) -> PositionSpec:
+def lxmert(keys: Keys) -> PositionSpec:
     """Position 0's row is held at zero in training."""
-    use = table(keys, BERT)
+    use = learned_table(keys, BERT_TABLE)
     keys.find(
         "note", "max_position_embeddings", "row 0, of the first token, gets no gradient: it stays what a checkpoint has"
     )

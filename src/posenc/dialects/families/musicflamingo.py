@@ -1,4 +1,4 @@
-"""Music Flamingo: frames of sound turn by their time before they are handed to the language model."""
+"""Music Flamingo: audio frames are rotated by their time before they enter the language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHERE = (
 
 
 @family("musicflamingo")
-def _(keys: Keys) -> PositionSpec:
+def musicflamingo(keys: Keys) -> PositionSpec:
     """rope_theta is at once the base and the longest time."""
     sound = keys.data.get("audio_config")
     if isinstance(sound, dict) and sound.get("model_type") in (None, "musicflamingo_encoder"):

@@ -1,15 +1,13 @@
-"""NeoMME: an encoder of text and images in one stack, which turns by row and column."""
+"""NeoMME: one bidirectional stack for text and images, with axial RoPE."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.encoders import both_ways
-from posenc.dialects.family import decoder, family
+from posenc.dialects.family import bidirectional, decoder, family
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.schedule import FULL, SLIDING, schedule
@@ -19,7 +17,7 @@ LABELS = (SLIDING, FULL)
 
 
 @family("neomme")
-def _(keys: Keys) -> PositionSpec:
+def neomme(keys: Keys) -> PositionSpec:
     """Rows and columns of images turn pairs in turn, text has the same number for both; a quarter of the head in full
     layers.
 
@@ -30,10 +28,8 @@ def _(keys: Keys) -> PositionSpec:
     d_head, assumed = keys.whole("head_dim"), {FULL: (1000000.0, 0.25), SLIDING: (10000.0, 1.0)}
     uses: dict[str, Use | None] = {}
     for kind in dict.fromkeys(kinds):
-        own = copy(keys)
-        own.facts = keys.facts | {"base": assumed[kind][0]}
         uses[kind] = rope(
-            own,
+            keys.replaced(facts={"base": assumed[kind][0]}),
             d_head=d_head,
             label=kind,
             labels=LABELS,
@@ -54,7 +50,7 @@ def _(keys: Keys) -> PositionSpec:
         replace(layer, window=2 * half + 1 if half is not None else None)
         for layer, half in zip(spec.layers, halves, strict=True)
     ]
-    return both_ways(replace(spec, layers=tuple(layers)))
+    return bidirectional(replace(spec, layers=tuple(layers)))
 
 
 def _halves(keys: Keys, kinds: tuple[str, ...]) -> list[int | None]:

@@ -1,17 +1,17 @@
-"""Perceiver: positions beside the inputs, or added to text; latents have none. What there is depends on the model's class.
+"""Perceiver: positions of the inputs only; latents have none. The model's class decides which inputs there are.
 
-Fourier bands, of coordinates spread from -1 to 1, stand beside the channels of an input: cat([inputs, bands], -1).
-"""
+Fourier features of coordinates from -1 to 1 are concatenated to the channels of an input: cat([inputs, features], -1)."""
 
 from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.learned import table
+from posenc.dialects.families.bert import learned_table
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 CONSTANT = "constant of the code"
+
 CLASSES = {
     "PerceiverForMaskedLM": ("text", "text_queries"),
     "PerceiverForSequenceClassification": ("text",),
@@ -24,7 +24,7 @@ CLASSES = {
 
 
 @family("perceiver")
-def _(keys: Keys) -> PositionSpec:
+def perceiver(keys: Keys) -> PositionSpec:
     """A part for each kind of input that the file's architectures read; all where it names none."""
     asked = keys.names("architectures", ())
     kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
@@ -65,8 +65,13 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
     spread = "(row, column) spread from -1 to 1: posenc.encodings.fourier.spread(height, width)"
     queries = "decoder.output_position_encodings.position_embeddings"
     return [
-        _part(keys, "text", table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), text),
-        _part(keys, "text_queries", table(keys, queries, width="d_model"), f"{text}: queries of the output, nothing else"),
+        _part(keys, "text", learned_table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), text),
+        _part(
+            keys,
+            "text_queries",
+            learned_table(keys, queries, width="d_model"),
+            f"{text}: queries of the output, nothing else",
+        ),
         _part(keys, "image_learned", image, "(row, column) of the pixel"),
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
         _part(keys, "image_convolved", _bands(64, (56, 56), CONSTANT), f"{spread}, after a convolution"),

@@ -1,7 +1,8 @@
-"""Flattened patches that carry their row and column, a learned vector for each: Pix2Struct and Kosmos 2.5."""
+"""Pix2Struct and Kosmos-2.5: patches with learned row and column vectors; T5's bias in the text model."""
 
 from __future__ import annotations
 
+from posenc.dialects.coordinates import EACH_PART
 from posenc.dialects.families.t5 import bucketed
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -13,7 +14,7 @@ CARRIED = "(row, column) of the patch, from 1, as its first two channels say; pa
 
 
 @family("pix2struct_vision_model", "kosmos_2_5_vision_model")
-def _(keys: Keys) -> PositionSpec:
+def pix2struct_vision_model(keys: Keys) -> PositionSpec:
     """Both tables are as long as the most patches that an image may have."""
     key, assumed = ("seq_len", 4096) if keys.family == "pix2struct_vision_model" else ("max_num_patches", 4096)
     rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
@@ -38,7 +39,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("pix2struct_text_model")
-def _(keys: Keys) -> PositionSpec:
+def pix2struct_text_model(keys: Keys) -> PositionSpec:
     """T5's bias, one way, one table for all layers, even where is_decoder is false and later tokens are seen."""
     use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
     causal = bool(keys.flag("is_decoder"))
@@ -56,7 +57,5 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("pix2struct")
-def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(
-        keys.family, parts=own_parts(keys, "text_config", "vision_config"), coordinates="each part counts its own tokens"
-    )
+def pix2struct(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, parts=own_parts(keys, "text_config", "vision_config"), coordinates=EACH_PART)

@@ -1,7 +1,6 @@
-"""ProphetNet: learned tables in both stacks; decoder layers add T5's buckets with numbers of the hidden state.
+"""ProphetNet: learned tables in both stacks; decoder layers add T5's buckets with numbers computed from the hidden state.
 
-The decoder has streams: the main one, and one for each token further that it predicts, whose tokens sit one later.
-"""
+The decoder has a main stream and one predicting stream for each further token; their tokens are one position later."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 
 
 @family("prophetnet")
-def _(keys: Keys) -> PositionSpec:
+def prophetnet(keys: Keys) -> PositionSpec:
     if keys.whole("num_decoder_layers") > keys.whole("num_encoder_layers"):
         keys.find(
             "warning", "num_decoder_layers", "more than num_encoder_layers: caches are made for so many layers, and fail"

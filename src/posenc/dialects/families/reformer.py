@@ -1,4 +1,4 @@
-"""Reformer: one table for rows and one for columns, side by side, of positions folded into a box."""
+"""Reformer: axial position embeddings: one table for rows and one for columns of the folded sequence, concatenated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("reformer")
-def _(keys: Keys) -> PositionSpec:
+def reformer(keys: Keys) -> PositionSpec:
     """Position p is row p // width and column p % width of axial_pos_shape; a plain table without axial_pos_embds."""
     d_model = keys.whole("hidden_size")
     kinds = keys.names("attn_layers")

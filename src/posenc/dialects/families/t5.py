@@ -1,8 +1,7 @@
-"""T5 and its relatives: a bias learned for buckets of distance, in encoder and decoder; none toward the encoder's output.
+"""T5 and similar: a learned bias for buckets of distance in self-attention, none in cross-attention.
 
-Scores are q·k + bias, q·k not divided by anything. The first layer's table serves all layers of its stack; UMT5 has one for
-each layer.
-"""
+Scores are q·k + bias; q·k is not scaled. The first layer's table serves all layers of its stack; UMT5 has one table in each
+layer. Raffel et al. 2020, section 2.1."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def stack(keys: Keys, side: str, use: Use, *, window: int | None = None) -> Posi
 
 
 @family("t5", "mt5", "umt5", "switch_transformers", "pop2piano")
-def _(keys: Keys) -> PositionSpec:
+def t5(keys: Keys) -> PositionSpec:
     layer = "{layer}" if keys.family == "umt5" else "0"
     weights = {side: BLOCK.format(side=side, layer=layer, attention="SelfAttention") for side in ("encoder", "decoder")}
     keys.find(
@@ -67,7 +66,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("longt5")
-def _(keys: Keys) -> PositionSpec:
+def longt5(keys: Keys) -> PositionSpec:
     """Encoder layers see local_radius tokens on either side; transient-global ones also a summary of every block."""
     kind = keys.text("encoder_attention_type", "local", among=("local", "transient-global"))
     attention = "LocalSelfAttention" if kind == "local" else "TransientGlobalSelfAttention"

@@ -1,27 +1,27 @@
-"""Gemma as encoder and decoder. In the second version decoder queries meet the keys of both in one attention."""
+"""T5Gemma: Gemma as encoder and decoder. In T5Gemma 2, decoder queries attend to the keys of both in one softmax."""
 
 from __future__ import annotations
 
-from posenc.dialects.families.nested import both_ways
-from posenc.dialects.families.sliding import kinds_of
+from posenc.dialects.families.gemma3 import bidirectional_within
 from posenc.dialects.family import decoder, family, head_width, parts, read
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import sliding_where
 from posenc.dialects.spec import PositionSpec
 
 
 @family("t5_gemma_module")
-def _(keys: Keys) -> PositionSpec:
+def t5_gemma_module(keys: Keys) -> PositionSpec:
     """One stack: as Gemma 2; an encoder looks both ways, sliding layers sliding_window tokens to either side."""
-    spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds_of(keys, lambda n: n % 2 == 0))
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))
     if keys.flag("is_decoder", False):
         return spec
     window = keys.whole("sliding_window", None)
-    return both_ways(spec, 2 * window + 1 if window else None)
+    return bidirectional_within(spec, 2 * window + 1 if window else None)
 
 
 @family("t5gemma")
-def _(keys: Keys) -> PositionSpec:
+def t5gemma(keys: Keys) -> PositionSpec:
     """Attention from decoder to encoder has no positions."""
     stacks = []
     for name, is_decoder in (("encoder", False), ("decoder", True)):
@@ -32,7 +32,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("t5gemma2_encoder")
-def _(keys: Keys) -> PositionSpec:
+def t5gemma2_encoder(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
@@ -41,7 +41,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("t5gemma2")
-def _(keys: Keys) -> PositionSpec:
+def t5gemma2(keys: Keys) -> PositionSpec:
     keys.find(
         "note",
         "decoder",

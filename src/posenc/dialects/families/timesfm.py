@@ -1,4 +1,4 @@
-"""Decoders over patches of time series: TimesFM in both versions."""
+"""TimesFM and TimesFM 2.5: causal decoders over patches of a time series."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
 @family("timesfm2_5")
-def _(keys: Keys) -> PositionSpec:
+def timesfm2_5(keys: Keys) -> PositionSpec:
     """Turns causal attention over patches of a time series; queries and keys are normalised after it."""
     keys.find(
         "note", "rope_parameters", "queries and keys are normalised after the rotation, which takes any magnitude away"
@@ -27,7 +27,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("timesfm")
-def _(keys: Keys) -> PositionSpec:
+def timesfm(keys: Keys) -> PositionSpec:
     """No positions in causal attention; sinusoids are added to the patches where use_positional_embedding says so."""
     layers = [Layer()] * keys.whole("num_hidden_layers")
     d_head = keys.whole("head_dim")

@@ -1,4 +1,4 @@
-"""UDOP: T5 whose encoder knows boxes: tables of their corners, and a bias of place, horizontal and vertical distance."""
+"""UDOP: T5 with boxes: tables of their corners, and a bias by text position, horizontal and vertical distance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.boxes import embedded
+from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.families.t5 import BLOCK, bucketed, stack
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -14,11 +14,12 @@ from posenc.dialects.spec import PositionSpec, Use, Weight
 
 # What the code's classes assume: how distances are scaled, and where the last bucket begins.
 ASSUMED = {"1d": (1, 128), "horizontal": (100, 100), "vertical": (100, 100)}
+
 AXIS = {"1d": "slot", "horizontal": "middle x of the box", "vertical": "middle y of the box"}
 
 
 @family("udop")
-def _(keys: Keys) -> PositionSpec:
+def udop(keys: Keys) -> PositionSpec:
     """Boxes are real numbers of 0 … 1. Text comes first, then patches that hold no text; boxes of text join their patch."""
     rows = keys.whole("max_2d_position_embeddings", 1024)
     cells = "encoder.cell_2d_embedding."

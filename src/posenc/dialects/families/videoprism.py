@@ -1,17 +1,17 @@
-"""VideoPrism: places within a frame, then frames of a place; text with sinusoids, and a class token that gets none."""
+"""VideoPrism: a table of patches, then a table of frames; sinusoids for text."""
 
 from __future__ import annotations
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.vit import ON_REQUEST, SIZED
-from posenc.dialects.family import family, parts, stack_of
+from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, pair
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
 @family("videoprism_vision_model")
-def _(keys: Keys) -> PositionSpec:
+def videoprism_vision_model(keys: Keys) -> PositionSpec:
     """A grid before the layers of single frames; a row of frames before those of single places."""
     (high, wide), tubelet = pair(keys, "image_size"), keys.numbers("tubelet_size", length=3)
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
@@ -56,7 +56,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("videoprism_text_model")
-def _(keys: Keys) -> PositionSpec:
+def videoprism_text_model(keys: Keys) -> PositionSpec:
     """Later tokens are hidden only where a call gives an attention mask."""
     arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("silent", "negative"))
     said = (("d_model", keys.said_by("hidden_size")), ("base", "constant of the code"), ("layout", "constant of the code"))
@@ -70,8 +70,3 @@ def _(keys: Keys) -> PositionSpec:
     return stack_of(
         keys, layers, embedding=[use], coordinates="0, 1, 2, … along the text; the class token stands last, at -1"
     )
-
-
-@family("videoprism")
-def _(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=parts(keys, "vision_config", "text_config"))

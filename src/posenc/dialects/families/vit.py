@@ -1,17 +1,74 @@
-"""A learned vector for every patch of an image, and for the tokens that stand before them: ViT and its kin."""
+"""ViT and similar: a learned vector for each patch of an image and for each special token."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import family
+from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, pair, side_of, tower
 from posenc.dialects.spec import PositionSpec, Use, Weight
 
+
+@family("radio")
+def radio(keys: Keys) -> PositionSpec:
+    """The grid is read as for a square as long as the longer side, of which the image takes the upper left."""
+    side = keys.whole("max_img_size", 2048) // keys.whole("patch_size")
+    said = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
+    table = grid(keys, "embeddings.position_embedding", side, side, said, mode="bilinear", reshape=True)
+    return tower(
+        keys,
+        [],
+        embedding=[table],
+        coordinates=f"{RASTER}; with (longer side, longer side) of the image; class "
+        "and register tokens stand first, at (-1, -1), and get nothing",
+    )
+
+
+@family("dpt")
+def dpt(keys: Keys) -> PositionSpec:
+    """ViT read bilinearly, without a call asking; or only a backbone; or (is_hybrid) ViT upon the features of one."""
+    hybrid = bool(keys.flag("is_hybrid"))
+    if keys.has("backbone_config") and not hybrid:
+        keys.find(
+            "note", "backbone_config", "depth and segmentation models are this backbone, and have no ViT of their own"
+        )
+        return PositionSpec(keys.family, parts=parts(keys, "backbone_config"))
+    spec = image_tower(keys, patch_table(keys, mode="bilinear"), CLASS)
+    return replace(spec, parts=parts(keys, backbone_config="bit")) if hybrid else spec
+
+
+@family("audio-spectrogram-transformer")
+def audio_spectrogram_transformer(keys: Keys) -> PositionSpec:
+    """Rows are frequencies, columns times; two tokens before them, for the class and for distillation."""
+    size = keys.whole("patch_size")
+    high = (keys.whole("num_mel_bins", 128) - size) // keys.whole("frequency_stride") + 1
+    wide = (keys.whole("max_length") - size) // keys.whole("time_stride") + 1
+    table = grid(
+        keys,
+        "embeddings.position_embeddings",
+        high,
+        wide,
+        "num_mel_bins, max_length, patch_size and strides",
+        reshape=True,
+        prefix=2,
+    )
+    keys.find("note", "max_length", "no other length than this: the table is not resized")
+    return tower(
+        keys,
+        [],
+        embedding=[table],
+        coordinates="(row of frequencies, column of times) of the patch, row by row; "
+        "class and distillation token before all",
+    )
+
+
 TABLE = "embeddings.position_embeddings"
+
 SIZED = "; (row, column, height, width) for images of another size"
+
 ON_REQUEST = "images of another size only where a call says interpolate_pos_encoding=True"
 
 
@@ -29,7 +86,7 @@ def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: st
     return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
 
 
-def images(keys: Keys, table: Use, before: str = "", **about: Any) -> PositionSpec:
+def image_tower(keys: Keys, table: Use, before: str = "", **about: Any) -> PositionSpec:
     where = RASTER + SIZED + (f"; {before}" if before else "")
     return tower(keys, [], embedding=[table], coordinates=where, **about)
 
@@ -38,51 +95,51 @@ CLASS = "the class token stands first, at (-1, 0)"
 
 
 @family("vit", "vit_msn")
-def _(keys: Keys) -> PositionSpec:
+def vit(keys: Keys) -> PositionSpec:
     keys.find("note", "image_size", ON_REQUEST)
-    return images(keys, patch_table(keys, mode="bicubic"), CLASS)
+    return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("deit")
-def _(keys: Keys) -> PositionSpec:
+def deit(keys: Keys) -> PositionSpec:
     """A row each for class token and distillation token."""
     keys.find("note", "image_size", ON_REQUEST)
-    return images(
+    return image_tower(
         keys, patch_table(keys, prefix=2, mode="bicubic"), "class and distillation token first, at (-1, 0), (-1, 1)"
     )
 
 
 @family("ijepa")
-def _(keys: Keys) -> PositionSpec:
+def ijepa(keys: Keys) -> PositionSpec:
     """No class token."""
     keys.find("note", "image_size", ON_REQUEST)
-    return images(keys, patch_table(keys, prefix=0, mode="bicubic"))
+    return image_tower(keys, patch_table(keys, prefix=0, mode="bicubic"))
 
 
 @family("dinov2")
-def _(keys: Keys) -> PositionSpec:
+def dinov2(keys: Keys) -> PositionSpec:
     """Images of any size: the table is always read at theirs."""
-    return images(keys, patch_table(keys, mode="bicubic"), CLASS)
+    return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("dinov2_with_registers")
-def _(keys: Keys) -> PositionSpec:
+def dinov2_with_registers(keys: Keys) -> PositionSpec:
     """Antialiased, unlike DINOv2; registers come in after the sum and get nothing."""
     table = patch_table(keys, mode="bicubic", antialias=True)
-    return images(keys, table, f"{CLASS}, then the registers, at (-1, -1), which get nothing")
+    return image_tower(keys, table, f"{CLASS}, then the registers, at (-1, -1), which get nothing")
 
 
 @family("pixio")
-def _(keys: Keys) -> PositionSpec:
+def pixio(keys: Keys) -> PositionSpec:
     """Eight class tokens, a row each."""
     count = keys.whole("n_cls_tokens", 8)
-    return images(
+    return image_tower(
         keys, patch_table(keys, prefix=count, mode="bicubic"), f"{count} class tokens first, at (-1, 0), (-1, 1), …"
     )
 
 
 @family("vitpose_backbone")
-def _(keys: Keys) -> PositionSpec:
+def vitpose_backbone(keys: Keys) -> PositionSpec:
     """Images of one size; the class token's row is added to every patch, and there is no class token."""
     keys.find(
         "note",
@@ -94,7 +151,7 @@ def _(keys: Keys) -> PositionSpec:
 
 
 @family("vivit")
-def _(keys: Keys) -> PositionSpec:
+def vivit(keys: Keys) -> PositionSpec:
     """One row for each tubelet of the one size of video there is, frame by frame; the class token's is the first."""
     sizes, frames = keys.numbers("tubelet_size", (2, 16, 16), length=3), keys.whole("num_frames", 32)
     if not all(isinstance(size, int) and size > 0 for size in sizes):
@@ -119,3 +176,14 @@ def _(keys: Keys) -> PositionSpec:
         embedding=[table],
         coordinates="0 for the class token, then tubelets from 1: frame by frame, each row by row",
     )
+
+
+@family("mgp-str")
+def mgp_str(keys: Keys) -> PositionSpec:
+    """Lines of text in images of one size; a class token first."""
+    if keys.flag("distilled", False):
+        keys.find("error", "distilled", "the code makes a row for a second token that it never puts in, and fails")
+    height, width, said = side_of(keys)
+    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)
+    return tower(keys, [], embedding=[use], coordinates=f"{RASTER}; {CLASS}")

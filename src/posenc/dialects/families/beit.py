@@ -1,0 +1,66 @@
+"""BEiT and data2vec-vision: a learned bias for each head and 2-D difference within the image."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.swin import BIAS
+from posenc.dialects.families.vit import CLASS, SIZED, patch_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, side_of, tower
+from posenc.dialects.spec import PositionSpec, Use, Weight
+
+
+@family("data2vec-vision")
+def data2vec_vision(keys: Keys) -> PositionSpec:
+    """BEiT's numbers for differences within the image, for each layer, one for all, or both; a table where asked for."""
+    height, width, said = side_of(keys)
+    arguments = (("n_heads", keys.whole("num_attention_heads")), ("window", (height, width)), ("class_token", True))
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
+    names = {
+        "use_relative_position_bias": "encoder.layer.{layer}.attention.attention.relative_position_bias",
+        "use_shared_relative_position_bias": "encoder.relative_position_bias",
+    }
+    uses = tuple(
+        Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),))
+        for flag, name in names.items()
+        if keys.flag(flag)
+    )
+    if uses:
+        keys.find("note", "image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        if height != width:
+            keys.find("error", "image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+    absolute = bool(keys.flag("use_absolute_position_embeddings"))
+    table = [patch_table(keys, mode="bicubic")] if absolute else []
+    spec = tower(keys, [], coordinates=RASTER)
+    layers = tuple(replace(layer, uses=uses) for layer in spec.layers)
+    return stack_of(keys, layers, embedding=table, length=None, coordinates=f"{RASTER}{SIZED if absolute else ''}; {CLASS}")
+
+
+@family("beit")
+def beit(keys: Keys) -> PositionSpec:
+    """One window, the whole image, with three numbers for the class token; for each layer, one for all, or both."""
+    height, width, said = side_of(keys)
+    heads, spec = keys.whole("num_attention_heads"), tower(keys, [], coordinates=RASTER)
+    arguments = (("n_heads", heads), ("window", (height, width)), ("class_token", True))
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
+    names = [
+        name
+        for flag, name in (
+            ("use_relative_position_bias", "layers.{layer}.relative_position_bias"),
+            ("use_shared_relative_position_bias", "shared_position_bias"),
+        )
+        if keys.flag(flag)
+    ]
+    uses = tuple(
+        Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),)) for name in names
+    )
+    if uses:
+        keys.find("note", "image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        if height != width:
+            keys.find("error", "image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+    absolute = bool(keys.flag("use_absolute_position_embeddings"))
+    table = [patch_table(keys, mode="bicubic")] if absolute else []
+    layers = tuple(replace(layer, uses=uses) for layer in spec.layers)
+    return stack_of(keys, layers, embedding=table, length=None, coordinates=f"{RASTER}{SIZED if absolute else ''}; {CLASS}")

@@ -1,0 +1,90 @@
+"""BERT and models with its learned position table: one row for each position, added to the embeddings."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("tapas")
+def tapas(keys: Keys) -> PositionSpec:
+    anew = keys.flag("reset_position_index_per_cell", True)
+    use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
+    keys.find(
+        "note", "type_vocab_sizes", "column, row and ranks of a token's cell enter as token types, tables of their own"
+    )
+    where = "0, 1, 2, … along the sequence"
+    if anew:
+        where = (
+            "0, 1, 2, … in every cell, the question being cell (0, 0): Positions.within(column + 256·row) of "
+            "token_type_ids 1 and 2"
+        )
+    causal = bool(keys.flag("is_decoder", False))
+    return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
+
+
+def learned_table(
+    keys: Keys, weight: str, *, rows: str = "max_position_embeddings", width: str = "hidden_size", **options: int | bool
+) -> Use:
+    """One table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
+    absolute_only(keys)
+    arguments = {"d_model": keys.whole(width), "max_positions": keys.whole(rows), **options}
+    said = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
+    said |= dict.fromkeys(options, "constant of the code")
+    return Use("encodings.learned.Learned", tuple(arguments.items()), tuple(said.items()), (Weight("table", weight),))
+
+
+def absolute_only(keys: Keys) -> None:
+    """Older files may ask for relative positions, position_embedding_type, which no family's code has any more."""
+    if keys.text("position_embedding_type", "absolute") != "absolute":
+        keys.find(
+            "error",
+            "position_embedding_type",
+            f"{keys.get('position_embedding_type')!r} is not read any more: "
+            "positions are absolute, and what such a checkpoint learnt besides is dropped",
+        )
+
+
+BERT_TABLE = "embeddings.position_embeddings.weight"
+
+
+@family(
+    "bert",
+    "electra",
+    "ernie",
+    "megatron-bert",
+    "rembert",
+    "splinter",
+    "visual_bert",
+    "squeezebert",
+    "convbert",
+    "albert",
+    "mobilebert",
+    "bert-generation",
+    "big_bird",
+    "roc_bert",
+    "dpr",
+)
+def bert(keys: Keys) -> PositionSpec:
+    """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
+    width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
+    if keys.family == "rembert":
+        width = "input_embedding_size"
+    if keys.family == "visual_bert":
+        keys.find(
+            "note",
+            "max_position_embeddings",
+            "regions of an image read row 0 of a table of their own, and the "
+            "mean of the rows of the words that a call aligns them with",
+        )
+    causal = bool(keys.flag("is_decoder", False))
+    layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE, width=width)])
+
+
+@family("fnet")
+def fnet(keys: Keys) -> PositionSpec:
+    """No attention: layers are Fourier transforms along the text, which know order too."""
+    layers = [Layer((), "fourier", causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], heads="")

@@ -1,0 +1,239 @@
+"""CLIP and similar two-tower models: learned tables of patches and of text tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.families.marian import sinusoid
+from posenc.dialects.families.roberta import TOKENS, padded_table
+from posenc.dialects.families.vit import CLASS, ON_REQUEST, image_tower, patch_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys, facts
+from posenc.dialects.own_parts import own_parts
+from posenc.dialects.patches import RASTER, pair, tower
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+PATCHES = "embeddings.position_embedding"
+
+
+@family(
+    "clip_vision_model",
+    "altclip_vision_model",
+    "bridgetower_vision_model",
+    "chinese_clip_vision_model",
+    "clipseg_vision_model",
+    "git_vision_model",
+    "kosmos_2_vision_model",
+    "metaclip_2_vision_model",
+    "owlv2_vision_model",
+    "owlvit_vision_model",
+)
+def clip_vision_model(keys: Keys) -> PositionSpec:
+    """A row for the class token, then one for each patch; bicubic for other sizes where a call asks for it."""
+    keys.find("note", "image_size", ON_REQUEST)
+    return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), CLASS)
+
+
+@family("blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model")
+def blip_vision_model(keys: Keys) -> PositionSpec:
+    """CLIP's, stored as a parameter of its own."""
+    keys.find("note", "image_size", ON_REQUEST)
+    keys.find(
+        "warning",
+        "image_size",
+        "smaller images are not refused: without that request their patches read the first "
+        "rows of the table, as if they stood elsewhere",
+    )
+    return image_tower(keys, square_table(keys, PATCHES), CLASS)
+
+
+@family("flava_image_model")
+def flava_image_model(keys: Keys) -> PositionSpec:
+    """ViT's."""
+    keys.find("note", "image_size", ON_REQUEST)
+    return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
+
+
+@family("internvl_vision", "qianfan_ocr_vision")
+def internvl_vision(keys: Keys) -> PositionSpec:
+    """ViT's, read at the size of every image; nothing at all where use_absolute_position_embeddings is false."""
+    if not keys.flag("use_absolute_position_embeddings"):
+        return tower(keys, [], coordinates="none: use_absolute_position_embeddings is false")
+    return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
+
+
+@family("janus_vision_model")
+def janus_vision_model(keys: Keys) -> PositionSpec:
+    """No class token."""
+    keys.find("note", "image_size", ON_REQUEST)
+    return image_tower(keys, square_table(keys, f"{PATCHES}.weight", prefix=0))
+
+
+@family("groupvit_vision_model")
+def groupvit_vision_model(keys: Keys) -> PositionSpec:
+    """No class token, one size of image. Groups, which join in every stage, have learned vectors and no order."""
+    keys.find("note", "image_size", "images must have this size: no call can ask for the table to be interpolated")
+    depths = keys.numbers("depths", (6, 3, 3))
+    if not all(isinstance(depth, int) and depth > 0 for depth in depths):
+        raise ConfigError(f"{keys.where('depths')}: expected whole numbers from 1, got {list(depths)}")
+    if keys.whole("num_hidden_layers") != sum(depths):
+        keys.find(
+            "warning", "num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers"
+        )
+    where = f"{RASTER}; group tokens behind the patches have none"
+    return stack_of(
+        keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
+    )
+
+
+@family("ovis2_vision")
+def ovis2_vision(keys: Keys) -> PositionSpec:
+    """No class token, and one size of image."""
+    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    return tower(keys, [], embedding=[square_table(keys, f"{PATCHES}.weight", prefix=0, mode=None)], coordinates=RASTER)
+
+
+@family("xclip_vision_model")
+def xclip_vision_model(keys: Keys) -> PositionSpec:
+    """CLIP's for each frame by itself; a message token of each frame, which asks those of the others, has no position."""
+    keys.find("note", "image_size", ON_REQUEST)
+    keys.find("note", "num_frames", "frames exchange messages in every layer, with nothing that tells which came first")
+    return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), f"{CLASS}; every frame a sequence of its own")
+
+
+@family("tipsv2_vision_model")
+def tipsv2_vision_model(keys: Keys) -> PositionSpec:
+    """DINOv2's with registers, but bilinear and antialiased."""
+    use = patch_table(keys, mode="bilinear", antialias=True)
+    return image_tower(keys, use, f"{CLASS}, then the registers, at (-1, -1), which get nothing")
+
+
+def square_table(keys: Keys, weight: str, *, prefix: int = 1, mode: str | None = "bicubic") -> Use:
+    """The grid of a tower that knows square images and square patches only."""
+    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
+        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    return patch_table(keys, weight, prefix=prefix, **({"mode": mode} if mode else {}))
+
+
+WORDS = "embeddings.position_embedding.weight"
+
+
+@family(
+    "clip_text_model",
+    "clipseg_text_model",
+    "groupvit_text_model",
+    "metaclip_2_text_model",
+    "owlv2_text_model",
+    "owlvit_text_model",
+    "xclip_text_model",
+)
+def clip_text_model(keys: Keys) -> PositionSpec:
+    """A word sees those before it."""
+    return text_stack(keys, learned_table(keys, WORDS), causal=True)
+
+
+@family("chinese_clip_text_model", "align_text_model", "flava_text_model")
+def chinese_clip_text_model(keys: Keys) -> PositionSpec:
+    """BERT's."""
+    return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
+
+
+@family("blip_text_model")
+def blip_text_model(keys: Keys) -> PositionSpec:
+    """BERT's; one way or both as each call says, both by default: is_decoder is not what decides."""
+    keys.find(
+        "note",
+        "is_decoder",
+        "each call of the text model says which way it looks; as a tower both ways, as the one "
+        "that writes captions and answers only back",
+    )
+    return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
+
+
+@family("altclip_text_model", "bridgetower_text_model")
+def altclip_text_model(keys: Keys) -> PositionSpec:
+    """RoBERTa's."""
+    use = padded_table(keys)
+    causal = bool(keys.flag("is_decoder", False))
+    return text_stack(keys, use, causal=causal, length=int(dict(use.arguments)["max_positions"]), coordinates=TOKENS)
+
+
+def text_stack(keys: Keys, use: Use, causal: bool = False, **about: int | str) -> PositionSpec:
+    return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], **about)  # type: ignore[arg-type]
+
+
+@family("tipsv2_text_model")
+def tipsv2_text_model(keys: Keys) -> PositionSpec:
+    """Every token is counted, and sees every token; the words are larger by √hidden_size before they are added."""
+    use = sinusoid(keys, "hidden_size", layout="sin_cos", denominator="d/2-1", odd="zero")
+    return stack_of(keys, [Layer(causal=False)] * keys.whole("num_hidden_layers"), embedding=[use])
+
+
+RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
+
+BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
+
+
+@family(
+    "clip",
+    "align",
+    "altclip",
+    "blip",
+    "chinese_clip",
+    "clipseg",
+    "groupvit",
+    "metaclip_2",
+    "owlv2",
+    "owlvit",
+    "tipsv2",
+    "vision-text-dual-encoder",
+)
+def clip(keys: Keys) -> PositionSpec:
+    keys = with_old_sections(keys, "text_config", "vision_config") if keys.family in RENEWED else keys
+    return PositionSpec(keys.family, parts=towers(keys), coordinates=BETWEEN)
+
+
+SHARED_NAME = "embeddings.position_embedding.weight"  # what both towers of CLIP call their table
+
+TOWERS = {"text_config": "text_model", "vision_config": "vision_model"}
+
+
+def towers(keys: Keys) -> tuple[PositionSpec, ...]:
+    """Both towers; tables of the same name are told apart by the tower that they are in."""
+
+    def apart(use: Use, place: str) -> Use:
+        weights = (replace(w, key=f"{place}.{w.key}") if w.key == SHARED_NAME else w for w in use.weights)
+        return replace(use, weights=tuple(weights))
+
+    found = own_parts(keys, *TOWERS)
+    names = [weight.key for part in found for layer in part.layers for use in layer.uses for weight in use.weights]
+    if names.count(SHARED_NAME) < 2:
+        return found
+    return tuple(
+        replace(
+            part,
+            layers=tuple(
+                replace(layer, uses=tuple(apart(use, TOWERS[part.part]) for use in layer.uses)) for layer in part.layers
+            ),
+        )
+        for part in found
+    )
+
+
+def with_old_sections(keys: Keys, *sections: str) -> Keys:
+    """Old files have text_config_dict beside text_config: it wins, together with what its class assumes."""
+    made = keys
+    for section in sections:
+        older = keys.table(f"{section}_dict")
+        if not keys.has(f"{section}_dict"):
+            continue
+        newer = keys.table(section)
+        model_type = keys.facts["parts"][section]["model_type"]
+        merged = {**newer, **facts()[model_type]["defaults"], **older, "model_type": model_type}
+        lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
+        if lost:
+            keys.find("error", f"{section}_dict", f"stands beside {section}, and wins in {', '.join(lost)}")
+        made = made.replaced({section: merged})
+    return made

@@ -1,0 +1,74 @@
+"""CLVP: encoders that rotate queries, keys and values, and a decoder with a learned table."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.roformer import VALUES_ROTATE, rotary_sides
+from posenc.dialects.family import family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import tower
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("clvp_encoder")
+def clvp_encoder(keys: Keys) -> PositionSpec:
+    """The first max(projection_dim // (2·heads), 32) channels, halves paired, base 10 000."""
+    d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+    if not keys.flag("use_rotary_embedding"):
+        keys.find("warning", "use_rotary_embedding", "false: nothing tells order")
+        return tower(keys, [], coordinates="none")
+    width = max(keys.whole("projection_dim") // (n_heads * 2), 32)
+    if d_model % n_heads or width + width % 2 > d_model // n_heads:
+        raise ConfigError(
+            f"{keys.where('projection_dim')}: {width} channels would turn, max(projection_dim // (2·heads), "
+            f"32), and a head has {d_model / n_heads:g}"
+        )
+    keys.find("note", "use_rotary_embedding", VALUES_ROTATE)
+    keys.find("note", "projection_dim", "checkpoints hold frequencies (rotary_pos_emb.inv_freq), which win over these")
+    use = rotary_sides(d_model // n_heads, width, "half", True, {"rotary_dim": keys.said_by("projection_dim")})
+    return tower(keys, [use])
+
+
+@family("clvp_decoder")
+def clvp_decoder(keys: Keys) -> PositionSpec:
+    """A learned table."""
+    rows, d_model = keys.whole("max_position_embeddings"), keys.whole("hidden_size")
+    said_by = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", d_model), ("max_positions", rows)),
+        said_by,
+        (Weight("table", "position_embeds_layer.weight"),),
+    )
+    return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[table])
+
+
+@family("clvp")
+def clvp(keys: Keys) -> PositionSpec:
+    """Text and speech encoders and a decoder, which is given text with a table of its own behind one vector of speech."""
+    inside = parts(keys, "text_config", "speech_config", "decoder_config")
+    within = keys.section("decoder_config")
+    rows, d_model = within.whole("max_text_tokens"), within.whole("hidden_size")
+    said_by = (("max_positions", within.said_by("max_text_tokens")), ("d_model", within.said_by("hidden_size")))
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", d_model), ("max_positions", rows)),
+        said_by,
+        (Weight("table", "text_position_embedding.weight"),),
+    )
+    keys.find(
+        "warning",
+        "decoder_config.max_text_tokens",
+        "the mask gets its two ones for begin and end at its front: "
+        "right for padding behind the text, and one too many in front of it",
+    )
+    where = "two ones put before the attention mask, summed from the left, less 1; padding repeats a number"
+    given = PositionSpec(
+        keys.family,
+        part="conditioning",
+        layers=(Layer((table,), "embedding"),),
+        d_model=d_model,
+        trained_length=rows,
+        coordinates=where,
+    )
+    return PositionSpec(keys.family, parts=(*inside, given))

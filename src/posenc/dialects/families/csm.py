@@ -1,0 +1,46 @@
+"""Speech decoders with Llama's RoPE: CSM, Higgs Audio v2, Pocket TTS."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.assumed import with_assumed
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("pocket_tts", "gradium_phonon_tts")
+def pocket_tts(keys: Keys) -> PositionSpec:
+    """Llama's; the flow head's sinusoids are of diffusion time, not of position."""
+    return decoder(keys, rope(keys, d_head=head_width(keys)))
+
+
+@family("higgs_audio_v2")
+def higgs_audio_v2(keys: Keys) -> PositionSpec:
+    keys = with_assumed(
+        keys,
+        {
+            "factor": 32.0,
+            "rope_theta": 500000.0,
+            "high_freq_factor": 0.5,
+            "low_freq_factor": 0.125,
+            "original_max_position_embeddings": 1024,
+            "rope_type": "llama3",
+        },
+    )
+    return decoder(keys, rope(keys, d_head=head_width(keys)))
+
+
+@family("csm")
+def csm(keys: Keys) -> PositionSpec:
+    """A position is one frame, all codebooks summed; the depth decoder then counts the codebooks of a frame."""
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), coordinates="one for each frame or text token, from 0")
+    return replace(spec, parts=parts(keys, "depth_decoder_config", "codec_config"))
+
+
+@family("csm_depth_decoder_model")
+def csm_depth_decoder_model(keys: Keys) -> PositionSpec:
+    where = "codebooks of one frame, from 0, which is the backbone's state; position_ids that a caller gives are ignored"
+    return decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=where)

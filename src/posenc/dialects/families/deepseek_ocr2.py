@@ -1,0 +1,112 @@
+"""DeepSeek-OCR 2 and Unlimited OCR: a SAM vision encoder, a second encoder and a text decoder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, side_of, tower
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
+def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
+    """A bicubic grid, and decomposed relative vectors in every layer: over the image, or within windows."""
+    height, width, said = side_of(keys)
+    d_model, n_heads, count = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("num_hidden_layers")
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
+    whole, side = keys.get("global_attn_indexes"), keys.whole("window_size", least=0)
+    if height != width:
+        raise ConfigError(f"{keys.where('image_size')}: {height} × {width} patches; the code knows square images only")
+    if not isinstance(whole, (list, tuple)) or not all(isinstance(number, int) for number in whole):
+        raise ConfigError(f"{keys.where('global_attn_indexes')}: expected a list of layer numbers, got {whole!r}")
+    table = grid(keys, "pos_embed", height, width, said, antialias=True)
+    table = replace(table, weights=(Weight("table", "pos_embed", reshape=True),))
+    layers = []
+    for number in range(count):
+        everywhere = number in whole or not side
+        reach = (height, width) if everywhere else (side, side)
+        origin = said if everywhere else keys.said_by("window_size")
+        bias = Use(
+            "encodings.decomposed.DecomposedBias",
+            (("d_head", d_model // n_heads), ("window", reach)),
+            (("d_head", "hidden_size / num_attention_heads"), ("window", origin)),
+            (Weight("rows", "layers.{layer}.attn.rel_pos_h"), Weight("columns", "layers.{layer}.attn.rel_pos_w")),
+        )
+        kind = "full_attention" if everywhere else "window_attention"
+        layers.append(Layer((bias,) if keys.flag("use_rel_pos") else (), kind, None if everywhere else side * side, False))
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} patches, in which "
+        "coordinates are those of the window; the last ones are padded, and padding is attended to",
+    )
+    return stack_of(keys, layers, embedding=[table] if keys.flag("use_abs_pos") else [], length=None, coordinates=RASTER)
+
+
+@family("deepseek_ocr2_encoder")
+def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
+    """A language model as encoder: patches see all patches, learned queries behind them see those and queries before."""
+    count = keys.whole("num_hidden_layers")
+    window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window") else None
+    first = keys.whole("max_window_layers", least=0)
+    kinds = keys.names("layer_types", None, length=count)
+    if kinds is None:
+        kinds = tuple("sliding_attention" if window is not None and n >= first else "full_attention" for n in range(count))
+    d_head = keys.whole("head_dim", None) or keys.whole("hidden_size") // keys.whole("num_attention_heads")
+    use = rope(keys, d_head=d_head)
+    if window is not None:
+        keys.find("warning", "sliding_window", "handed to the kernel, but the mask that is made ignores it")
+    layers = [Layer((use,) if use else (), kind, window if kind == "sliding_attention" else None) for kind in kinds]
+    where = "patches in a row, then learned queries, counted on from 0; patches see each other in both directions"
+    return stack_of(keys, layers, d_head=d_head, coordinates=where)
+
+
+@family("deepseek_ocr2_vision", "unlimited_ocr_vision")
+def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
+    if keys.family == "deepseek_ocr2_vision":
+        keys.find("note", "encoder_config", "144 or 256 learned queries, by the number of patches, stand behind them")
+    return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
+
+
+@family("unlimited_ocr_vision_encoder")
+def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
+    """CLIP's grid with a row for the class token, read bicubically."""
+    height, width, said = side_of(keys)
+    table = grid(keys, "position_embedding.weight", height, width, said, prefix=1, antialias=True)
+    return tower(keys, [], embedding=[table], coordinates="a class token, then " + RASTER)
+
+
+@family("deepseek_ocr2_text", "unlimited_ocr_text")
+def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
+    """Llama's. Unlimited OCR's window counts generated tokens only: all of the prompt stays in sight."""
+    d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
+    count, kind = keys.whole("num_hidden_layers"), "full_attention"
+    if keys.family == "unlimited_ocr_text":
+        kind = "reference_sliding_attention"
+        keys.find(
+            "note",
+            "sliding_window",
+            f"after the prompt, a token sees all of the prompt and the last "
+            f"{keys.whole('sliding_window')} tokens, itself included; within the prompt all before it",
+        )
+    kinds = keys.names("layer_types", None, length=count) or (kind,) * count
+    return decoder(keys, rope(keys, d_head=d_model // n_heads), kinds=kinds, d_head=d_model // n_heads)
+
+
+@family("deepseek_ocr2", "unlimited_ocr")
+def deepseek_ocr2(keys: Keys) -> PositionSpec:
+    """Unlimited OCR's first files say language_config, and its window at the top."""
+    old = keys.data.get("language_config")
+    if keys.family == "unlimited_ocr" and isinstance(old, dict) and not keys.has("text_config"):
+        window = keys.whole("sliding_window", None)
+        within = {} if window is None else {"sliding_window": window}
+        keys.data["text_config"] = old | within | {"model_type": "unlimited_ocr_text"}
+        keys.find("note", "language_config", "the old name of text_config")
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

@@ -1,0 +1,39 @@
+"""Depth Pro and ZoeDepth: depth estimators on vision backbones."""
+
+from __future__ import annotations
+
+from posenc.dialects.coordinates import EACH_PART
+from posenc.dialects.family import family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+
+@family("depth_pro")
+def depth_pro(keys: Keys) -> PositionSpec:
+    """Two encoders of patches cut from several scales, one for the image, one perhaps for the field of view."""
+    names = ["image_model_config", "patch_model_config"] + ["fov_model_config"] * bool(keys.flag("use_fov_model", False))
+    return PositionSpec(
+        keys.family, parts=parts(keys, *names), coordinates="within each piece of patch_size pixels, on its own"
+    )
+
+
+@family("zoedepth")
+def zoedepth(keys: Keys) -> PositionSpec:
+    """With several ranges of depth, four layers more choose among them, by sinusoids of one long count."""
+    inside = parts(keys, "backbone_config")
+    ranges = keys.get("bin_configurations", [{}])
+    if not isinstance(ranges, list) or len(ranges) < 2:
+        return PositionSpec(keys.family, parts=inside, coordinates=EACH_PART)
+    width = "patch_transformer_hidden_size"
+    arguments = (("d_model", keys.whole(width, 128)), ("layout", "sin_cos"))
+    said = (("d_model", keys.said_by(width)), ("base", "constant of the code"), ("layout", "constant of the code"))
+    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+    count = keys.whole("num_patch_transformer_layers", 4)
+    if count != 4:
+        keys.find("warning", "num_patch_transformer_layers", f"{count} here; the code asks the first 4")
+    where = "0 for an empty token, then the places of the coarsest map from 1, row by row"
+    heads = "patch_transformer_num_attention_heads"
+    chooser = stack_of(
+        keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None, coordinates=where
+    )
+    return PositionSpec(keys.family, parts=(*inside, chooser.with_part("patch_transformer")), coordinates=EACH_PART)

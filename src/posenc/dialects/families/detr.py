@@ -1,0 +1,237 @@
+"""DETR and similar detectors: sinusoids of pixel positions are added to queries and keys in every layer.
+
+Object queries get learned vectors, or sinusoids of their boxes. Values get nothing: `embed` gives the input of the
+query and key projections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+PIXELS = (
+    "(row, column) of the place among those that are no padding, counted from 1, over the last, times 2π: Positions.pixels"
+)
+
+CENTRED = (
+    "(row, column) of the middle of the place among those that are no padding, over the last, times 2π: "
+    "Positions.pixels(centred=True)"
+)
+
+LEVEL = "a learned vector for the map, level_embed, is added with the sinusoids"
+
+LEVELS = "; each map of features by itself, one after the other"
+
+QUERIES = "the number of the object query"
+
+CONSTANT = "constant of the code"
+
+
+def sine(keys: Keys, width: str, *, note: str = "", said: dict[str, str] | None = None, **options: Any) -> Use:
+    """Half the channels for the row, half for the column, sine and cosine in turn."""
+    arguments = {"d_model": keys.whole(width), "axes": 2} | options
+    who = {"d_model": keys.said_by(width), "base": CONSTANT} | dict.fromkeys(options, CONSTANT) | (said or {})
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(who.items()), note=note)
+
+
+def learned(keys: Keys, width: str, weight: str, rows: str = "num_queries") -> Use:
+    arguments = (("d_model", keys.whole(width)), ("max_positions", keys.whole(rows)))
+    said = (("d_model", keys.said_by(width)), ("max_positions", keys.said_by(rows)))
+    return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
+
+
+def boxes(keys: Keys, width: str, axes: int, times: int = 1) -> Use:
+    """Sinusoids of reference points: y, x, then width and height; a network makes of them what is added."""
+    arguments = {"d_model": times * keys.whole(width), "axes": axes, "scale": 2 * pi, "reads": (1, 0, 2, 3)[:axes]}
+    said = {"d_model": keys.said_by(width)} | dict.fromkeys(("axes", "scale", "reads", "base"), CONSTANT)
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+
+
+def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -> tuple[Use, bool]:
+    """Sinusoids, or (position_embedding_type "learned") tables of 50 rows and 50 columns, columns first; and which."""
+    kind = keys.text("position_embedding_type", "sine", among=("sine", "learned"))
+    if kind == "sine":
+        return sine(keys, width, **options), True
+    arguments = (("d_model", keys.whole(width)), ("max_positions", (50, 50)), ("reads", (1, 0)), ("combine", "concat"))
+    said = (("d_model", keys.said_by(width)), *((name, CONSTANT) for name in ("max_positions", "reads", "combine")))
+    weights = (
+        Weight("axis_tables.0", f"{weight}.column_embeddings.weight"),
+        Weight("axis_tables.1", f"{weight}.row_embeddings.weight"),
+    )
+    return Use("encodings.learned_axes.LearnedAxes", arguments, said, weights), False
+
+
+def stack(
+    keys: Keys, part: str, uses: Sequence[tuple[str, Use | None]], count: str, where: str, width: str = "d_model"
+) -> PositionSpec:
+    """`count` layers, each of the attentions in `uses`: (kind, what is added there)."""
+    layers = tuple(Layer((use,) if use else (), kind, causal=False) for kind, use in uses) * keys.whole(count, least=0)
+    return PositionSpec(keys.family, part=part, layers=layers, coordinates=where, d_model=keys.whole(width))
+
+
+def backbone(keys: Keys, *others: str) -> tuple[PositionSpec, ...]:
+    if not keys.has("backbone_config") and "backbone_config" not in keys.facts["parts"]:
+        raise ConfigError(f"{keys.where('backbone_config')}: missing; it says what the features come from")
+    return parts(keys, "backbone_config", *others)
+
+
+def cross(where: str) -> str:
+    return f"{QUERIES}; in queries_to_image, for its keys: {where}"
+
+
+@family("detr", "table-transformer")
+def detr(keys: Keys) -> PositionSpec:
+    """A vector for each object query; both are added in every layer anew."""
+    use, sines = of_pixels(keys, "position_embedding")
+    where = PIXELS if sines else "(row, column) of the place, from 0, to 49"
+    query = learned(keys, "d_model", "query_position_embeddings.weight")
+    encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
+    decoder = stack(keys, "decoder", [("queries", query), ("queries_to_image", use)], "decoder_layers", cross(where))
+    return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
+
+
+@family("maskformer")
+def maskformer(keys: Keys) -> PositionSpec:
+    """DETR's decoder upon a convolutional pixel decoder."""
+    inner = keys.section("decoder_config", "detr")
+    query = learned(inner, "d_model", "queries_embedder.weight")
+    kinds = [("queries", query), ("queries_to_image", sine(inner, "d_model"))]
+    decoder = stack(inner, "decoder_config", kinds, "decoder_layers", cross(PIXELS))
+    return PositionSpec(keys.family, parts=(*backbone(keys), decoder), coordinates=PIXELS)
+
+
+@family("conditional_detr")
+def conditional_detr(keys: Keys) -> PositionSpec:
+    """Object queries look where a network of their vectors points to, by sinusoids beside their content."""
+    use, sines = of_pixels(keys, "position_embedding")
+    where = PIXELS if sines else "(row, column) of the place, from 0, to 49"
+    query = learned(keys, "d_model", "query_position_embeddings.weight")
+    encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
+    kinds = [("queries", query), ("queries_to_image", boxes(keys, "d_model", 2))]
+    keys.find(
+        "note",
+        "decoder_layers",
+        "vectors and sinusoids have projections of their own; sinusoids, from the second "
+        "layer on times a network of the query, stand beside the content, as the image's do",
+    )
+    about = f"{QUERIES}; in queries_to_image (x, y) of its reference point, from 0 to 1; for the image {where}"
+    decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
+    return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
+
+
+@family("dab-detr")
+def dab_detr(keys: Keys) -> PositionSpec:
+    """Two temperatures; object queries are boxes, refined from layer to layer, and known by their sinusoids."""
+    bases = (keys.number("temperature_height"), keys.number("temperature_width"))
+    said = {"base": f"{keys.said_by('temperature_height')}, {keys.said_by('temperature_width')}"}
+    scale = keys.number("sine_position_embedding_scale", None)
+    more = {"scale": scale / (2 * pi)} if scale is not None else {}
+    image = sine(keys, "hidden_size", base=bases, said=said, **more)
+    keys.find("note", "encoder_layers", "in every layer a network of the content multiplies what is added to it")
+    encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
+    if keys.whole("query_dim") != 4:
+        raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only one that the class takes")
+    box = boxes(keys, "hidden_size", 4, times=2)
+    keys.find(
+        "note",
+        "decoder_layers",
+        "a network of the sinusoids is added; towards the image, their first half times a "
+        "network of the query, and by the size of the box, stands beside the content",
+    )
+    kinds = [("queries", box), ("queries_to_image", box)]
+    where = f"(x, y, width, height) of the query's box, from 0 to 1; for the image {PIXELS}"
+    decoder = stack(keys, "decoder", kinds, "decoder_layers", where, "hidden_size")
+    return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=PIXELS)
+
+
+@family("deformable_detr")
+def deformable_detr(keys: Keys) -> PositionSpec:
+    """Attention looks at a few places that a network of query and position chooses: keys have no positions."""
+    use, sines = of_pixels(keys, "position_embedding")
+    where = (CENTRED if sines else "(row, column) of the place, from 0, to 49") + LEVELS
+    keys.find("note", "num_feature_levels", LEVEL)
+    encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
+    if keys.flag("two_stage", False):
+        keys.find("note", "two_stage", "object queries come from sinusoids of proposed boxes, through a network")
+        query, about = boxes(keys, "d_model", 4, times=2), "(x, y, width, height) of the proposed box, from 0 to 1"
+        plain = tuple(pair for pair in query.arguments if pair[0] != "reads")
+        query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
+    else:
+        arguments = (("d_model", 2 * keys.whole("d_model")), ("max_positions", keys.whole("num_queries")))
+        said = (("d_model", f"2 · {keys.said_by('d_model')}"), ("max_positions", keys.said_by("num_queries")))
+        weights = (Weight("table", "query_position_embeddings.weight"),)
+        query = Use(
+            "encodings.learned.Learned", arguments, said, weights, "first half: added to queries; second half: content"
+        )
+        about = QUERIES
+    decoder = stack(keys, "decoder", [("queries", query), ("deformable", query)], "decoder_layers", about)
+    return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
+
+
+@family("grounding-dino", "mm-grounding-dino")
+def grounding_dino(keys: Keys) -> PositionSpec:
+    """Text beside the image; its positions count within each phrase, as sinusoids of 2π times the position."""
+    base, key = keys.number("positional_embedding_temperature"), "positional_embedding_temperature"
+    use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
+    where = (PIXELS if sines else "(row, column) of the place, from 0, to 49") + LEVELS
+    keys.find("note", "num_feature_levels", LEVEL)
+    keys.find(
+        "warning",
+        "max_text_len",
+        "positions of text are whole numbers times 2π: the fastest sine is 0, the fastest cosine 1 for all of them",
+    )
+    text = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        (("d_model", keys.whole("d_model")), ("scale", 2 * pi)),
+        (("d_model", keys.said_by("d_model")), ("base", CONSTANT), ("scale", CONSTANT)),
+    )
+    kinds = [("image_and_text", None), ("text", text), ("deformable", use)]
+    encoder = stack(keys, "encoder", kinds, "encoder_layers", f"{where}; of text, from 0 in each phrase between . and ?")
+    box = boxes(keys, "d_model", 4, times=2)
+    kinds = [("queries", box), ("queries_to_text", box), ("deformable", box)]
+    about = "(x, y, width, height) of the query's box, from 0 to 1, through a network"
+    decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
+    return PositionSpec(keys.family, parts=(*backbone(keys, "text_config"), encoder, decoder), coordinates=where)
+
+
+@family("mask2former", "oneformer")
+def mask2former(keys: Keys) -> PositionSpec:
+    """A deformable pixel decoder, and object queries that look at its maps in turn, within their masks."""
+    first = keys.family == "mask2former"
+    keys.find("note", "encoder_layers", f"in the pixel decoder {LEVEL}")
+    features = "feature_size" if first else "conv_dim"
+    pixel = stack(
+        keys, "pixel_decoder", [("deformable", sine(keys, features))], "encoder_layers", PIXELS + LEVELS, features
+    )
+    image, query = sine(keys, "hidden_dim"), learned(keys, "hidden_dim", "queries_embedder.weight")
+    layers = keys.whole("decoder_layers") - 1
+    keys.find("note", "decoder_layers", f"the code makes {layers}, one fewer than this")
+    kinds = [("queries_to_image", image), ("queries", query)]
+    made = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
+    decoder = PositionSpec(
+        keys.family, part="decoder", layers=made, coordinates=cross(PIXELS), d_model=keys.whole("hidden_dim")
+    )
+    if first:
+        return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
+    keys.find(
+        "note",
+        "query_dec_layers",
+        "object queries are made by further layers, which read sinusoids of the "
+        "finest map as the image, and the same vectors of queries but the last",
+    )
+    rows = (
+        ("d_model", keys.whole("text_encoder_width", 256)),
+        ("max_positions", keys.whole("text_encoder_context_length")),
+    )
+    said = (("d_model", keys.said_by("text_encoder_width")), ("max_positions", keys.said_by("text_encoder_context_length")))
+    weights = (Weight("table", "text_encoder.positional_embedding"),)
+    table = Use("encodings.learned.Learned", rows, said, weights)
+    count = keys.whole("text_encoder_num_layers")
+    causal = tuple(Layer((table,) if n == 0 else (), causal=True) for n in range(count))
+    text = PositionSpec(keys.family, part="text_encoder", layers=causal, d_model=rows[0][1], trained_length=rows[1][1])
+    return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder, text), coordinates=PIXELS)

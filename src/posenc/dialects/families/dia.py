@@ -1,0 +1,34 @@
+"""Dia: RoPE in the self-attention of encoder and decoder, none in cross-attention."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import tower
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("dia_encoder")
+def dia_encoder(keys: Keys) -> PositionSpec:
+    use = rope(keys, d_head=head_width(keys))
+    keys.find("note", "head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    return tower(keys, [use] if use else [], length=keys.whole("max_position_embeddings"), d_head=head_width(keys))
+
+
+@family("dia_decoder")
+def dia_decoder(keys: Keys) -> PositionSpec:
+    """Self-attention turns, cross-attention does not."""
+    keys.find("note", "head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    return decoder(keys, rope(keys, d_head=head_width(keys)))
+
+
+@family("dia")
+def dia(keys: Keys) -> PositionSpec:
+    keys.find(
+        "note",
+        "delay_pattern",
+        "channel n of the decoder's input is delayed by the n-th number of tokens: frames "
+        "of one position are of different times",
+    )
+    return PositionSpec(keys.family, parts=parts(keys, "encoder_config", "decoder_config"))

@@ -1,0 +1,34 @@
+"""DistilBERT, XLM and FlauBERT: a learned position table or sinusoids, as a flag says."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.bert import BERT_TABLE, learned_table
+from posenc.dialects.families.marian import sinusoid
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("distilbert")
+def distilbert(keys: Keys) -> PositionSpec:
+    """Learned unless sinusoidal_pos_embds."""
+    return _either(keys, "sinusoidal_pos_embds", BERT_TABLE, "dim", "n_heads", "n_layers", causal=False)
+
+
+@family("xlm", "flaubert")
+def xlm(keys: Keys) -> PositionSpec:
+    """Learned unless sinusoidal_embeddings; `causal` hides later tokens."""
+    weight = "position_embeddings.weight"
+    return _either(
+        keys, "sinusoidal_embeddings", weight, "emb_dim", "n_heads", "n_layers", causal=keys.flag("causal", False)
+    )
+
+
+def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
+    if keys.flag(flag, False):
+        keys.find("note", flag, "a checkpoint holds the sines as a table, and what it holds is what the code reads")
+        use = sinusoid(keys, width)
+    else:
+        use = learned_table(keys, weight, width=width)
+    layers = [Layer(causal=bool(causal))] * keys.whole(count)
+    return stack_of(keys, layers, embedding=[use], width=width, heads=heads)

@@ -1,0 +1,60 @@
+"""Models made of any encoder and any decoder. Each part counts its own tokens."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import PositionSpec
+
+
+@family("encoder-decoder")
+def encoder_decoder(keys: Keys) -> PositionSpec:
+    """Any encoder, any decoder; both BERT where the file does not say."""
+    return PositionSpec(
+        keys.family, parts=parts(keys, encoder="bert", decoder="bert"), coordinates="each part counts its own tokens"
+    )
+
+
+@family("rag")
+def rag(keys: Keys) -> PositionSpec:
+    """The generator reads each document and the question as one text."""
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, question_encoder="dpr", generator="bart"),
+        coordinates="each part counts its own tokens; a document stands before the question",
+    )
+
+
+@family("pp_formulanet")
+def pp_formulanet(keys: Keys) -> PositionSpec:
+    """The decoder asks the picture's patches, which bring their positions with them."""
+    return PositionSpec(
+        keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates="each part counts its own tokens"
+    )
+
+
+@family("speech-encoder-decoder")
+def speech_encoder_decoder(keys: Keys) -> PositionSpec:
+    """Any encoder of sound and any decoder of text."""
+    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"))
+
+
+@family("nougat")
+def nougat(keys: Keys) -> PositionSpec:
+    """Its class gives sections without a model_type the type 'donut_swin', which no class has, and fails."""
+    if not keys.has("encoder"):
+        keys.find(
+            "error",
+            "encoder",
+            "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
+            "have (it is 'donut-swin'), and fails",
+        )
+    return PositionSpec(
+        keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"), coordinates="each part counts its own tokens"
+    )
+
+
+@family("vision-encoder-decoder")
+def vision_encoder_decoder(keys: Keys) -> PositionSpec:
+    """The decoder asks the encoder's patches, which bring their positions with them."""
+    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="each part counts its own tokens")

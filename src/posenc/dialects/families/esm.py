@@ -1,0 +1,58 @@
+"""ESM: RoPE (ESM-2) or a learned position table (ESM-1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("esm")
+def esm(keys: Keys) -> PositionSpec:
+    """position_embedding_type: "rotary" (ESM-2) turns, "absolute" (ESM-1) adds a table that counts as RoBERTa's does."""
+    layers = [Layer(causal=keys.flag("is_decoder", False))] * keys.whole("num_hidden_layers")
+    kind = keys.text("position_embedding_type", "absolute")
+    if kind == "rotary":
+        plain = keys.replaced(without=("rope_parameters", "rope_scaling"))  # the code reads the base only
+        use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
+        return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
+    if kind != "absolute":
+        keys.find("warning", "position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions at all")
+        return stack_of(keys, layers, coordinates="none: attention has no positions")
+    padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
+    if padding is None:
+        raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions are counted from the row after it")
+    if rows < padding + 2:
+        raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after padding row {padding}")
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("max_positions", rows - padding - 1),
+        ("row_offset", padding + 1),
+        ("padding_row", padding),
+    )
+    said_by = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", keys.said_by("max_position_embeddings")),
+        ("row_offset", keys.said_by("pad_token_id")),
+        ("padding_row", keys.said_by("pad_token_id")),
+    )
+    table = Use(
+        "encodings.learned.Learned", arguments, said_by, weights=(Weight("table", "embeddings.position_embeddings.weight"),)
+    )
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        f"rows of the table: the longest sequence has {rows - padding - 1} "
+        f"tokens, and position_ids that a caller gives are rows, from {padding + 1}",
+    )
+    return stack_of(
+        keys,
+        layers,
+        embedding=[table],
+        length=rows - padding - 1,
+        coordinates="0, 1, 2, … over the tokens that are not padding",
+    )

@@ -1,0 +1,65 @@
+"""FLAVA, X-CLIP and BridgeTower: two towers, and further layers over both."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.clip import BETWEEN, towers, with_old_sections
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("xclip")
+def xclip(keys: Keys) -> PositionSpec:
+    """Its own layers put the frames of a video together: a learned vector for each, as many as num_frames."""
+    keys = with_old_sections(keys, "text_config", "vision_config")
+    vision = keys.section("vision_config")
+    frames, width = vision.whole("num_frames"), vision.whole("mit_hidden_size")
+    use = Use(
+        "encodings.learned.Learned",
+        (("d_model", width), ("max_positions", frames)),
+        (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
+        (Weight("table", "mit.position_embedding", reshape=True),),
+    )
+    keys.find("note", "vision_config.num_frames", f"videos must have {frames} frames")
+    first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
+    layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
+    return PositionSpec(
+        keys.family,
+        layers=layers,
+        parts=towers(keys),
+        d_model=width,
+        trained_length=frames,
+        coordinates=f"{BETWEEN}; frames 0, 1, 2, …",
+    )
+
+
+@family("bridgetower")
+def bridgetower(keys: Keys) -> PositionSpec:
+    """Layers of each side that ask the other's have no positions: both bring theirs with them."""
+    count = keys.whole("num_hidden_layers")
+    layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
+    where = "each part counts its own tokens; layers across, of text and of images, have none"
+    return PositionSpec(
+        keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
+    )
+
+
+@family("flava")
+def flava(keys: Keys) -> PositionSpec:
+    """A third stack reads what the two towers give, image before text, and adds nothing."""
+    names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
+    where = "each part counts its own tokens; the stack upon both takes them as they come"
+    return PositionSpec(keys.family, parts=own_parts(with_old_sections(keys, *names), *names), coordinates=where)
+
+
+@family("flava_multimodal_model")
+def flava_multimodal_model(keys: Keys) -> PositionSpec:
+    count = keys.whole("num_hidden_layers")
+    return PositionSpec(
+        keys.family,
+        layers=(Layer(causal=False),) * count,
+        d_model=keys.whole("hidden_size"),
+        n_heads=keys.whole("num_attention_heads"),
+        coordinates="none: tokens of towers that gave them their positions",
+    )

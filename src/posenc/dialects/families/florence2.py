@@ -1,0 +1,103 @@
+"""Florence-2: an image encoder with a depthwise convolution before each part of each layer, and its projector.
+
+The projector adds learned column and row vectors, concatenated, and a sinusoid of the frame, which is always frame 0."""
+
+from __future__ import annotations
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts, typed
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+WITHIN = "(row, column) of the patch in its stage, from 0, row by row"
+
+
+@family("florence_vision")
+def florence_vision(keys: Keys) -> PositionSpec:
+    """Every block attends within windows, then from channel to channel, where tokens are not told apart at all."""
+    widths, depths = whole(keys, "embed_dim"), whole(keys, "depths")
+    side = keys.whole("window_size")
+    layers = []
+    for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
+        for block in range(depth):
+            for kind, window in (("spatial", side * side), ("channel", None)):
+                own = f"blocks.{stage}.{block}.{kind}_block"
+                uses = (
+                    _neighbours(width, f"{own}.conv1", "before attention"),
+                    _neighbours(width, f"{own}.conv2", "before the feed-forward part"),
+                )
+                layers.append(
+                    Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
+                )
+    keys.find(
+        "note",
+        "window_size",
+        f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
+        "them only the convolutions tell places apart",
+    )
+    rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        f"{rows} rows and columns, {frames} frames: read by the projector of the model around this tower, not here",
+    )
+    return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
+
+
+def _neighbours(width: int, conv: str, note: str) -> Use:
+    weights = (Weight("weight", f"{conv}.weight", reshape=True), Weight("constant", f"{conv}.bias"))
+    said = (("d_model", "embed_dim"), ("kernel_size", "constant of the code"))
+    return Use("encodings.conditional.Conditional", (("d_model", width), ("kernel_size", 3)), said, weights, note)
+
+
+def whole(keys: Keys, name: str) -> tuple[int, ...]:
+    """A whole number for each stage."""
+    values = keys.numbers(name)
+    if not all(isinstance(value, int) and value > 0 for value in values):
+        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1, got {list(values)}")
+    return tuple(values)
+
+
+@family("florence2")
+def florence2(keys: Keys) -> PositionSpec:
+    """What the projector adds are the uses of the only layer here; it is no attention."""
+    vision = typed(keys, "vision_config").section("vision_config")
+    width, rows = whole(vision, "embed_dim")[-1], vision.whole("max_position_embeddings")
+    half = width // 2
+    table = (
+        ("d_model", width),
+        ("max_positions", (rows, rows)),
+        ("axes", 3),
+        ("reads", (1, 0)),
+        ("combine", "concat"),
+        ("widths", (width - half, half)),
+    )
+    said = (("d_model", vision.said_by("embed_dim")), ("max_positions", vision.said_by("max_position_embeddings")))
+    place = Use(
+        "encodings.learned_axes.LearnedAxes",
+        table,
+        said,
+        (
+            Weight("axis_tables.0", "image_position_embed.column_embeddings.weight"),
+            Weight("axis_tables.1", "image_position_embed.row_embeddings.weight"),
+        ),
+    )
+    time = Use(
+        "encodings.sinusoidal.Sinusoidal",
+        (("d_model", width), ("axes", 3), ("reads", (2,))),
+        (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
+    )
+    vision.whole("max_temporal_embeddings")
+    keys.find(
+        "note", "vision_config.max_temporal_embeddings", "only frame 0 is ever read: every patch gets [0, 1, 0, 1, …]"
+    )
+    keys.find("note", "vision_config", "the mean of all patches stands before them, made after positions were added")
+    layer = Layer((place, time), "projector", causal=False)
+    return PositionSpec(
+        keys.family,
+        layers=(layer,),
+        parts=own_parts(keys, "text_config", "vision_config"),
+        coordinates=f"{LIKE_TEXT}; in the projector (row, column, frame), frame 0",
+    )

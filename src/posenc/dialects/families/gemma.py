@@ -1,0 +1,26 @@
+"""Gemma and Gemma 2: RoPE, half pairs; Gemma 2 alternates sliding and full layers."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.llama import same_kind
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import sliding_where
+from posenc.dialects.spec import PositionSpec
+
+
+@family("gemma")
+def gemma(keys: Keys) -> PositionSpec:
+    """use_bidirectional_attention changes a flag of the attention modules only: the mask stays causal."""
+    if keys.flag("use_bidirectional_attention", False):
+        keys.find("warning", "use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys))
+
+
+@family("gemma2", "vaultgemma")
+def gemma2(keys: Keys) -> PositionSpec:
+    """Every second layer is full, the first one slides."""
+    if "use_bidirectional_attention" in keys.facts["defaults"] and keys.flag("use_bidirectional_attention", False):
+        keys.find("warning", "use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))

@@ -1,0 +1,150 @@
+"""Gemma 3, Gemma 3n, T5Gemma 2 and OLMo 3: RoPE with different settings in sliding and full layers, half pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import is_nested, rope
+from posenc.dialects.schedule import FULL, SLIDING, sliding_where
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+KINDS = (FULL, SLIDING)
+
+
+@family("gemma3_text", "t5gemma2_decoder")
+def gemma3_text(keys: Keys) -> PositionSpec:
+    """Every sixth layer is full, with a base of its own. Looking both ways, a window counts half on each side."""
+    kinds = sliding_where(keys, sliding_pattern(keys, 6))
+    spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
+    if "use_bidirectional_attention" not in keys.facts["defaults"] or not keys.flag("use_bidirectional_attention", False):
+        return spec
+    width = 2 * (keys.whole("sliding_window") // 2) + 1
+    return bidirectional_within(spec, width)
+
+
+@family("t5gemma2_text")
+def t5gemma2_text(keys: Keys) -> PositionSpec:
+    """As Gemma 3, looking both ways."""
+    kinds = sliding_where(keys, sliding_pattern(keys, 6))
+    spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
+    return bidirectional_within(spec, keys.whole("sliding_window"))
+
+
+@family("gemma3n_text")
+def gemma3n_text(keys: Keys) -> PositionSpec:
+    """Every fifth layer is full. The last num_kv_shared_layers turn queries only and take the keys, turned, of an earlier
+    layer of their kind."""
+    kinds = sliding_where(keys, lambda n: (n + 1) % 5 != 0)
+    shared = keys.whole("num_kv_shared_layers", 0, least=0)
+    spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
+    return shared_keys(spec, shared)
+
+
+@family("olmo3")
+def olmo3(keys: Keys) -> PositionSpec:
+    """Every fourth layer is full, and only those are scaled. In the older spelling, sliding layers take the base of the
+    class, 500 000, whatever rope_theta says."""
+    kinds = sliding_where(keys, lambda n: (n + 1) % 4 != 0)
+    return decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, None))
+
+
+def per_kind(
+    keys: Keys,
+    kinds: Sequence[str],
+    *,
+    known: tuple[str, ...] = KINDS,
+    d_head: Mapping[str, int] | None = None,
+    **options: Any,
+) -> dict[str, Use | None]:
+    """The rotation of each kind that occurs. Raises ConfigError unless rope_parameters has one object for each."""
+    if not is_nested(keys, known):
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}: expected an object for each kind ({', '.join(known)}); "
+            f"{keys.facts['class']} reads nothing else"
+        )
+    if keys.table("rope_scaling"):
+        raise ConfigError(f"{keys.where('rope_scaling')}: {keys.facts['class']} knows rope_parameters only; move it there")
+    width = {kind: head_width(keys) for kind in known} if d_head is None else d_head
+    return {kind: rope(keys, d_head=width[kind], label=kind, labels=known, **options) for kind in sorted(set(kinds))}
+
+
+def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, Use | None]:
+    """Full and sliding layers, in both spellings: rope_parameters nested, or rope_theta and rope_scaling for full layers
+    and the key `local` for the base of sliding ones; without that key, the default of the class.
+
+    As the classes do, rope_scaling changes full layers only, and is dropped where it says "type" and not "rope_type".
+    """
+    scaling, parameters = keys.table("rope_scaling"), keys.table("rope_parameters")
+    nested = is_nested(keys, KINDS)
+    if parameters and not nested:
+        keys.find("error", "rope_parameters", "has no objects for kinds of layers: nothing reads it")
+    if any(kind in scaling for kind in KINDS):
+        raise ConfigError(f"{keys.where('rope_scaling')}: objects for kinds of layers belong into rope_parameters")
+    without = ("rope_scaling", "rope_parameters")
+    inside = Keys(parameters, "", keys.where("rope_parameters"))
+    here = {kind: inside.table(kind) or {"rope_type": "default"} for kind in KINDS} if nested else {}
+    if nested and scaling:
+        keys.find("warning", "rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
+    if nested:
+        sliding = keys.replaced({"rope_parameters": here}, without=without)
+        full = keys.replaced({"rope_parameters": here | {FULL: here[FULL] | scaling}}, without=without)
+    else:
+        sliding = keys.replaced(without=without)
+        full = sliding.replaced({"rope_scaling": {"rope_type": "default"} | scaling} if scaling else {})
+    uses: dict[str, Use | None] = {}
+    for kind in sorted(set(kinds)):
+        base: float | None = None
+        if kind == SLIDING and local is None and here.get(SLIDING, {}).get("rope_theta") is None:
+            base = float(keys.facts["base"])
+            if keys.number("rope_theta", base) != base:
+                keys.find(
+                    "error", "rope_theta", f"transformers reads it for full layers only and turns sliding ones at {base:g}"
+                )
+        uses[kind] = rope(
+            full if kind == FULL else sliding,
+            d_head=head_width(keys),
+            label=kind,
+            labels=KINDS,
+            base=base,
+            base_key="rope_theta" if kind == FULL or local is None else local,
+        )
+    return uses
+
+
+def sliding_pattern(keys: Keys, otherwise: int) -> Any:
+    """Layer numbers that slide: all but every sliding_window_pattern-th."""
+    every = keys.whole("sliding_window_pattern", None) or keys.whole("_sliding_window_pattern", otherwise)
+    return lambda number: (number + 1) % every != 0
+
+
+def bidirectional_within(spec: PositionSpec, width: int | None) -> PositionSpec:
+    """Layers that look ahead as well; sliding ones see `width` tokens, (width-1)//2 of them before the query."""
+    layers = [
+        Layer(layer.uses, layer.kind, width if layer.kind == SLIDING else None, causal=False) for layer in spec.layers
+    ]
+    return replace(spec, layers=tuple(layers))
+
+
+def shared_keys(spec: PositionSpec, shared: int) -> PositionSpec:
+    """The last `shared` layers, which take keys from an earlier layer of their kind."""
+    own = len(spec.layers) - shared
+    layers = [
+        replace(layer, uses=tuple(replace(use, note=SHARED_KEYS) for use in layer.uses)) if number >= own else layer
+        for number, layer in enumerate(spec.layers)
+    ]
+    return replace(spec, layers=tuple(layers))
+
+
+SHARED_KEYS = "queries turn here; keys come, already turned alike, from the last layer of this kind that makes its own"
+
+
+@family("gemma3")
+def gemma3(keys: Keys) -> PositionSpec:
+    keys.find("note", "text_config", "tokens of one image see each other both ways")
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=LIKE_TEXT)

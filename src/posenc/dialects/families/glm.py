@@ -1,0 +1,32 @@
+"""GLM-4 and GLM-4.5: RoPE over half of each head."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("glm", "glm4")
+def glm(keys: Keys) -> PositionSpec:
+    """The first half of each head turns, unless partial_rotary_factor says otherwise."""
+    return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved", partial=True, partial_default=0.5))
+
+
+@family("glm4_moe")
+def glm4_moe(keys: Keys) -> PositionSpec:
+    """GLM-4.5: as GLM-4, yet halves are paired."""
+    keys.find("note", "rope_parameters", "halves are paired, unlike GLM-4, whose neighbours are")
+    d_head = keys.whole("head_dim", None)
+    if d_head is None:
+        d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+        d_head = d_model // n_heads
+        if d_model % n_heads:
+            keys.find(
+                "warning",
+                "hidden_size",
+                f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
+                f"is missing: the code rounds the head width down to {d_head}",
+            )
+    return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)

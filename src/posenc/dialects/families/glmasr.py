@@ -1,0 +1,42 @@
+"""GLM-ASR, LASR and NVIDIA's diarization encoders: bidirectional RoPE over audio frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.dialects.assumed import with_assumed
+from posenc.dialects.family import bidirectional, decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import FULL
+from posenc.dialects.spec import PositionSpec
+
+
+@family("nemotron3_diarization_audio")
+def nemotron3_diarization_audio(keys: Keys) -> PositionSpec:
+    """Halves are paired; the whole head turns unless partial_rotary_factor says otherwise."""
+    return _frames(keys, partial=True)
+
+
+@family("glmasr_encoder")
+def glmasr_encoder(keys: Keys) -> PositionSpec:
+    """Half of a head unless said."""
+    return _frames(keys, partial=True, partial_default=0.5)
+
+
+@family("nemotron3_5_transcribe_asr_audio", "nemotron3_5_transcribe_word_timestamp")
+def nemotron3_5_transcribe_asr_audio(keys: Keys) -> PositionSpec:
+    """Half of a head where the file has no rotary settings, the whole where it has and does not say."""
+    half = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+    return _frames(with_assumed(keys, half), partial=True)
+
+
+@family("lasr_encoder")
+def lasr_encoder(keys: Keys) -> PositionSpec:
+    return _frames(keys)
+
+
+def _frames(keys: Keys, **options: Any) -> PositionSpec:
+    use = rope(keys, d_head=head_width(keys), **options)
+    kinds = [FULL] * keys.whole("num_hidden_layers")
+    return bidirectional(decoder(keys, use, kinds=kinds, coordinates="0, 1, 2, … over frames after subsampling"))

@@ -1,0 +1,67 @@
+"""GPT-2 and similar decoders: a learned position table, added to the embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("gpt_neo")
+def gpt_neo(keys: Keys) -> PositionSpec:
+    """attention_types [[["global", "local"], 12]]: the pattern, and how many times it comes."""
+    count = keys.whole("num_layers")
+    kinds = _spread(keys, keys.get("attention_types", [[["global", "local"], 12]]))
+    if len(kinds) != count:
+        raise ConfigError(f"{keys.where('attention_types')}: makes {len(kinds)} layers, num_layers says {count}")
+    keys.find("note", "attention_types", "attention multiplies q·k by 1, not by 1/√d_head")
+    window = keys.whole("window_size")
+    layers = [Layer((), kind, window if kind == "local" else None) for kind in kinds]
+    return stack_of(keys, layers, embedding=[learned_table(keys, "wpe.weight")], heads="num_heads")
+
+
+def _spread(keys: Keys, pattern: object) -> tuple[str, ...]:
+    kinds: list[str] = []
+    for one in pattern if isinstance(pattern, Sequence) else [()]:
+        item = one if isinstance(one, (list, tuple)) else ()
+        fits = len(item) == 2 and isinstance(item[0], (list, tuple)) and isinstance(item[1], int)
+        if not fits or not set(item[0]) <= {"global", "local"} or not 0 < item[1] <= 2**14:
+            raise ConfigError(
+                f"{keys.where('attention_types')}: expected [[['global', 'local'], times], …], got {pattern!r}"
+            )
+        kinds += [*item[0]] * item[1]
+    return tuple(kinds)
+
+
+@family("gpt2", "gpt-sw3", "gpt_bigcode", "openai-gpt", "imagegpt")
+def gpt2(keys: Keys) -> PositionSpec:
+    weight = "positions_embed.weight" if keys.family == "openai-gpt" else "wpe.weight"
+    layers = [Layer()] * keys.whole("n_layer")
+    return stack_of(
+        keys,
+        layers,
+        embedding=[learned_table(keys, weight, rows="n_positions", width="n_embd")],
+        width="n_embd",
+        heads="n_head",
+        length="n_positions",
+    )
+
+
+@family("decision_transformer")
+def decision_transformer(keys: Keys) -> PositionSpec:
+    """GPT-2's own table is there, read at row 0 by every token: a constant, no position."""
+    use = learned_table(keys, "embed_timestep.weight", rows="max_ep_len")
+    keys.find("warning", "n_positions", "GPT-2's table wpe adds its row 0 to every token; the other rows are not read")
+    keys.whole("n_positions")
+    return stack_of(
+        keys,
+        [Layer()] * keys.whole("n_layer"),
+        embedding=[use],
+        heads="n_head",
+        length="max_ep_len",
+        coordinates="timesteps as a call gives them, each for three tokens: return, state, action",
+    )

@@ -1,0 +1,54 @@
+"""Granite 4 Vision: projectors whose queries attend to windows of patches, with a learned table for each window."""
+
+from __future__ import annotations
+
+import re
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("granite4_vision")
+def granite4_vision(keys: Keys) -> PositionSpec:
+    """Its own layers are the projectors, in which queries ask the patches of their window: one for every pair of
+    deepstack_layer_map, then four for the corners of blocks."""
+    rate = keys.text("downsample_rate")
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", rate)
+    if not found:
+        raise ConfigError(
+            f"{keys.where('downsample_rate')}: expected sides of queries and window such as '4/8', got {rate!r}"
+        )
+    side, pairs = int(found[2]), keys.get("deepstack_layer_map")
+    if not isinstance(pairs, (list, tuple)):
+        raise ConfigError(
+            f"{keys.where('deepstack_layer_map')}: expected a list of [tower layer, text layer], got {pairs!r}"
+        )
+    vision = keys.section("vision_config")
+    width = vision.whole("hidden_size")
+    names = [f"layerwise_projectors.{n}" for n in range(len(pairs))] + [f"spatial_projectors.{n}" for n in range(4)]
+    layers = []
+    for name in names:
+        use = Use(
+            "encodings.learned_grid.LearnedGrid",
+            (("d_model", width), ("height", side), ("width", side)),
+            (("d_model", vision.said_by("hidden_size")), ("height", "downsample_rate"), ("width", "downsample_rate")),
+            (Weight("table", f"{name}.image_positions", reshape=True),),
+        )
+        layers.append(Layer((use,), "projector", side * side, causal=False))
+    keys.find(
+        "note",
+        "downsample_rate",
+        f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
+        "queries that ask them are told apart by what they hold",
+    )
+    inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
+    return PositionSpec(
+        keys.family,
+        layers=tuple(layers),
+        parts=inside,
+        coordinates=f"{LIKE_TEXT}; in projectors (row, column) of the patch in its window",
+    )

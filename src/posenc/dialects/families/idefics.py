@@ -1,0 +1,50 @@
+"""IDEFICS: Llama's RoPE in the text model, a learned grid in the vision encoder."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import same_kind
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, pair, tower
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("idefics_vision")
+def idefics_vision(keys: Keys) -> PositionSpec:
+    """One row for the class token and one for each patch, at one size of image unless a call asks to interpolate."""
+    high, wide = pair(keys, "image_size")
+    patch, _ = pair(keys, "patch_size")
+    if high != wide:
+        raise ConfigError(
+            f"{keys.where('image_size')}: expected a square, got {high} × {wide}; the family's code has no other"
+        )
+    said = f"{keys.said_by('image_size')} / {keys.said_by('patch_size')}"
+    table = grid(
+        keys,
+        "embeddings.position_embedding.weight",
+        high // patch,
+        high // patch,
+        said,
+        d_model="hidden_size",
+        mode="bicubic",
+        prefix=1,
+        surplus=0.1,
+    )
+    keys.find("note", "image_size", "other sizes only where a call says interpolate_pos_encoding")
+    places = f"{RASTER}, and at other sizes than image_size (row, column, height, width); the class token first"
+    return tower(keys, [], embedding=[table], coordinates=places)
+
+
+@family("idefics")
+def idefics(keys: Keys) -> PositionSpec:
+    """Attention to images, in layers between these, has no positions."""
+    names = ("vision_config", "perceiver_config") if keys.flag("use_resampler") else ("vision_config",)
+    return decoder(
+        keys,
+        rope(keys, d_head=head_width(keys)),
+        kinds=same_kind(keys),
+        parts=parts(keys, *names),
+        coordinates="0, 1, 2, … over the tokens that the mask keeps; padding stands at 1",
+    )

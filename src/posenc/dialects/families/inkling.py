@@ -1,0 +1,104 @@
+"""Inkling: a bias from learned profiles of distance that each token mixes. Queries and keys are not rotated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama4_vision import COLUMNS_ROWS
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import axial, even_head, grid, tower
+from posenc.dialects.schedule import schedule
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+FULL, SLIDING = "hybrid", "hybrid_sliding"
+
+
+@family("inkling_text")
+def inkling_text(keys: Keys) -> PositionSpec:
+    """Full layers may sharpen queries and bias with the number of tokens; local_layer_ids are the sliding layers."""
+    local = keys.numbers("local_layer_ids", None)
+    kinds = schedule(
+        keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
+    )
+    keys.find("note", "log_scaling_n_floor", "distances and temperature count the tokens of the cache, not position_ids")
+    return _stack(keys, kinds, squared=True)
+
+
+@family("inkling2_text")
+def inkling2_text(keys: Keys) -> PositionSpec:
+    """Full layers always sharpen, and how strongly a token mixes is limited."""
+    kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
+    keys.find("note", "log_scaling_n_floor", "distances count the tokens of the cache, temperature counts position_ids")
+    limit = keys.number("rel_l2_clip_threshold")
+    said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
+    return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
+
+
+def _stack(
+    keys: Keys,
+    kinds: tuple[str, ...],
+    *,
+    squared: bool,
+    more: dict[str, Any] | None = None,
+    said: tuple[tuple[str, str], ...] = (),
+    mixing: str | None = None,
+) -> PositionSpec:
+    """`squared`: products are divided by d_head instead of its root."""
+    window = keys.whole("sliding_window_size")
+    floor = keys.whole("log_scaling_n_floor", None)
+    if floor is None and not squared:
+        raise ConfigError(f"{keys.where('log_scaling_n_floor')}: null; the code divides by it and fails")
+    found = {}
+    for kind in (FULL, SLIDING):
+        prefix = "swa_" if kind == SLIDING else ""
+        heads, width = f"{prefix}num_attention_heads", f"{prefix}head_dim"
+        extent = "sliding_window_size" if kind == SLIDING else "rel_extent"
+        arguments = {
+            "n_heads": keys.whole(heads),
+            "d_in": keys.whole("hidden_size"),
+            "profiles": keys.whole("d_rel"),
+            "extent": keys.whole(extent),
+        } | (more or {})
+        sources = [
+            ("n_heads", keys.said_by(heads)),
+            ("d_in", keys.said_by("hidden_size")),
+            ("profiles", keys.said_by("d_rel")),
+            ("extent", keys.said_by(extent)),
+            *said,
+        ]
+        if kind == FULL and floor is not None:
+            arguments |= {"floor": floor, "alpha": keys.number("log_scaling_alpha", positive=False)}
+            sources += [("floor", keys.said_by("log_scaling_n_floor")), ("alpha", keys.said_by("log_scaling_alpha"))]
+        d_head = keys.whole(width)
+        if squared:
+            arguments["scale"] = 1 / d_head
+            sources.append(("scale", f"1 / {keys.said_by(width)}"))
+        stem = "layers.{layer}.self_attn"
+        weights = [Weight("project", f"{stem}.r_proj.weight", reshape=True), Weight("bank", f"{stem}.rel_logits_proj.proj")]
+        weights += [Weight("mixing", f"{stem}.{mixing}")] if mixing else []
+        use = Use("encodings.distance_bank.DistanceBank", tuple(arguments.items()), tuple(sources), tuple(weights))
+        found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
+    widths = {found[kind][1] for kind in kinds}
+    spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
+    keys.find(
+        "note", "conv_kernel_size", "short causal convolutions over keys and values, and around layers, keep order too"
+    )
+    return spec
+
+
+@family("inkling2_vision")
+def inkling2_vision(keys: Keys) -> PositionSpec:
+    """Neighbours are paired; the learned grid is read bilinearly; the class token has a learned vector of its own."""
+    side = keys.whole("posemb_grid_size")
+    table = grid(
+        keys, "embeddings.position_embedding.weight", side, side, keys.said_by("posemb_grid_size"), mode="bilinear"
+    )
+    where = (
+        "rotation reads (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, the "
+        "class token, the first one of each image, at (0, 0); the learned grid reads (row, column, height, width) "
+        "from 0 and leaves the class token, at (-1, -1), alone"
+    )
+    use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
+    return tower(keys, [use], embedding=[table], coordinates=where)

@@ -1,0 +1,218 @@
+"""LayoutLM and LiLT: tables for the position in the text and for the box (x0, y0, x1, y1) on the page, 0 … 1000.
+
+Each coordinate system (text, boxes) is one part of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from posenc.dialects.families.bert import BERT_TABLE, learned_table
+from posenc.dialects.families.roberta import TOKENS, padded_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+SIX = "left x, upper y, right x, lower y, height, width of the box: Positions.at(with_sizes(bbox))"
+
+SHARES = (0, 1, 0, 1, 2, 3)  # x for left and right, y for upper and lower
+
+TABLES = ("x", "y", "h", "w")
+
+
+def of_boxes(keys: Keys, prefix: str, *, combine: str, widths: Sequence[int] | None = None) -> Use:
+    """A table each for x, y, height and width; x and y are read twice."""
+    rows = keys.whole("max_2d_position_embeddings")
+    d_model = keys.whole("hidden_size") if widths is None else sum(widths)
+    arguments = (
+        ("d_model", d_model),
+        ("max_positions", (rows,) * 4),
+        ("axes", 6),
+        ("shares", SHARES),
+        ("combine", combine),
+        ("widths", None if widths is None else tuple(widths)),
+    )
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", keys.said_by("max_2d_position_embeddings")),
+        *((name, "constant of the code") for name in ("axes", "shares", "combine")),
+    )
+    weights = (Weight(f"axis_tables.{n}", f"{prefix}{name}_position_embeddings.weight") for n, name in enumerate(TABLES))
+    return Use("encodings.learned_axes.LearnedAxes", arguments, said, tuple(weights))
+
+
+def embedded(keys: Keys, part: str, use: Use, coordinates: str, length: int | None = None) -> PositionSpec:
+    """A part that adds to the embeddings and has no attention of its own."""
+    layers, d_model = (Layer((use,), "embedding", causal=False),), int(dict(use.arguments)["d_model"])
+    return PositionSpec(
+        keys.family, part=part, layers=layers, d_model=d_model, trained_length=length, coordinates=coordinates
+    )
+
+
+@family("layoutlm")
+def layoutlm(keys: Keys) -> PositionSpec:
+    """Everything is summed, so that one encoding reads seven coordinates: the place in the text, then the box."""
+    rows, places = keys.whole("max_position_embeddings"), keys.whole("max_2d_position_embeddings")
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("max_positions", (rows, *(places,) * 4)),
+        ("axes", 7),
+        ("shares", (0, *(1 + n for n in SHARES))),
+    )
+    both = f"{keys.said_by('max_position_embeddings')}, {keys.said_by('max_2d_position_embeddings')}"
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("max_positions", both),
+        ("axes", "constant of the code"),
+        ("shares", "constant of the code"),
+    )
+    names = ("embeddings.position", *(f"embeddings.{name}_position" for name in TABLES))
+    weights = (Weight(f"axis_tables.{n}", f"{name}_embeddings.weight") for n, name in enumerate(names))
+    use = Use("encodings.learned_axes.LearnedAxes", arguments, said, tuple(weights))
+    _refuse_inverted(keys)
+    return stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("num_hidden_layers"),
+        embedding=[use],
+        coordinates=f"place in the text, then {SIX}",
+    )
+
+
+@family("layoutlmv2", "layoutxlm")
+def layoutlmv2(keys: Keys) -> PositionSpec:
+    """Text and patches read the same tables; scores get T5's bias of the place, of left x and of lower y, not divided."""
+    height, width = (int(size) for size in keys.numbers("image_feature_pool_shape", (7, 7, 256))[:2])
+    keys.find(
+        "note",
+        "image_feature_pool_shape",
+        f"{height}·{width} patches follow the text, counted from 0 again, with "
+        f"boxes of a page cut into {height} rows and {width} columns",
+    )
+    _refuse_inverted(keys)
+    parts = (
+        embedded(
+            keys,
+            "places",
+            learned_table(keys, BERT_TABLE),
+            "0, 1, 2, … along the text; again from 0 over the patches",
+            keys.whole("max_position_embeddings"),
+        ),
+        embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
+    )
+    return replace(_biased(keys, divided=False), parts=parts)
+
+
+@family("layoutlmv3")
+def layoutlmv3(keys: Keys) -> PositionSpec:
+    """Places count what is not padding, as in RoBERTa; patches have a table of their own; the bias counts slots."""
+    parts: list[PositionSpec] = []
+    if keys.flag("text_embed", True):
+        keys.find("note", "max_2d_position_embeddings", "heights and widths are cut to 0 … 1023")
+        use = padded_table(keys)
+        parts = [
+            embedded(keys, "places", use, TOKENS, int(dict(use.arguments)["max_positions"])),
+            embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
+        ]
+    if keys.flag("visual_embed", True):
+        side = keys.whole("input_size", 224) // keys.whole("patch_size")
+        arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", 1 + side * side))
+        said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
+        use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
+        parts.append(embedded(keys, "patches", use, "0 for the class token, then patches row by row", 1 + side * side))
+        keys.find("note", "input_size", f"images of other than {side}·{side} patches fail: the table is not resized")
+    spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
+    if spatial and not relative:
+        keys.find(
+            "error",
+            "has_spatial_attention_bias",
+            "computed and not used: boxes enter the scores only where has_relative_attention_bias is true too",
+        )
+    return replace(_biased(keys, divided=True), parts=tuple(parts))
+
+
+@family("lilt")
+def lilt(keys: Keys) -> PositionSpec:
+    """RoBERTa's places in the text; a narrower stack beside it reads boxes, and the two share their attention scores.
+
+    layout = norm(W·boxes + places), W from hidden_size to hidden_size / channel_shrink_ratio
+    """
+    spec_of_text = padded_table(keys)
+    d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio", 4)
+    sixth = d_model // 6
+    if d_model % 6:
+        keys.find(
+            "warning",
+            "hidden_size",
+            f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
+            f"that reads them expects {d_model}",
+        )
+    boxes = of_boxes(keys, "layout_embeddings.", combine="concat", widths=(sixth,) * 6)
+    narrow = padded_table(keys, "layout_embeddings.box_position_embeddings.weight")
+    narrow = replace(
+        narrow,
+        arguments=tuple((name, d_model // ratio if name == "d_model" else value) for name, value in narrow.arguments),
+    )
+    usable = int(dict(narrow.arguments)["max_positions"])
+    keys.find(
+        "note",
+        "channel_shrink_ratio",
+        "scores of text and layout are summed before either softmax, each divided by the root of its own head width",
+    )
+    spec = stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("num_hidden_layers"),
+        embedding=[spec_of_text],
+        length=usable,
+        coordinates=TOKENS,
+    )
+    return replace(
+        spec,
+        parts=(
+            embedded(keys, "boxes", boxes, f"{SIX}; a linear layer makes them {d_model // ratio} channels"),
+            embedded(keys, "layout", narrow, TOKENS, usable),
+        ),
+    )
+
+
+def _widths(keys: Keys) -> tuple[int, ...]:
+    return (keys.whole("coordinate_size", 128),) * 4 + (keys.whole("shape_size", 128),) * 2
+
+
+def _refuse_inverted(keys: Keys) -> None:
+    keys.find("note", "max_2d_position_embeddings", "a box whose lower right corner comes first has no row and fails")
+
+
+def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
+    """Attention layers with the biases that the configuration asks for; one table of each for all layers."""
+    relative, spatial = keys.flag("has_relative_attention_bias", True), keys.flag("has_spatial_attention_bias", True)
+    if divided:
+        spatial = spatial and relative
+    of_box = ("rel_2d_pos_bins", "max_rel_2d_pos")
+    asked = [
+        ("rel_pos", relative, "rel_pos_bins", "max_rel_pos"),
+        ("rel_pos_x", spatial, *of_box),
+        ("rel_pos_y", spatial, *of_box),
+    ]
+    axes = [(name, keys.whole(bins), keys.whole(limit)) for name, wanted, bins, limit in asked if wanted]
+    uses: tuple[Use, ...] = ()
+    if axes:
+        arguments = (
+            ("n_heads", keys.whole("num_attention_heads")),
+            ("n_buckets", tuple(bins for _, bins, _ in axes)),
+            ("max_distance", tuple(limit for *_, limit in axes)),
+            ("bias_over_sqrt", divided),
+        )
+        said = (
+            ("n_heads", keys.said_by("num_attention_heads")),
+            ("n_buckets", "rel_pos_bins, rel_2d_pos_bins"),
+            ("max_distance", "max_rel_pos, max_rel_2d_pos"),
+            ("bias_over_sqrt", "constant of the code"),
+        )
+        weights = (
+            Weight(f"axis_tables.{n}", f"encoder.{name}_bias.weight", transpose=True) for n, (name, *_) in enumerate(axes)
+        )
+        uses = (Use("encodings.t5_axes.T5Axes", arguments, said, tuple(weights)),)
+    read = [word for word, wanted in (("place", relative), ("left x, lower y of the box", spatial)) if wanted]
+    layers = [Layer(uses, causal=False)] * keys.whole("num_hidden_layers")
+    slots = "; places are slots, padding included" if divided else ""
+    return stack_of(keys, layers, length=None, coordinates=f"in the scores: {', '.join(read) or 'none'}{slots}")

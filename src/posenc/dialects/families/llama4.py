@@ -1,0 +1,87 @@
+"""Llama 4 and Beam: RoPE in some layers; the others scale queries by position (temperature)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.assumed import with_assumed
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.smollm3 import rope_layers, rope_where
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import is_nested, rope
+from posenc.dialects.schedule import FULL, SLIDING, schedule
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+CHUNKED = "chunked_attention"
+
+
+@family("beam")
+def beam(keys: Keys) -> PositionSpec:
+    """Rotary settings for each kind of layer; null: no rotation, and queries that sharpen with their position instead."""
+    labels = (SLIDING, FULL)
+    keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
+    kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
+    if keys.has("rope_scaling") or not is_nested(keys, labels):
+        keys.find("error", "rope_parameters", "the code knows one entry for each kind of layer, and nothing else: it fails")
+    for kind in set(kinds) & set(labels):
+        if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
+            raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
+    sharper = Use(
+        "encodings.temperature.PowerTemperature",
+        (("exponent", 0.1), ("length", 2048)),
+        (("exponent", "constant of the code"), ("length", "constant of the code")),
+        note="the code's own comment has p where it computes p + 1",
+    )
+    by_kind = {kind: rope(keys, d_head=head_width(keys), label=kind, labels=labels) or sharper for kind in set(kinds)}
+    return decoder(keys, None, kinds=kinds, by_kind=by_kind)
+
+
+@family("llama4_text")
+def llama4_text(keys: Keys) -> PositionSpec:
+    """Neighbours are paired. Layers that turn see their own chunk only; the others sharpen with the number of tokens."""
+    d_head = head_width(keys)
+    turning, chunk = rope_layers(keys), keys.whole("attention_chunk_size", None)
+    kinds = schedule(keys, lambda n: CHUNKED if turning[n] else FULL, (FULL, CHUNKED))
+    if keys.has("layer_types") and any(turns != (kind == CHUNKED) for turns, kind in zip(turning, kinds, strict=True)):
+        keys.find("warning", "layer_types", "chunked layers and layers that turn are not the same ones here")
+    if CHUNKED in kinds:
+        keys.find(
+            "note",
+            "attention_chunk_size",
+            f"a query of a chunked layer sees earlier tokens of its own chunk of "
+            f"{chunk} only: the first token of a chunk sees itself alone",
+        )
+    if keys.flag("use_qk_norm", False):
+        keys.find("note", "use_qk_norm", "queries and keys of layers that turn are normalised after it")
+    use = rope(keys, d_head=d_head, layout="interleaved")
+    tempered: list[Use] = []
+    if keys.flag("attn_temperature_tuning", True):
+        length = keys.whole("floor_scale")
+        given = (("scale", keys.number("attn_scale")), ("length", length), ("offset", 1))
+        tempered.append(
+            Use(
+                "encodings.temperature.FloorLogTemperature",
+                given,
+                (
+                    ("scale", keys.said_by("attn_scale")),
+                    ("length", keys.said_by("floor_scale")),
+                    ("offset", "constant of the code"),
+                ),
+            )
+        )
+        keys.find(
+            "note",
+            "attn_temperature_tuning",
+            "counts the tokens of the cache, not position_ids: with left padding "
+            "a row's temperature is that of a later position",
+        )
+    spec = rope_where(decoder(keys, use, kinds=kinds, d_head=d_head), turning, tempered)
+    return replace(spec, layers=tuple(_chunk(layer, chunk) for layer in spec.layers))
+
+
+def _chunk(layer: Layer, chunk: int | None) -> Layer:
+    """A chunk says less than a window: how far a query sees depends on where in its chunk it stands."""
+    if layer.kind != CHUNKED:
+        return layer
+    return replace(layer, chunk=chunk)

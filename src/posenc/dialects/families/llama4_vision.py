@@ -1,0 +1,47 @@
+"""Llama 4's and Step 3's vision encoders: axial RoPE, columns before rows, with a learned table."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import Maps, axial, even_head, grid, side_of, tower
+from posenc.dialects.spec import PositionSpec, Use, Weight
+
+UNUSED = "max_position_embeddings"  # such towers have it, and only note it
+
+COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
+
+FROM_ONE = "(row, column) of the patch, from 1, row by row"
+
+
+@family("llama4_vision_model")
+def llama4_vision_model(keys: Keys) -> PositionSpec:
+    """Neighbours are paired; a learned vector for each patch and, last, for the class token, at one size of image only."""
+    high, wide, said = side_of(keys)
+    if high != wide:
+        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    tokens = high * wide + 1
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", keys.whole("hidden_size")), ("max_positions", tokens)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (Weight("table", "positional_embedding_vlm"),),
+    )
+    where = (
+        f"rotation reads {FROM_ONE}, the class token, which is the last one, at (0, 0); what is added counts tokens "
+        "0, 1, 2, …"
+    )
+    use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
+    return tower(keys, [use], embedding=[table], coordinates=where)
+
+
+@family("step3p5_vision")
+def step3p5_vision(keys: Keys) -> PositionSpec:
+    """Halves are paired; the learned grid is read bilinearly."""
+    keys.get(UNUSED, None)
+    high, wide, said = side_of(keys)
+    table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")
+    where = "(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)"
+    use = axial(keys, even_head(keys), maps=COLUMNS_ROWS)
+    return tower(keys, [use], embedding=[table], coordinates=where)

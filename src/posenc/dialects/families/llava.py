@@ -1,0 +1,98 @@
+"""LLaVA and similar: a text model that counts image patches like words. The family's own classes read the parts."""
+
+from __future__ import annotations
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys, facts
+from posenc.dialects.own_parts import own_parts
+from posenc.dialects.spec import PositionSpec
+
+SECTIONS = {
+    "llava": (),
+    "aria": (),
+    "aya_vision": (),
+    "blip-2": ("qformer_config",),
+    "cohere2_vision": (),
+    "deepseek_vl": (),
+    "deepseek_vl_hybrid": ("high_res_vision_config",),
+    "fast_vlm": (),
+    "got_ocr2": (),
+    "hyperclovax_vision_v2": (),
+    "idefics2": ("perceiver_config",),
+    "idefics3": (),
+    "instructblip": ("qformer_config",),
+    "instructblipvideo": ("qformer_config",),
+    "internvl": (),
+    "janus": ("vq_config",),
+    "kosmos-2": (),
+    "kosmos-2.5": (),
+    "lfm2_vl": (),
+    "lfm3_vl": (),
+    "lighton_ocr": (),
+    "llava_next": (),
+    "llava_next_video": (),
+    "llava_onevision": (),
+    "ovis2": (),
+    "perception_lm": (),
+    "pp_chart2table": (),
+    "qianfan_ocr": (),
+    "smolvlm": (),
+    "vipllava": (),
+}  # sections beside text_config and vision_config
+
+
+@family(*SECTIONS)
+def llava(keys: Keys) -> PositionSpec:
+    return together(keys, "text_config", "vision_config", *SECTIONS[keys.family])
+
+
+@family("video_llava")
+def video_llava(keys: Keys) -> PositionSpec:
+    """One section for two towers alike, one of which sees the frames of videos."""
+    keys.find(
+        "note",
+        "vision_config",
+        "two towers of this kind, image_tower and video_tower, which sees each frame "
+        "alone; their tables have one name, so that weights are read from one of them at a time",
+    )
+    return together(keys, "text_config", "vision_config")
+
+
+@family("exaone4_5")
+def exaone4_5(keys: Keys) -> PositionSpec:
+    """The first files gave the text model a type of its own."""
+    return together(named(keys, "text_config", exaone4_5_text="exaone4"), "text_config", "vision_config")
+
+
+@family("fuyu")
+def fuyu(keys: Keys) -> PositionSpec:
+    """Persimmon, which reads patches like words and has no tower. Published files have its keys beside the others."""
+    known = {
+        *facts()["persimmon"]["defaults"],
+        *facts()["persimmon"]["names"],
+        "rope_scaling",
+        "rope_theta",
+        "rope_parameters",
+        "partial_rotary_factor",
+    }
+    moved = {name: value for name, value in keys.data.items() if name in known}
+    if keys.has("text_config") or not moved:
+        return together(keys, "text_config")
+    for name in moved:
+        keys.get(name, None)
+    keys.find("note", "text_config", "not in the file: the class takes the keys beside it for the text model's")
+    text = {"partial_rotary_factor": 0.5, **moved, "model_type": "persimmon"}
+    return together(keys.replaced({"text_config": text}), "text_config")
+
+
+def together(keys: Keys, *names: str) -> PositionSpec:
+    return PositionSpec(keys.family, parts=own_parts(keys, *names), coordinates=LIKE_TEXT)
+
+
+def named(keys: Keys, section: str, **types: str) -> Keys:
+    """The same keys; a model type of that section that is among `types` becomes what stands there."""
+    said = keys.table(section).get("model_type")
+    if said not in types:
+        return keys
+    return keys.replaced({section: {**keys.table(section), "model_type": types[said]}})

@@ -1,0 +1,32 @@
+"""Mamba, RWKV and xLSTM: no attention; order comes from the recurrence."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import PositionSpec
+
+SCAN = "none: a state space model carries a state from token to token"
+
+
+@family("mamba", "mamba2", "falcon_mamba")
+def mamba(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, coordinates=SCAN, d_model=keys.whole("hidden_size"))
+
+
+@family("rwkv")
+def rwkv(keys: Keys) -> PositionSpec:
+    """Its time mixing decays with distance by a learned rate for each channel; context_length limits one CUDA kernel."""
+    coordinates = "none: time mixing carries a state from token to token, which decays at a learned rate for each channel"
+    return PositionSpec(
+        keys.family,
+        coordinates=coordinates,
+        d_model=keys.whole("hidden_size"),
+        trained_length=keys.whole("context_length", None),
+    )
+
+
+@family("xlstm")
+def xlstm(keys: Keys) -> PositionSpec:
+    coordinates = "none: gated matrix memories carry a state from token to token"
+    return PositionSpec(keys.family, coordinates=coordinates, d_model=keys.whole("hidden_size"))

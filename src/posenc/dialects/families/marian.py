@@ -1,0 +1,102 @@
+"""Marian, Pegasus, M2M-100, Kosmos-2 and similar: sinusoids added to the embeddings.
+
+Three conventions: the original paper's, tensor2tensor's (last frequency 1/10000), and fairseq's, which skips padding."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.roberta import TOKENS
+from posenc.dialects.family import family, stack_of, two_stacks
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+
+@family("kosmos_2_text_model", "kosmos_2_5_text_model")
+def kosmos_2_text_model(keys: Keys) -> PositionSpec:
+    """fairseq's: padding is not counted and gets nothing."""
+    after = keys.whole("pad_token_id", least=0) + 1
+    keys.find(
+        "warning",
+        "pad_token_id",
+        "input_ids are compared with it to count, whatever attention_mask says; "
+        f"position_ids, where given, are rows of the table: position p is p + {after}",
+    )
+    layers = [Layer()] * keys.whole("layers")
+    return stack_of(
+        keys,
+        layers,
+        embedding=[fairseq(keys, "embed_dim")],
+        width="embed_dim",
+        heads="attention_heads",
+        coordinates=TOKENS,
+    )
+
+
+def sinusoid(keys: Keys, width: str = "d_model", **options: str | float) -> Use:
+    """Constants of the code but for the width."""
+    arguments = {"d_model": keys.whole(width), **options}
+    said = {"d_model": keys.said_by(width)} | dict.fromkeys(options, "constant of the code")
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+
+
+def fairseq(keys: Keys, width: str = "d_model") -> Use:
+    """Counted from pad_token_id + 1 over what is not padding; padding gets nothing; the last frequency is 1/10000."""
+    after = keys.whole("pad_token_id", least=0) + 1
+    return sinusoid(keys, width, layout="sin_cos", denominator="d/2-1", offset=after, odd="zero", silent="padding")
+
+
+@family("marian", "pegasus")
+def marian(keys: Keys) -> PositionSpec:
+    """Sines first, then cosines; padding is counted like any token."""
+    use = sinusoid(keys, layout="sin_cos")
+    return two_stacks(keys, use, use)
+
+
+@family("pegasus_x")
+def pegasus_x(keys: Keys) -> PositionSpec:
+    """Encoder layers see blocks, shifted by half in every second layer, and global tokens, which have no position."""
+    use = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
+    size, n_global = keys.whole("block_size", 512), keys.whole("num_global_tokens", 32)
+    keys.find(
+        "note",
+        "block_size",
+        f"encoder layers attend within blocks of {size} and to {n_global} global tokens; only "
+        "these carry from block to block"
+        + "; odd layers shift blocks by half"
+        * bool(keys.flag("stagger_local_blocks", True)),
+    )
+    return two_stacks(keys, use, use)
+
+
+@family("m2m_100", "nllb-moe", "fsmt")
+def m2m_100(keys: Keys) -> PositionSpec:
+    use = fairseq(keys)
+    keys.find(
+        "warning",
+        "pad_token_id",
+        "input_ids are compared with it to count, whatever attention_mask says; "
+        "with inputs_embeds "
+        + ("tokens whose first channel is 0 count as padding" if keys.family == "fsmt" else "every token is counted"),
+    )
+    return two_stacks(keys, use, use, coordinates=TOKENS)
+
+
+@family("xglm")
+def xglm(keys: Keys) -> PositionSpec:
+    """fairseq's table read from row 2 on by every token, padding or not."""
+    use = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=2, odd="zero")
+    layers = [Layer()] * keys.whole("num_layers")
+    return stack_of(keys, layers, embedding=[use], width="d_model", heads="attention_heads")
+
+
+@family("ctrl")
+def ctrl(keys: Keys) -> PositionSpec:
+    keys.find("note", "n_positions", "the table ends there; its angles are made in fp32")
+    layers = [Layer()] * keys.whole("n_layer")
+    return stack_of(
+        keys,
+        layers,
+        embedding=[sinusoid(keys, "n_embd", layout="sin_cos")],
+        width="n_embd",
+        heads="n_head",
+        length="n_positions",
+    )

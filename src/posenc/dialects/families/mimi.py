@@ -1,0 +1,69 @@
+"""Mimi, Moshi and Voxtral Realtime: causal RoPE over codec frames and codec tokens, half pairs, whole head."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.family import decoder, family, head_width, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import FULL, SLIDING
+from posenc.dialects.spec import PositionSpec
+
+FRAMES = "0, 1, 2, … over frames after the convolutions"
+
+
+@family(
+    "mimi_encoder",
+    "mimi_decoder",
+    "voxtral_realtime_encoder",
+    "pocket_tts_audio_tokenizer_encoder",
+    "pocket_tts_audio_tokenizer_decoder",
+)
+def mimi_encoder(keys: Keys) -> PositionSpec:
+    """One window for all layers."""
+    return _frames(keys)
+
+
+def _frames(keys: Keys) -> PositionSpec:
+    kinds = [SLIDING if keys.whole("sliding_window", None) else FULL] * keys.whole("num_hidden_layers")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds, coordinates=FRAMES)
+
+
+@family("voxtral_realtime_text")
+def voxtral_realtime_text(keys: Keys) -> PositionSpec:
+    kinds = [SLIDING if keys.whole("sliding_window", None) else FULL] * keys.whole("num_hidden_layers")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
+
+
+@family("mimi", "pocket_tts_audio_tokenizer")
+def mimi(keys: Keys) -> PositionSpec:
+    """Two transformers of the same settings; encoder_config or decoder_config null: that one is not there."""
+    there = [half for half in ("encoder", "decoder") if keys.data.get(f"{half}_config", half) is not None]
+    one = _frames(keys)
+    return replace(one, layers=(), parts=tuple(one.with_part(half) for half in there))
+
+
+@family("moshi", "kyutai_speech_to_text")
+def moshi(keys: Keys) -> PositionSpec:
+    """Masks show all earlier tokens, while caches that are made of the configuration keep sliding_window of them."""
+    window = keys.whole("sliding_window", None)
+    if window is not None:
+        keys.find(
+            "warning",
+            "sliding_window",
+            f"masks of a plain forward pass show all earlier tokens; caches made of "
+            f"this configuration keep {window}: generation has a window, a forward pass has none",
+        )
+    use = rope(keys, d_head=head_width(keys))
+    inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
+    own = decoder(keys, use, kinds=[FULL] * keys.whole("num_hidden_layers"))
+    return replace(own, parts=parts(keys, *(name for name in inside if keys.data.get(name, name) is not None)))
+
+
+@family("moshi_depth")
+def moshi_depth(keys: Keys) -> PositionSpec:
+    """No positions in attention: each codebook, which is a position here, has weights of its own."""
+    keys.get("sliding_window", None)
+    why = "0, 1, 2, … over codebooks, which choose the weights of every layer; attention itself has no positions"
+    return decoder(keys, None, kinds=[FULL] * keys.whole("num_hidden_layers"), coordinates=why)

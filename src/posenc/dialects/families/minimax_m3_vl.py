@@ -1,0 +1,48 @@
+"""MiniMax M3 VL: partial RoPE in the text model, three-axis RoPE in the vision encoder."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import decoder, family
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import BLOCKS, axial, even_head, tower
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec
+
+
+@family("minimax_m3_vl_text")
+def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
+    """Part of the head turns, as partial_rotary_factor says; rotary_dim, which published files have too, is not read."""
+    d_head = keys.whole("head_dim", 128)
+    use = rope(keys, d_head=d_head, partial=True)
+    assert use is not None
+    assert use.rotation is not None
+    if keys.has("rotary_dim"):
+        said, turning = keys.whole("rotary_dim"), use.rotation.width
+        keys.find(
+            "note" if said == turning else "error",
+            "rotary_dim",
+            f"not read: {turning} of {d_head} channels turn by partial_rotary_factor",
+        )
+    count, sparse = keys.whole("num_hidden_layers"), keys.table("sparse_attention_config")
+    every = sparse.get("sparse_attention_freq") or [0] * count
+    if not isinstance(every, list) or len(every) != count:
+        raise ConfigError(f"{keys.where('sparse_attention_config')}.sparse_attention_freq: expected {count} numbers")
+    kinds = keys.names("layer_types", tuple("minimax_m3_sparse" if f else "full_attention" for f in every), length=count)
+    if "minimax_m3_sparse" in kinds:
+        keys.find(
+            "note",
+            "layer_types",
+            "sparse layers attend to blocks that an indexer selects; it turns its own queries "
+            "and keys by the same angles, and counts blocks by slot, so that left padding moves them",
+        )
+    return decoder(keys, use, kinds=kinds, d_head=d_head)
+
+
+@family("minimax_m3_vl_vision")
+def minimax_m3_vl_vision(keys: Keys) -> PositionSpec:
+    """Frame, row and column, each a third of the head rounded down to whole pairs; what is left over keeps still."""
+    d_head = even_head(keys, multiple=2)
+    maps = (("axial", (("order", (0, 1, 2)),)),)
+    where = BLOCKS.replace("(row, column)", "(frame, row, column)").partition("; frames")[0] + "; a clip is one sequence"
+    return tower(keys, [axial(keys, d_head, width=2 * (d_head // 3 // 2), maps=maps)], coordinates=where)

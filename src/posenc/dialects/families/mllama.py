@@ -1,0 +1,67 @@
+"""Llama 3.2 Vision: gated tile tables in the vision encoder, Llama's RoPE in the text model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import all_full
+from posenc.dialects.families.siglip import square_side_of
+from posenc.dialects.family import decoder, family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("mllama_vision_model")
+def mllama_vision_model(keys: Keys) -> PositionSpec:
+    """Vectors of the tile before the class token comes in, of patch and tile after it, of the tile again before the global
+    layers; each let in by a gate."""
+    ratios = keys.get("supported_aspect_ratios", [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]])
+    if not isinstance(ratios, (list, tuple)):
+        raise ConfigError(f"{keys.where('supported_aspect_ratios')}: expected a list of rows and columns, got {ratios!r}")
+    n_ratios, n_tiles, d_model = len(ratios) + 1, keys.whole("max_num_tiles", 4), keys.whole("hidden_size")
+    height, width, _ = square_side_of(keys)
+
+    def tiles(name: str, n_patches: int | None = None) -> Use:
+        said = (
+            ("d_model", keys.said_by("hidden_size")),
+            ("n_tiles", keys.said_by("max_num_tiles")),
+            ("n_ratios", f"{keys.said_by('supported_aspect_ratios')}, and 0 for none"),
+        )
+        whole = n_patches is not None
+        weights = [
+            Weight("tiles", f"{name}.{'tile_' if whole else ''}embedding.weight", reshape=True),
+            Weight("gate", f"{name}.gate"),
+        ]
+        weights += [Weight("patches", f"{name}.embedding")] if whole else []
+        arguments = (("d_model", d_model), ("n_ratios", n_ratios), ("n_tiles", n_tiles), ("n_patches", n_patches))
+        return Use("encodings.families.gated_tiles.GatedTiles", arguments, said, tuple(weights))
+
+    first = (tiles("pre_tile_positional_embedding"), tiles("gated_positional_embedding", height * width + 1))
+    local, count = keys.whole("num_hidden_layers"), keys.whole("num_global_layers")
+    last = (tiles("post_tile_positional_embedding"),)
+    layers = [Layer(first if n == 0 else (), "local", causal=False) for n in range(local)]
+    layers += [Layer(last if n == 0 else (), "global", causal=False) for n in range(count)]
+    keys.find(
+        "note",
+        "max_num_tiles",
+        "the first use of layer 0 comes before the class token is put in front, that of the "
+        "first global layer before that layer",
+    )
+    where = "(number of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)"
+    return stack_of(keys, layers, length=None, coordinates=where)
+
+
+@family("mllama_text_model")
+def mllama_text_model(keys: Keys) -> PositionSpec:
+    """Layers that look at the image, cross_attention_layers, have no positions; without an image they are left out."""
+    count = keys.whole("num_hidden_layers")
+    crossing = keys.numbers("cross_attention_layers", (3, 8, 13, 18, 23, 28, 33, 38))
+    d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+    spec = decoder(keys, rope(keys, d_head=d_model // n_heads), kinds=all_full(keys), d_head=d_model // n_heads)
+    to_image = Layer((), "cross_attention", causal=False)
+    layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
+    if any(n >= count for n in crossing):
+        keys.find("warning", "cross_attention_layers", f"names layers beyond the last of {count}; there are none")
+    return replace(spec, layers=layers)

@@ -1,0 +1,98 @@
+"""ModernBERT, NomicBERT and similar bidirectional encoders: RoPE, half pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.assumed import with_assumed
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import bidirectional, decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import FULL, SLIDING, schedule
+from posenc.dialects.spec import PositionSpec
+
+
+@family("nomic_bert", "esmc", "eurobert", "gte", "jina_embeddings_v3")
+def nomic_bert(keys: Keys) -> PositionSpec:
+    """Every layer alike, the whole head turns."""
+    kinds = [FULL] * keys.whole("num_hidden_layers")
+    return bidirectional(decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds))
+
+
+LABELS = (SLIDING, FULL)
+
+
+@family("modernbert")
+def modernbert(keys: Keys) -> PositionSpec:
+    """Every third layer sees all, the others local_attention tokens and itself; each kind has its base."""
+    half = keys.whole("sliding_window", None)
+    half = keys.whole("local_attention") // 2 if half is None else half
+    return bidirectional(_modernbert(keys, 2 * half + 1))
+
+
+@family("modernbert-decoder")
+def modernbert_decoder(keys: Keys) -> PositionSpec:
+    """As ModernBERT, looking back only: half of local_attention, whatever sliding_window says."""
+    window = keys.whole("local_attention") // 2
+    if keys.has("sliding_window") and keys.whole("sliding_window") != window:
+        keys.find("error", "sliding_window", f"the class takes local_attention / 2 = {window}")
+    keys.get("sliding_window", None)
+    return _modernbert(keys, window)
+
+
+def _modernbert(keys: Keys, window: int) -> PositionSpec:
+    every = keys.whole("global_attn_every_n_layers", 3)
+    kinds = schedule(keys, lambda n: SLIDING if n % every else FULL)
+    d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
+    old = {FULL: "global_rope_theta", SLIDING: "local_rope_theta"}
+    by_kind = {
+        kind: rope(keys, d_head=d_head, label=kind, labels=LABELS, base_key=old[kind]) for kind in dict.fromkeys(kinds)
+    }
+    for kind in LABELS:
+        keys.number(old[kind], None)  # read for both kinds, whichever layers there are
+    return with_window(decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_head), window)
+
+
+def with_window(spec: PositionSpec, window: int) -> PositionSpec:
+    layers = tuple(replace(layer, window=window if layer.kind == SLIDING else None) for layer in spec.layers)
+    return replace(spec, layers=layers)
+
+
+@family("ultrabert")
+def ultrabert(keys: Keys) -> PositionSpec:
+    """Every third layer sees all, the others sliding_window tokens to each side; each kind has its base."""
+    windows = keys.get("attention_windows", None) or ()
+    if not isinstance(windows, (list, tuple)) or any(w is not None and (type(w) is not int or w < 0) for w in windows):
+        raise ConfigError(
+            f"{keys.where('attention_windows')}: expected a whole number or null for each layer, got {windows}"
+        )
+    if len({w for w in windows if w}) > 1:
+        keys.find("error", "attention_windows", "the class takes the first of these windows for all layers that have one")
+    half = next((w for w in windows if w), None) or keys.whole("sliding_window")
+    if windows and len(windows) != keys.whole("num_hidden_layers"):
+        raise ConfigError(
+            f"{keys.where('attention_windows')}: expected {keys.whole('num_hidden_layers')}, one for each "
+            f"layer, got {len(windows)}"
+        )
+    kinds = schedule(keys, lambda n: SLIDING if (windows[n] if windows else (n + 1) % 3) else FULL)
+    keys = _bases_of_kinds(keys, kinds)
+    d_head = head_width(keys)
+    by_kind = {kind: rope(keys, d_head=d_head, label=kind, labels=LABELS) for kind in dict.fromkeys(kinds)}
+    return bidirectional(with_window(decoder(keys, None, kinds=kinds, by_kind=by_kind), 2 * half + 1))
+
+
+def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
+    """A list rope_theta of older files, one for each layer: of several for one kind the class keeps the last."""
+    bases = keys.data.get("rope_theta")
+    if not isinstance(bases, list) or keys.has("rope_parameters"):
+        both = {
+            SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
+            FULL: {"rope_type": "default", "rope_theta": 2560000.0},
+        }
+        return with_assumed(keys, both)
+    numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
+    if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
+        keys.find("error", "rope_theta", "layers of one kind have different bases: the class takes the last one for all")
+    settings = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in numbers.items()}
+    return keys.replaced({"rope_parameters": settings}, without=("rope_theta",))

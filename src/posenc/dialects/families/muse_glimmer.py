@@ -1,0 +1,90 @@
+"""Muse Glimmer and Muse Spark: RoPE in some layers of the text model; axial RoPE and a learned grid for images."""
+
+from __future__ import annotations
+
+from posenc.dialects.assumed import with_assumed
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama4_vision import COLUMNS_ROWS, FROM_ONE, UNUSED
+from posenc.dialects.families.modernbert import with_window
+from posenc.dialects.families.smollm3 import rope_where
+from posenc.dialects.family import bidirectional, decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import axial, even_head, grid, tower
+from posenc.dialects.rotary import rope
+from posenc.dialects.schedule import FULL, SLIDING, schedule
+from posenc.dialects.spec import PositionSpec
+
+
+@family("muse_glimmer_text", "muse_spark_text")
+def muse_glimmer_text(keys: Keys) -> PositionSpec:
+    """layer_rope_theta is 0 where a layer does not turn; any other number there turns by rope_theta, whatever it says."""
+    if keys.family == "muse_spark_text":
+        keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 500000.0})
+    last = keys.whole("num_hidden_layers") - 1
+    kinds = schedule(keys, lambda n: SLIDING if (last - n) % 4 else FULL)
+    use = rope(keys, d_head=head_width(keys))
+    said = keys.numbers("layer_rope_theta", None)
+    if said is not None and len(said) <= last:
+        raise ConfigError(
+            f"{keys.where('layer_rope_theta')}: expected a number for each of {last + 1} layers, got {len(said)}"
+        )
+    bases = said[: last + 1] if said is not None else [(last - n) % 4 for n in range(last + 1)]
+    base = use.rotation.base if use and use.rotation else None
+    if said and any(one not in (0, base) for one in said):
+        keys.find("error", "layer_rope_theta", f"only whether it is 0 counts: all other layers turn at base {base:g}")
+    spec = decoder(keys, use, kinds=kinds)
+    return rope_where(spec, [bool(one) for one in bases])
+
+
+@family("muse_glimmer_assistant")
+def muse_glimmer_assistant(keys: Keys) -> PositionSpec:
+    """A draft model: a block of new tokens reads what the large model made of the context, and itself both ways."""
+    kinds = schedule(keys, lambda n: SLIDING)
+    keys.find(
+        "note",
+        "block_size",
+        "keys are those of the context and then of the block, queries of the block alone, at the last of the positions",
+    )
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
+    return bidirectional(with_window(spec, 2 * keys.whole("sliding_window") + 1))
+
+
+WINDOWED = "window_attention"
+
+
+@family("muse_glimmer_vision", "muse_spark_vision")
+def muse_glimmer_vision(keys: Keys) -> PositionSpec:
+    """Halves are paired. Three of four layers see one window of pos_emb_height × pos_emb_height patches.
+
+    In Muse Spark patch n of H × W reads the learned grid as patch n of W × H: the same place in square images only.
+    """
+    count, side, wide = keys.whole("num_hidden_layers"), keys.whole("pos_emb_height"), keys.whole("pos_emb_width")
+    if wide != side:
+        raise ConfigError(
+            f"{keys.where('pos_emb_width')}: {wide} beside pos_emb_height={side}; the code takes the grid for a square one"
+        )
+    keys.get(UNUSED, None)
+    reads = "(row, column, height, width) from 0"
+    if keys.family == "muse_spark_vision":
+        reads = "for patch n of H × W, (n // H, n % H, W, H)"
+        keys.find(
+            "warning",
+            "pos_emb_height",
+            "patch n of an image of H × W patches reads the learned grid where patch n "
+            "of W × H is: images that are not square are scrambled, as they were in training",
+        )
+    keys.find(
+        "note",
+        "layer_types",
+        f"window_attention sees windows of {side} × {side} patches; tokens stand in window "
+        "order, with the coordinates that they have in the image",
+    )
+    kinds = schedule(keys, lambda n: FULL if (n + 1) % 4 == 0 or n == count - 1 else WINDOWED, (FULL, WINDOWED))
+    table = grid(
+        keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear", border="zero"
+    )
+    where = (
+        f"rotation reads {FROM_ONE}; the learned grid reads {reads}; frames of a video all alike, and each a sequence "
+        "of its own"
+    )
+    return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_ROWS)], embedding=[table], kinds=kinds, coordinates=where)

@@ -1,0 +1,48 @@
+"""MusicGen, Canary and Cohere ASR: decoders with sinusoids or a learned table."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.families.marian import sinusoid
+from posenc.dialects.family import family, head_width, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+
+@family("canary_decoder")
+def canary_decoder(keys: Keys) -> PositionSpec:
+    """The paper's sinusoid, sines first, divided by √d as NeMo has it."""
+    waves = sinusoid(keys, "hidden_size", layout="sin_cos", amplitude=keys.whole("hidden_size") ** -0.5)
+    return _decoder(keys, waves)
+
+
+@family("cohere_asr")
+def cohere_asr(keys: Keys) -> PositionSpec:
+    """The decoder is this configuration itself; its encoder stands inside."""
+    own = _decoder(keys, learned_table(keys, "pos_emb.weight")).with_part("decoder")
+    return PositionSpec(keys.family, parts=(*parts(keys, "encoder_config"), own))
+
+
+@family("musicgen_decoder")
+def musicgen_decoder(keys: Keys) -> PositionSpec:
+    """A position is one step of the delay pattern, all codebooks summed."""
+    return _decoder(
+        keys,
+        sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
+        "0, 1, 2, … over steps; codebook n is delayed by n of them",
+    )
+
+
+@family("musicgen_melody_decoder")
+def musicgen_melody_decoder(keys: Keys) -> PositionSpec:
+    """As MusicGen's, but text and melody stand before the sound and are counted with it."""
+    return _decoder(
+        keys,
+        sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
+        "0, 1, 2, … over melody and text, then steps of sound, all in one row",
+    )
+
+
+def _decoder(keys: Keys, added: Use, where: str = "0, 1, 2, … along the sequence") -> PositionSpec:
+    layers = [Layer()] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[added], d_head=head_width(keys), coordinates=where)

@@ -1,0 +1,39 @@
+"""OPT, BioGPT, Nyströmformer and similar: a learned table with two unused rows before position 0, in one stack."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.bert import BERT_TABLE, learned_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("opt", "biogpt")
+def opt(keys: Keys) -> PositionSpec:
+    """position_ids count what is not padding; a padded token is at -1 and reads row 1."""
+    rows = "the table has two rows more than positions: position p reads row p + 2"
+    keys.find("note", "max_position_embeddings", rows)
+    where = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(attention_mask)"
+    if keys.family == "biogpt":
+        where = "0, 1, 2, … along the sequence; over the tokens that are not padding where a call says so (generate does)"
+        keys.find(
+            "warning",
+            "max_position_embeddings",
+            "a forward pass without position_ids counts padding too, "
+            "generate() does not: left-padded rows are read differently by the two",
+        )
+    use = learned_table(keys, "embed_positions.weight", row_offset=2, padding_row=1)
+    return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
+
+
+@family("nystromformer", "mra", "yoso")
+def nystromformer(keys: Keys) -> PositionSpec:
+    """Both directions; position_ids that a call gives are rows, two more than positions."""
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        "the table has two rows more than positions: position p reads row p + 2; "
+        "position_ids that a call gives are rows, so that 0 is two before the first token",
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE, row_offset=2)])

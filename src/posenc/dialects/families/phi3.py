@@ -1,0 +1,65 @@
+"""Phi-3 and Phi-MoE: LongRoPE, with one set of factors up to the trained length and another beyond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.llama import same_kind
+from posenc.dialects.family import decoder, family, head_width
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import PositionSpec, Use
+
+
+@family("phi3")
+def phi3(keys: Keys) -> PositionSpec:
+    """original_max_position_embeddings stands beside the settings, 4096 where the file is silent, and wins over theirs."""
+    return decoder(keys, longrope(keys), kinds=window_kinds(keys))
+
+
+@family("phimoe")
+def phimoe(keys: Keys) -> PositionSpec:
+    """The long factors are never used; beyond the trained length only the magnitude of cos and sin changes."""
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    use = rope(keys, d_head=head_width(keys), also_read=("short_mscale", "long_mscale"))
+    if kind == "default" or use is None or use.rotation is None:
+        return decoder(keys, use, kinds=window_kinds(keys))
+    if use.rotation.kind != "longrope":
+        raise ConfigError(f"{keys.where('rope_scaling')}: expected longrope, got {kind!r}; Phimoe scales by nothing else")
+    inner = Keys(settings, "", keys.where("rope_scaling"))
+    scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
+    rotation = replace(
+        use.rotation,
+        kind="dialects.short_factors.short_factors_at_any_length",
+        parameters=(*use.rotation.parameters, *scales),
+    )
+    keys.find(
+        "warning",
+        "rope_scaling.long_factor",
+        "never used: the family's code computes the frequencies without a "
+        "length, for which it takes short_factor; only long_mscale is chosen by length",
+    )
+    use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
+    return decoder(keys, use, kinds=window_kinds(keys))
+
+
+def longrope(keys: Keys) -> Use | None:
+    """ "su" and "yarn" are names that longrope once had; anything else but default is refused, as the class does."""
+    where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
+    settings = keys.table(where)
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "yarn":
+        keys.find("warning", f"{where}.rope_type", "yarn is read as longrope: that is what it was called here once")
+        keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
+    elif kind not in ("default", "longrope", "su"):
+        raise ConfigError(
+            f"{keys.where(where)}.rope_type: expected longrope or default, got {kind!r}; "
+            f"{keys.facts['class']} takes nothing else"
+        )
+    return rope(keys, d_head=head_width(keys), partial=True)
+
+
+def window_kinds(keys: Keys) -> list[str]:
+    return same_kind(keys, "sliding_attention" if keys.whole("sliding_window", None) else "full_attention")

@@ -1,0 +1,58 @@
+"""Phi-4 Multimodal: Phi-3's LongRoPE, a learned grid for images, a distance bias for audio."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.families.phi3 import longrope, window_kinds
+from posenc.dialects.family import decoder, family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, side_of, tower
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+@family("phi4_multimodal")
+def phi4_multimodal(keys: Keys) -> PositionSpec:
+    """Phi 3 with towers for images and sound, whose outputs take the places of tokens and are counted like them."""
+    return decoder(keys, longrope(keys), kinds=window_kinds(keys), parts=parts(keys, "vision_config", "audio_config"))
+
+
+@family("phi4_multimodal_vision")
+def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
+    """Every image is spread over the whole grid: a patch reads the cell that holds its corner."""
+    height, width, said = side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
+    keys.find(
+        "note", "image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell"
+    )
+    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
+
+
+@family("phi4_multimodal_audio")
+def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
+    """A number for every head and distance, clipped to -k … k-1, in every layer alike; more than 500 frames are cut."""
+    far, heads = keys.whole("bias_max_distance"), keys.whole("num_attention_heads")
+    if keys.flag("bias_symmetric", False):
+        raise ConfigError(
+            f"{keys.where('bias_symmetric')}: expected false; with it the code reads a row behind the last "
+            f"for keys {far} before the query, and fails"
+        )
+    keys.find(
+        "warning",
+        "chunk_size",
+        "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
+        "may not: padding stays in sight, its scores 1 lower",
+    )
+    arguments = {"n_heads": heads, "max_distance": far, "right": far - 1}
+    said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
+    use = Use(
+        "encodings.distance_table.DistanceTable",
+        tuple(arguments.items()),
+        said,
+        (Weight("table", "relative_attention_bias_layer.bias_values.weight"),),
+    )
+    return stack_of(
+        keys,
+        [Layer((use,), causal=False)] * keys.whole("num_blocks", 24),
+        length=500,
+        coordinates="0, 1, 2, … over frames, after time_reduction; again from 0 every 500, alone",
+    )

@@ -1,0 +1,146 @@
+"""Qwen2.5-Omni, Qwen3-Omni and Qwen3-ASR: audio encoders, speech decoders and the models around them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.family import decoder, family, head_width, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+
+@family("qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder")
+def qwen2_5_omni_audio_encoder(keys: Keys) -> PositionSpec:
+    return _encoder(keys, "max_source_positions")
+
+
+@family("qwen3_asr_encoder")
+def qwen3_asr_encoder(keys: Keys) -> PositionSpec:
+    return _encoder(keys, "max_position_embeddings")
+
+
+def _encoder(keys: Keys, length: str) -> PositionSpec:
+    """[sin | cos] to 1/10 000; attention within the chunk, or n_window_infer frames where the family has that."""
+    rows, window, d_model = keys.whole(length), 2 * keys.whole("n_window"), keys.whole("d_model")
+    said = (("d_model", keys.said_by("d_model")), ("layout", "constant of the code"), ("base", "constant of the code"))
+    added = Use(
+        "encodings.sinusoidal.Sinusoidal", (("d_model", d_model), ("layout", "sin_cos"), ("denominator", "d/2-1")), said
+    )
+    attended = keys.whole("n_window_infer", window)
+    keys.find(
+        "note",
+        "n_window",
+        f"a chunk is {window} mel frames, counted from 0; attention spans {attended} of them; the table has {rows} rows",
+    )
+    layers = [Layer((), "window_attention", causal=False)] * keys.whole("encoder_layers")
+    where = "0, 1, 2, … along what the convolutions leave of a chunk of 2·n_window mel frames, anew in every chunk"
+    return stack_of(
+        keys, layers, embedding=[added], width="d_model", heads="encoder_attention_heads", length=rows, coordinates=where
+    )
+
+
+@family("qwen2_5_omni_dit")
+def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
+    """Pairs neighbours and returns halves, in the first head alone; blocks of block_size frames see a block before or after
+    in the layers that the file names."""
+    use = rope(keys, d_head=head_width(keys), layout="interleaved", returns="half")
+    assert use is not None
+    use = replace(
+        use,
+        encoding="encodings.families.first_heads.FirstHeadsRoPE",
+        arguments=(*use.arguments, ("turning_heads", 1)),
+        said_by=(*use.said_by, ("turning_heads", "constant of the code")),
+    )
+    keys.find("warning", "rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
+    ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
+    size = keys.whole("block_size", 24)
+    keys.find(
+        "note",
+        "block_size",
+        f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
+        f"layers {list(back)} the one before",
+    )
+    layers = [Layer((use,), "block_attention", causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, d_head=head_width(keys), coordinates="frames of sound, from 0")
+
+
+@family("qwen3_omni_moe_talker_code_predictor")
+def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
+    """The tokens of one frame of speech, counted from 0 in every frame."""
+    count, window = keys.whole("num_hidden_layers"), keys.whole("sliding_window", None)
+    first = keys.whole("max_window_layers", least=0)
+    assumed = tuple("sliding_attention" if window and n >= first else "full_attention" for n in range(count))
+    kinds = keys.names("layer_types", assumed, length=count)
+    if "sliding_attention" in kinds:
+        keys.find("error", "layer_types", "the code makes no mask for sliding layers and fails")
+    return decoder(
+        keys, rope(keys, d_head=head_width(keys)), kinds=kinds, coordinates="0, 1, 2, … within one frame of speech"
+    )
+
+
+OMNI = (
+    "text and sound: (time, row, column) are equal and count on by one; an image or clip starts after all before it, "
+    "time in 1/position_id_per_seconds of a second, and text goes on after its largest coordinate"
+)
+
+
+@family("qwen2_5_omni")
+def qwen2_5_omni(keys: Keys) -> PositionSpec:
+    found = parts(keys, "thinker_config", "talker_config", "token2wav_config")
+    return PositionSpec(keys.family, parts=found, coordinates=OMNI)
+
+
+@family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
+def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
+    """Qwen2.5 cuts times to whole numbers, Qwen3 leaves them as they are."""
+    keys.whole("position_id_per_seconds", 25)
+    whole = keys.family == "qwen2_5_omni_thinker"
+    if not whole:
+        keys.find(
+            "note",
+            "position_id_per_seconds",
+            "frames stand at fractions of it where their times do, and so does "
+            "the text after them: positions are real numbers",
+        )
+    found = parts(keys, "text_config", "vision_config", "audio_config")
+    return PositionSpec(keys.family, parts=found, coordinates=OMNI + ("; times are cut to whole numbers" if whole else ""))
+
+
+@family("qwen2_5_omni_token2wav")
+def qwen2_5_omni_token2wav(keys: Keys) -> PositionSpec:
+    found = parts(keys, "dit_config", "bigvgan_config")
+    return PositionSpec(keys.family, parts=found, coordinates="frames of sound, from 0")
+
+
+@family("qwen3_omni_moe")
+def qwen3_omni_moe(keys: Keys) -> PositionSpec:
+    """Sections for speech have no model_type; without them the classes assume sizes that the file does not say."""
+    said = {
+        name: f"qwen3_omni_moe_{name.removesuffix('_config')}"
+        for name in ("talker_config", "code2wav_config")
+        if keys.has(name)
+    }
+    return PositionSpec(keys.family, parts=parts(keys, "thinker_config", **said), coordinates=OMNI)
+
+
+@family("qwen3_omni_moe_talker")
+def qwen3_omni_moe_talker(keys: Keys) -> PositionSpec:
+    found = parts(
+        keys, text_config="qwen3_omni_moe_talker_text", code_predictor_config="qwen3_omni_moe_talker_code_predictor"
+    )
+    return PositionSpec(keys.family, parts=found, coordinates=OMNI)
+
+
+@family("qwen3_omni_moe_code2wav")
+def qwen3_omni_moe_code2wav(keys: Keys) -> PositionSpec:
+    """Halves paired, every layer in a window of sliding_window frames."""
+    kinds = ["sliding_attention"] * keys.whole("num_hidden_layers")
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
+
+
+@family("qwen3_asr")
+def qwen3_asr(keys: Keys) -> PositionSpec:
+    found = parts(keys, "audio_config", text_config="qwen3")
+    return PositionSpec(keys.family, parts=found, coordinates=LIKE_TEXT.replace("patches of images", "frames of sound"))

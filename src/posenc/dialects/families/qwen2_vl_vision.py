@@ -1,0 +1,141 @@
+"""The vision encoders of Qwen2-VL, Qwen3-VL, Pixtral and similar: axial RoPE over the row and column of a patch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import BLOCKS, RASTER, SIZED, axial, even_head, grid, pair, side_of, square_side, tower
+from posenc.dialects.spec import Layer, PositionSpec, Weight
+
+
+@family("exaone4_5_vision")
+def exaone4_5_vision(keys: Keys) -> PositionSpec:
+    """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
+    count, whole = keys.whole("depth"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
+    side = keys.whole("window_size")
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "stand in window order, with the coordinates they have in the image",
+    )
+    kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
+    return tower(keys, [axial(keys, even_head(keys, heads="num_heads"))], kinds=kinds, coordinates=BLOCKS)
+
+
+@family("lfm3_vl_vision")
+def lfm3_vl_vision(keys: Keys) -> PositionSpec:
+    """layer_types says which layers attend; the others are convolutions over the neighbours in the image."""
+    count = keys.whole("num_hidden_layers")
+    assumed = tuple("conv" if n < 2 or n % 2 else "full_attention" for n in range(count))
+    kinds = keys.names("layer_types", assumed, length=count)
+    spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
+    size = keys.whole("conv_kernel_size")
+    keys.find("note", "conv_kernel_size", f"layers of kind conv mix {size} × {size} neighbours, and have no positions")
+    layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
+    return replace(spec, layers=layers)
+
+
+@family("mlcd", "mlcd_vision_model")
+def mlcd(keys: Keys) -> PositionSpec:
+    use = axial(keys, even_head(keys))
+    arguments, said = (*use.arguments, ("prefix", 1)), (*use.said_by, ("prefix", "constant of the code"))
+    use = replace(
+        use,
+        encoding="encodings.families.prefix_rope.PrefixRoPE",
+        arguments=arguments,
+        said_by=said,
+        weights=(Weight("angles", "class_pos_emb"),),
+    )
+    keys.find("note", "rope_parameters", "the class token turns by angles of its own, a weight of the model")
+    return tower(keys, [use], coordinates="(row, column) of the patch, from 0, row by row; the class token at (-1, 0)")
+
+
+@family("qwen2_vl_vision")
+def qwen2_vl_vision(keys: Keys) -> PositionSpec:
+    """embed_dim is the width of the tower; hidden_size that of the text model it feeds."""
+    return tower(keys, [axial(keys, even_head(keys, "embed_dim"))], width="embed_dim", coordinates=BLOCKS)
+
+
+@family("ernie4_5_vl_moe_vision")
+def ernie4_5_vl_moe_vision(keys: Keys) -> PositionSpec:
+    return tower(keys, [axial(keys, even_head(keys))], coordinates=BLOCKS)
+
+
+@family("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
+def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
+    """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
+    count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
+    side = keys.whole("window_size", 112)
+    keys.find(
+        "note",
+        "window_size",
+        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "stand in window order, with the coordinates they have in the image",
+    )
+    kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
+    return tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
+
+
+@family("video_llama_3_vision")
+def video_llama_3_vision(keys: Keys) -> PositionSpec:
+    """Blocks are as large as merge_sizes says, an input: 1 for images, 2 for videos."""
+    said = BLOCKS.replace("spatial_merge_size × spatial_merge_size", "merge_sizes × merge_sizes, an input for each image")
+    return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
+
+
+@family(
+    "qwen3_vl_vision",
+    "qwen3_vl_moe_vision",
+    "qwen3_omni_moe_vision_encoder",
+    "qwen3_5_vision",
+    "qwen3_5_moe_vision",
+    "qwen4_exp_vision",
+    "cohere_compass_vision",
+)
+def qwen3_vl_vision(keys: Keys) -> PositionSpec:
+    """The grid is read bilinearly, its corners at the corners of the image."""
+    height, width, said = square_side(keys, "num_position_embeddings")
+    table = grid(keys, "pos_embed.weight", height, width, said, mode="bilinear", align_corners=True)
+    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
+
+
+@family("glm4v_vision", "glm4v_moe_vision")
+def glm4v_vision(keys: Keys) -> PositionSpec:
+    """The grid of image_size / patch_size is read bicubically."""
+    height, width, said = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
+    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
+
+
+@family("glm_ocr_vision")
+def glm_ocr_vision(keys: Keys) -> PositionSpec:
+    """As GLM-4V without a learned grid; queries and keys are normalised before they turn."""
+    return tower(keys, [axial(keys, even_head(keys))], coordinates=BLOCKS)
+
+
+@family("paddleocr_vl_vision")
+def paddleocr_vl_vision(keys: Keys) -> PositionSpec:
+    """The grid of image_size / patch_size is read bilinearly; patches row by row, blocks are made after the tower."""
+    height, width, said = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
+    where = RASTER + "; frames of a video all alike, and each a sequence of its own" + SIZED
+    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=where)
+
+
+@family("pixtral")
+def pixtral(keys: Keys) -> PositionSpec:
+    """One spectrum over the whole head: rows read every second frequency from the first, columns from the second."""
+    d_head = even_head(keys)
+    maps = (("strided", (("order", (0, 1)),)),)
+    return tower(keys, [axial(keys, d_head, width=d_head, maps=maps)], coordinates=RASTER)
+
+
+def square_side_of(keys: Keys) -> tuple[int, int, str]:
+    """A table of (image_size // patch_size)² cells; these towers know square images only."""
+    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
+        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    return side_of(keys)

@@ -1,0 +1,42 @@
+"""Qwen3-Next, OLMo Hybrid and MiniMax: RoPE in attention layers among linear attention layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.jamba import DELTA, nope_among, rotary_among
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.schedule import FULL, RECURRENT, schedule
+from posenc.dialects.spec import PositionSpec
+
+
+@family("qwen3_next")
+def qwen3_next(keys: Keys) -> PositionSpec:
+    """A quarter of each head turns; every full_attention_interval-th layer is attention."""
+    every = keys.whole("full_attention_interval", 4)
+    return rotary_among(
+        keys, schedule(keys, lambda n: RECURRENT if (n + 1) % every else FULL, (FULL, RECURRENT)), DELTA, 0.25
+    )
+
+
+@family("minimax")
+def minimax(keys: Keys) -> PositionSpec:
+    """Every second layer, the first one among them, is full attention that turns; linear attention decays with distance."""
+    kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
+    spec = rotary_among(keys, kinds, "linear attention with a fixed decay for each head")
+    window = keys.whole("sliding_window", None)
+    return replace(spec, layers=tuple(replace(layer, window=window) for layer in spec.layers))
+
+
+@family("olmo_hybrid")
+def olmo_hybrid(keys: Keys) -> PositionSpec:
+    """Every fourth layer is attention, the last one where there are fewer. rope_theta null: no positions, as published."""
+    count = keys.whole("num_hidden_layers")
+    kinds = schedule(keys, lambda n: FULL if n % 4 == 3 or (count < 4 and n == count - 1) else RECURRENT, (FULL, RECURRENT))
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    null = "rope_theta" in settings and settings["rope_theta"] is None
+    if null or ("rope_theta" in keys.data and keys.data["rope_theta"] is None and not settings.get("rope_theta")):
+        keys.find("note", "rope_theta", "null: attention layers have no positions")
+        return nope_among(keys, kinds, DELTA, "rope_theta", "rope_scaling", "rope_parameters")
+    return rotary_among(keys, kinds, DELTA)

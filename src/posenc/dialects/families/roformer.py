@@ -1,0 +1,33 @@
+"""RoFormer: RoPE with interleaved pairs; values rotate too if rotary_value is set."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import even_head
+from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use, Weight
+
+VALUES_ROTATE = "values turn as well, and outputs are not turned back: absolute positions reach the output"
+
+
+def rotary_sides(
+    d_head: int, rotary_dim: int, layout: str, values: bool, said: dict[str, str], weights: tuple[Weight, ...] = ()
+) -> Use:
+    sides = ("query", "key", "value") if values else ("query", "key")
+    arguments = {"d_head": d_head, "layout": layout, "frequencies": Rotation(rotary_dim, 10000.0), "sides": sides}
+    said_by = {"base": "constant of the code", "layout": "constant of the code"} | said
+    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said_by.items()), weights)
+
+
+@family("roformer")
+def roformer(keys: Keys) -> PositionSpec:
+    """Neighbours paired, base 10 000, from a table that is exact to one rounding; values too where rotary_value says so."""
+    d_head = even_head(keys, multiple=2)
+    values = keys.flag("rotary_value", False)
+    if values:
+        keys.find("note", "rotary_value", VALUES_ROTATE)
+    keys.find("note", "max_position_embeddings", "a table of this many rows is read; positions beyond it fail")
+    use = rotary_sides(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
+    causal = bool(keys.flag("is_decoder", False))
+    layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, coordinates="0, 1, 2, … along the sequence, padding counted; no position_ids are taken")

@@ -1,0 +1,137 @@
+"""SAM, ViTDet and SegGPT: decomposed relative position bias, one vector for the row and one for the column difference."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, even_head, grid, pair, side_of
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+LINEARLY = "differences in images of another size are read linearly: DecomposedBias.resized"
+
+
+def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], own: str) -> list[Layer]:
+    """Layers whose number is in `windowed` attend within `window` × `window` places, the others to the whole image."""
+    d_head, (height, width, said) = even_head(keys, multiple=1), side_of(keys)
+    layers = []
+    for n in range(n_layers):
+        size = (window, window) if n in windowed else (height, width)
+        about = (
+            ("d_head", keys.said_by("hidden_size")),
+            ("window", keys.said_by("window_size") if n in windowed else said),
+        )
+        weights = (Weight("rows", f"{own.format(n)}.rel_pos_h"), Weight("columns", f"{own.format(n)}.rel_pos_w"))
+        use = Use("encodings.decomposed.DecomposedBias", (("d_head", d_head), ("window", size)), about, weights)
+        layers.append(Layer((use,), "window" if n in windowed else "full_attention", causal=False))
+    return layers
+
+
+def _upon(keys: Keys, table: list[Use], layers: list[Layer], where: str = RASTER) -> PositionSpec:
+    return stack_of(keys, layers, embedding=table, length=None, coordinates=where)
+
+
+def _plain(layers: list[Layer]) -> list[Layer]:
+    return [Layer((), layer.kind, causal=False) for layer in layers]
+
+
+@family("vitdet")
+def vitdet(keys: Keys) -> PositionSpec:
+    """The table of the size of pretraining, read bicubically, its class row unused; windows in window_block_indices."""
+    window, count = keys.whole("window_size", 0, least=0), keys.whole("num_hidden_layers")
+    windowed = tuple(int(n) for n in keys.numbers("window_block_indices", ())) if window else ()
+    layers = decomposed(keys, count, window, windowed, "layer.{}.attention")
+    if not keys.flag("use_relative_position_embeddings"):
+        layers = _plain(layers)
+    else:
+        keys.find("note", "image_size", LINEARLY)
+    table = []
+    if keys.flag("use_absolute_position_embeddings"):
+        height, width, said = side_of(keys, "pretrain_image_size")
+        if height != width:
+            raise ConfigError(
+                f"{keys.where('pretrain_image_size')}: the code knows square images only, got "
+                f"{keys.get('pretrain_image_size')}"
+            )
+        table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
+    return _upon(keys, table, layers, f"{RASTER}; the table reads (row, column, height, width)")
+
+
+@family("seggpt")
+def seggpt(keys: Keys) -> PositionSpec:
+    """One image of twice the height, the prompt above the input, and one of their masks; both read the same table."""
+    side = keys.whole("pretrain_image_size") // keys.whole("patch_size")
+    said = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
+    table = grid(keys, "embeddings.position_embeddings", side, side, said, reshape=True, prefix=1, mode="bicubic")
+    layers = decomposed(keys, keys.whole("num_hidden_layers"), 0, (), "layers.{}.attention")
+    where = f"{RASTER}, of prompt and input together; the table reads (row, column, height, width)"
+    return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
+
+
+@family(
+    "sam_vision_model",
+    "sam_hq_vision_model",
+    "slanext_vision",
+    "got_ocr2_vision",
+    "pp_formulanet_vision",
+    "pp_chart2table_vision",
+)
+def sam_vision_model(keys: Keys) -> PositionSpec:
+    """Images of one size; windows in all layers but those of global_attn_indexes."""
+    count, window = keys.whole("num_hidden_layers"), keys.whole("window_size", least=0)
+    everywhere = {int(n) for n in keys.numbers("global_attn_indexes", (2, 5, 8, 11))}
+    windowed = tuple(n for n in range(count) if n not in everywhere) if window else ()
+    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
+        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
+    height, width, said = side_of(keys)
+    table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
+    keys.find("note", "window_size", "windows are padded to their size, and padding is seen")
+    return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
+
+
+POINTS = "(x, y) of the point in pixels plus a half, divided by the size of the image"
+
+PLACES = "(column, row) of the place plus a half, divided by how many there are"
+
+
+def _fourier(keys: Keys) -> Use:
+    arguments = (("d_model", keys.whole("hidden_size")), ("axes", 2))
+    said = (("d_model", keys.said_by("hidden_size")), ("axes", "constant of the code"))
+    return Use(
+        "encodings.fourier.RandomFourier",
+        arguments,
+        said,
+        (Weight("matrix", "shared_image_embedding.positional_embedding"),),
+    )
+
+
+@family("sam_prompt_encoder", "sam_hq_prompt_encoder")
+def sam_prompt_encoder(keys: Keys) -> PositionSpec:
+    """No attention: points and corners of boxes are turned into vectors, to which one for their kind is added."""
+    return PositionSpec(
+        keys.family,
+        layers=(Layer((_fourier(keys),), "prompts", causal=False),),
+        coordinates=POINTS,
+        d_model=keys.whole("hidden_size"),
+    )
+
+
+@family("sam_mask_decoder", "sam_hq_mask_decoder")
+def sam_mask_decoder(keys: Keys) -> PositionSpec:
+    """The image's places are added in every layer anew, to queries and keys and not to values."""
+    keys.find(
+        "note",
+        "hidden_size",
+        "image tokens get the encoding in every layer, where they are queries or keys; prompt "
+        "tokens get the vectors that they came with, but for the self-attention of the first layer",
+    )
+    layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
+    last = Layer((_fourier(keys),), "token_to_image", causal=False)
+    return PositionSpec(keys.family, layers=(*layers, last), coordinates=PLACES, d_model=keys.whole("hidden_size"))
+
+
+@family("sam", "sam_hq")
+def sam(keys: Keys) -> PositionSpec:
+    """One random matrix for prompts and places of the image, drawn as vision_config says."""
+    return PositionSpec(keys.family, parts=parts(keys, "vision_config", "prompt_encoder_config", "mask_decoder_config"))

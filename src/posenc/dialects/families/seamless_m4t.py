@@ -1,0 +1,100 @@
+"""SeamlessM4T: a conformer for speech; sinusoids in the encoders and decoders of text and units."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.wav2vec2_conformer import FRAMES, layer_of, of_kind
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+TOKENS = "0, 1, 2, … over the tokens that are not padding"
+
+
+@family("seamless_m4t")
+def seamless_m4t(keys: Keys) -> PositionSpec:
+    """The encoder of units adds nothing: what it is given comes from a decoder that counted."""
+    for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
+        keys.get(name, None)
+    keys.find("note", "num_conv_pos_embeddings", "the class for this convolution is there, but no model has one")
+    speech = _speech(keys, ("relative", "rotary"))
+    units = _waves(keys, "t2u_pad_token_id")
+    return _made(keys, speech, units, causal=True)
+
+
+@family("seamless_m4t_v2")
+def seamless_m4t_v2(keys: Keys) -> PositionSpec:
+    """Frames see their own chunk and some to its left. The decoder of units looks both ways, and counts padding too."""
+    size, left = keys.whole("speech_encoder_chunk_size", None), keys.number("speech_encoder_left_chunk_num", positive=False)
+    keys.find(
+        "note",
+        "speech_encoder_chunk_size",
+        f"a frame sees its own chunk of {size} frames and {f'{left:g} chunks' if left >= 0 else 'all'} to its left",
+    )
+    if size is not None:
+        keys.find(
+            "warning",
+            "speech_encoder_chunk_size",
+            "the mask of chunks is true or false: sdpa hides what is false, "
+            "eager attention adds 1 to the scores of what is true and hides nothing",
+        )
+    speech = _speech(keys, ("relative_key",))
+    units = _waves(keys, "t2u_pad_token_id", scaled=True)
+    keys.find(
+        "note",
+        "t2u_pad_token_id",
+        "characters get the same sinusoids, times a learned number of their own, before they are spread over units",
+    )
+    return _made(keys, speech, units, causal=False)
+
+
+def _speech(keys: Keys, known: tuple[str, ...]) -> PositionSpec:
+    """The conformer, then its adapter, whose layers attend without positions."""
+    use = of_kind(keys, "speech_encoder_attention_heads", known)
+    layers = [layer_of(use)] * keys.whole("speech_encoder_layers")
+    if keys.flag("add_adapter", False):
+        layers += [Layer((), "adapter", causal=False)] * keys.whole("num_adapter_layers")
+    spec = stack_of(keys, layers, heads="speech_encoder_attention_heads", length=None, coordinates=FRAMES)
+    return spec.with_part("speech_encoder")
+
+
+def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
+    """Sinusoids from the row after padding on, nothing for padding."""
+    start = keys.whole(padding, least=0) + 1
+    arguments = (
+        ("d_model", keys.whole("hidden_size")),
+        ("layout", "sin_cos"),
+        ("denominator", "d/2-1"),
+        ("odd", "zero"),
+        ("offset", start),
+        *([] if scaled else [("silent", "padding")]),
+    )
+    said = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("offset", keys.said_by(padding)),
+        ("layout", "constant of the code"),
+        ("denominator", "constant of the code"),
+    )
+    name = "ScaledSinusoidal" if scaled else "Sinusoidal"
+    weights = (Weight("alpha", "pos_emb_alpha", reshape=True),) if scaled else ()
+    return Use(f"encodings.sinusoidal.{name}", arguments, said, weights)
+
+
+def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> PositionSpec:
+    """All five stacks; what writes units adds `units`, and sees earlier ones only if `causal`."""
+    for name in ("max_position_embeddings", "t2u_max_position_embeddings"):
+        keys.get(name, None)
+    keys.find("note", "max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
+    words = _waves(keys, "pad_token_id")
+    made = [speech]
+    counted = TOKENS if causal else "0, 1, 2, … over all units"
+    stacks: list[tuple[str, str, list[Use], bool, str]] = [
+        ("text_encoder", "encoder", [words], False, TOKENS),
+        ("text_decoder", "decoder", [words], True, TOKENS),
+        ("t2u_encoder", "t2u_encoder", [], False, "none of its own"),
+        ("t2u_decoder", "t2u_decoder", [units], causal, counted),
+    ]
+    for part, stem, embedding, hides, where in stacks:
+        layers = [Layer(causal=hides)] * keys.whole(f"{stem}_layers")
+        spec = stack_of(keys, layers, embedding=embedding, heads=f"{stem}_attention_heads", length=None, coordinates=where)
+        made.append(spec.with_part(part))
+    return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))

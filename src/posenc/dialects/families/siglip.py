@@ -1,0 +1,171 @@
+"""SigLIP and similar: a learned grid of patches, interpolated to the size of the image; a learned table for text."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import BLOCKS, RASTER, grid, pair, side_of, square_side, tower
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+# Sides up to 99 for which fp32 misses a cell in images of up to 200 patches to a side: measured, torch 2.13 on x86.
+ROUNDED = (
+    19,
+    23,
+    25,
+    27,
+    37,
+    38,
+    40,
+    41,
+    43,
+    46,
+    47,
+    49,
+    50,
+    52,
+    54,
+    55,
+    56,
+    58,
+    59,
+    60,
+    61,
+    62,
+    67,
+    68,
+    69,
+    71,
+    72,
+    73,
+    74,
+    75,
+    76,
+    77,
+    79,
+    80,
+    82,
+    83,
+    84,
+    86,
+    87,
+    88,
+    92,
+    93,
+    94,
+    95,
+    96,
+    98,
+    99,
+)
+
+OWN_SIZE = "; (row, column, height, width) for images of another size"
+
+
+@family("siglip_vision_model", "granite_docling_vision")
+def siglip_vision_model(keys: Keys) -> PositionSpec:
+    """The grid is read bicubically where a call says interpolate_pos_encoding; otherwise images must have its size."""
+    height, width, said = square_side_of(keys)
+    keys.find("note", "image_size", "images of another size only where a call says interpolate_pos_encoding=True")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
+    return tower(keys, [], embedding=[table], coordinates=RASTER + OWN_SIZE)
+
+
+@family("siglip2_vision_model")
+def siglip2_vision_model(keys: Keys) -> PositionSpec:
+    """Every image has a size of its own, for which the grid is read bilinearly with antialiasing."""
+    height, width, said = square_side(keys, "num_patches")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
+    where = "(row, column, height, width) of the patch in its own image, row by row; padding as the first patch"
+    return tower(keys, [], embedding=[table], coordinates=where)
+
+
+@family("cosmos3_edge_vision")
+def cosmos3_edge_vision(keys: Keys) -> PositionSpec:
+    """SigLIP 2's table, patches in blocks."""
+    height, width, said = square_side(keys, "num_patches")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
+    return tower(keys, [], embedding=[table], coordinates=BLOCKS.replace("(row, column)", "(row, column, height, width)"))
+
+
+@family("glm_image_vision")
+def glm_image_vision(keys: Keys) -> PositionSpec:
+    """The table of GLM-4V, read bilinearly, without its rotation."""
+    height, width, said = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
+    return tower(keys, [], embedding=[table], coordinates=BLOCKS.replace("(row, column)", "(row, column, height, width)"))
+
+
+@family("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
+def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
+    """Patch i of n reads cell ⌊i·side/n⌋, the table of an image cut into other pieces.
+
+    A merger amid the layers puts four tokens into one, which keep no positions of their own.
+    """
+    height, width, said = square_side_of(keys)
+    if height in ROUNDED:
+        keys.find(
+            "warning",
+            "image_size",
+            f"{height} cells to a side: theirs divides in fp32, and in images of some "
+            "sizes (as many patches, for one) patches on a border read the cell before",
+        )
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
+    where = "(row, column, height, width) of the patch in its own image, row by row"
+    return tower(keys, [], embedding=[table], coordinates=where)
+
+
+@family("aimv2_vision_model")
+def aimv2_vision_model(keys: Keys) -> PositionSpec:
+    """A learned table for images of one size, or (is_native) sinusoids of column and row for any."""
+    if keys.flag("is_native", False):
+        arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("axes", 2), ("reads", (1, 0)))
+        said = (
+            ("d_model", keys.said_by("hidden_size")),
+            ("layout", "constant of the code"),
+            ("base", "constant of the code"),
+        )
+        added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+        keys.find("note", "is_native", "columns come first: [sin column | cos column | sin row | cos row]")
+        return tower(keys, [], embedding=[added], coordinates=RASTER)
+    height, width, said_by = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, said_by)
+    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    return tower(keys, [], embedding=[table], coordinates=RASTER)
+
+
+def square_side_of(keys: Keys) -> tuple[int, int, str]:
+    """A table of (image_size // patch_size)² cells; these towers know square images only."""
+    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
+        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    return side_of(keys)
+
+
+@family("siglip_text_model", "siglip2_text_model")
+def siglip_text_model(keys: Keys) -> PositionSpec:
+    """Every token sees every token."""
+    return _stack(keys, causal=False)
+
+
+@family("aimv2_text_model")
+def aimv2_text_model(keys: Keys) -> PositionSpec:
+    """Causal, as CLIP, where a call gives an attention mask."""
+    keys.find(
+        "warning",
+        "model_type",
+        "later tokens are hidden only where a call gives attention_mask; without one the "
+        "code makes no mask, and every token sees every token",
+    )
+    return _stack(keys, causal=True)
+
+
+def _stack(keys: Keys, causal: bool) -> PositionSpec:
+    rows, d_model = keys.whole("max_position_embeddings"), keys.whole("hidden_size")
+    said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
+    table = Use(
+        "encodings.learned.Learned",
+        (("d_model", d_model), ("max_positions", rows)),
+        said,
+        (Weight("table", "embeddings.position_embedding.weight"),),
+    )
+    return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[table])

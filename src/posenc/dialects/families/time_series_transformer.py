@@ -1,0 +1,62 @@
+"""Time Series Transformer, Informer and Autoformer: sinusoids over time steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.marian import sinusoid
+from posenc.dialects.family import family, two_stacks
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("time_series_transformer", "informer", "autoformer")
+def time_series_transformer(keys: Keys) -> PositionSpec:
+    """The encoder counts from 0; the decoder goes on at context_length, Autoformer's label_length before it."""
+    waves = sinusoid(keys, layout="sin_cos")
+    prediction = keys.whole("prediction_length", None)
+    context = keys.whole("context_length", prediction)
+    length = context + prediction if context and prediction else None
+    keys.find(
+        "note",
+        "context_length",
+        f"the tables have {length or 'context_length + prediction_length'} rows and are "
+        "stored: what a checkpoint holds is what the code reads",
+    )
+    encoder, decoder = two_stacks(keys, waves, waves, length=None).parts
+    kind = _attention(keys)
+    start, label = "context_length", keys.whole("label_length", 10) if keys.family == "autoformer" else 0
+    if label:
+        start = "context_length - label_length"
+    first = f"{context - label} = {start}" if context else start
+    counted = f"from {first} on, one more for each step of the decoder's input"
+    made = (
+        replace(
+            encoder, layers=_of_kind(encoder.layers, kind), trained_length=length, coordinates="0, 1, 2, … over time steps"
+        ),
+        replace(decoder, layers=_of_kind(decoder.layers, kind), trained_length=length, coordinates=counted),
+    )
+    return PositionSpec(keys.family, parts=made, d_model=encoder.d_model)
+
+
+def _attention(keys: Keys) -> str:
+    if keys.family == "autoformer":
+        keys.find(
+            "note",
+            "model_type",
+            "attention is by delay: values are rolled by the delays of largest "
+            "autocorrelation, so that order counts in it as well",
+        )
+        return "autocorrelation"
+    if keys.family == "informer" and keys.text("attention_type", "prob") == "prob":
+        keys.find(
+            "note",
+            "attention_type",
+            "'prob': only some queries attend, found by random samples of keys; others get means of the values",
+        )
+        return "prob_sparse"
+    return "full_attention"
+
+
+def _of_kind(layers: tuple[Layer, ...], kind: str) -> tuple[Layer, ...]:
+    return tuple(replace(layer, kind=kind) for layer in layers)

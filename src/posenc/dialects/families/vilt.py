@@ -1,0 +1,123 @@
+"""ViLT, TVP and GIT: one stack over words and patches, each with its own table."""
+
+from __future__ import annotations
+
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.families.layoutlm import embedded
+from posenc.dialects.families.vit import CLASS
+from posenc.dialects.family import family, parts, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.own_parts import own_parts, typed
+from posenc.dialects.patches import RASTER, grid, side_of
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+WORDS = "0, 1, 2, … over the words"
+
+
+@family("vilt")
+def vilt(keys: Keys) -> PositionSpec:
+    """The grid is read bilinearly, corners on corners, at the size that pixel_mask says of each image."""
+    height, width, said = side_of(keys)
+    use = grid(
+        keys,
+        "embeddings.position_embeddings",
+        height,
+        width,
+        said,
+        mode="bilinear",
+        align_corners=True,
+        prefix=1,
+        reshape=True,
+    )
+    keys.find(
+        "note",
+        "max_image_length",
+        "patches come in a random order, with their places; where there are more than this, random ones are left out",
+    )
+    words = learned_table(keys, "text_embeddings.position_embeddings.weight")
+    inside = (
+        embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
+        embedded(keys, "patches", use, f"(row, column, height, width) of the patch; {CLASS}"),
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, length=None, parts=inside, coordinates="words, then the class token, then patches")
+
+
+@family("tvp")
+def tvp(keys: Keys) -> PositionSpec:
+    """Frames are averaged before a learned vector for each row and one for each column are added."""
+    rows, columns = keys.whole("max_grid_row_position_embeddings"), keys.whole("max_grid_col_position_embeddings")
+    d_model, both = keys.whole("hidden_size"), "max_grid_row_position_embeddings, max_grid_col_position_embeddings"
+    use = Use(
+        "encodings.learned_axes.LearnedAxes",
+        (("d_model", d_model), ("max_positions", (rows, columns))),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", both)),
+        (
+            Weight("axis_tables.0", "visual_embeddings.row_position_embeddings.weight"),
+            Weight("axis_tables.1", "visual_embeddings.col_position_embeddings.weight"),
+        ),
+    )
+    keys.find(
+        "warning",
+        "max_grid_col_position_embeddings",
+        "the code makes one row of vectors into a batch of them, and fails for more than one video at a time",
+    )
+    keys.find(
+        "note",
+        "max_grid_row_position_embeddings",
+        f"images of more than {rows} × {columns} places fail, unless "
+        "a call asks for interpolate_pos_encoding: sums are then read bicubically, unlike here",
+    )
+    keys.find(
+        "note",
+        "max_position_embeddings",
+        "the tower's table of that name, visual_embeddings.position_embeddings, is read by nothing",
+    )
+    words = learned_table(keys, "embeddings.position_embeddings.weight")
+    inside = (
+        embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
+        embedded(keys, "patches", use, f"{RASTER}; the mean of all frames"),
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    where = "ten learned tokens without positions, then words, then patches"
+    return stack_of(keys, layers, length=None, parts=(*inside, *parts(keys, "backbone_config")), coordinates=where)
+
+
+@family("git")
+def git(keys: Keys) -> PositionSpec:
+    """Patches of the image, or of the frames of a video, stand before the words; they see each other both ways."""
+    frames = keys.whole("num_image_with_embedding", None)
+    keys.find(
+        "warning",
+        "max_position_embeddings",
+        "with a cache and without position_ids words are counted on from the "
+        "patches that stand in it, not from the words; generate() gives position_ids",
+    )
+    layers = [Layer()] * keys.whole("num_hidden_layers")
+    inside: tuple[PositionSpec, ...] = (
+        embedded(
+            keys,
+            "words",
+            learned_table(keys, "embeddings.position_embeddings.weight"),
+            WORDS,
+            keys.whole("max_position_embeddings"),
+        ),
+    )
+    if frames is not None:
+        width = typed(keys, "vision_config").section("vision_config").whole("hidden_size")
+        use = Use(
+            "encodings.learned.Learned",
+            (("d_model", width), ("max_positions", frames)),
+            (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
+            tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
+        )
+        inside += (embedded(keys, "frames", use, "the number of the frame, the same for all its patches", frames),)
+    else:
+        keys.find("note", "num_image_with_embedding", "null: one image; videos fail")
+    return stack_of(
+        keys,
+        layers,
+        length=None,
+        parts=(*inside, *own_parts(keys, "vision_config")),
+        coordinates="patches, without positions here, then words",
+    )

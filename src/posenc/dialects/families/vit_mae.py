@@ -1,0 +1,100 @@
+"""ViTMAE and Hiera: learned or fixed tables of patches, with a second table in the pretraining decoder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.vit import CLASS, ON_REQUEST, SIZED, image_tower, patch_table
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, side_of
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("vit_mae")
+def vit_mae(keys: Keys) -> PositionSpec:
+    """Tables that start as sinusoids of column and row, are not trained, and stand in the checkpoint.
+
+    The decoder reads its own, where images have another size, as one long row of patches.
+    """
+    keys.find("note", "image_size", ON_REQUEST)
+    keys.find(
+        "note",
+        "hidden_size",
+        "tables start as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
+    )
+    keys.find(
+        "warning",
+        "decoder_hidden_size",
+        "for images of another size the decoder's table is read as one long row, "
+        "not as an image: patches get vectors of other places",
+    )
+    height, width, said = side_of(keys)
+    row = grid(
+        keys,
+        "decoder.decoder_pos_embed",
+        1,
+        height * width,
+        said,
+        d_model="decoder_hidden_size",
+        reshape=True,
+        prefix=1,
+        mode="bicubic",
+    )
+    layers = [Layer(causal=False)] * keys.whole("decoder_num_hidden_layers")
+    decoder = stack_of(
+        keys,
+        layers,
+        embedding=[row],
+        width="decoder_hidden_size",
+        heads="decoder_num_attention_heads",
+        length=None,
+        coordinates=f"(0, number of the patch) row by row; (0, number, 1, how many) for images of another size; {CLASS}",
+    )
+    spec = image_tower(keys, patch_table(keys, "embeddings.position_embeddings", mode="bicubic"), CLASS)
+    return replace(spec, parts=(decoder.with_part("decoder"),))
+
+
+@family("hiera")
+def hiera(keys: Keys) -> PositionSpec:
+    """One table for the finest grid; stages pool it away. The decoder of pretraining has one for the coarsest."""
+    (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
+    rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
+    depths = keys.wholes("depths")
+    keys.find("note", "image_size", ON_REQUEST)
+    table = grid(
+        keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
+    )
+    layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
+    keys.find(
+        "note",
+        "masked_unit_size",
+        "after the sum patches are put in the order of units, which attention stays in "
+        "where masked_unit_attention says; no layer looks at positions",
+    )
+    spec = stack_of(
+        keys, layers, embedding=[table], coordinates=RASTER + SIZED, width="embed_dim", heads="no one number", length=None
+    )
+    if keys.whole("decoder_hidden_size", None) is None:
+        return spec
+    pooled = keys.wholes("query_stride", (2, 2), length=2), keys.whole("num_query_pool", 3, least=0)
+    coarse = [side // stride ** pooled[1] for side, stride in zip((rows, columns), pooled[0], strict=True)]
+    last = grid(
+        keys,
+        "decoder.decoder_position_embeddings",
+        coarse[0],
+        coarse[1],
+        f"{said} / query_stride",
+        d_model="decoder_hidden_size",
+        reshape=True,
+    )
+    of_decoder = stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("decoder_depth"),
+        embedding=[last],
+        width="decoder_hidden_size",
+        heads="no one number",
+        length=None,
+        coordinates=RASTER.replace("patch", "place of the coarsest stage"),
+    )
+    return replace(spec, parts=(of_decoder.with_part("decoder"),))

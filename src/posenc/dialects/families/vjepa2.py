@@ -1,0 +1,42 @@
+"""V-JEPA 2: frame, row and column, by a map that is not a rotation."""
+
+from __future__ import annotations
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
+
+WHERE = "(frame, row, column) of the tubelet, from 0, frame by frame, row by row"
+
+
+@family("vjepa2")
+def vjepa2(keys: Keys) -> PositionSpec:
+    """Neighbours are paired, their angles laid out in halves, a third of the head for each axis; encoder and predictor."""
+    side = keys.whole("crop_size", 256) // keys.whole("patch_size")
+    keys.find(
+        "warning",
+        "crop_size",
+        f"rows and columns are counted with {side} to a row, crop_size / patch_size, whatever size a clip has",
+    )
+    keys.find(
+        "warning",
+        "model_type",
+        "the channels of a pair turn by different angles, so that this is no rotation: "
+        "lengths change, scores depend on more than distance; kept because the weights were trained so",
+    )
+    encoder = _stack(keys, "encoder", "num_hidden_layers", "hidden_size", "num_attention_heads")
+    predictor = _stack(keys, "predictor", "pred_num_hidden_layers", "pred_hidden_size", "pred_num_attention_heads")
+    return PositionSpec(keys.family, parts=(encoder, predictor), coordinates=WHERE)
+
+
+def _stack(keys: Keys, part: str, layers: str, width: str, heads: str) -> PositionSpec:
+    d_model, n_heads = keys.whole(width), keys.whole(heads)
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where(width)}: {d_model} is not a multiple of {heads}={n_heads}")
+    d_head = d_model // n_heads
+    rotation = Rotation(2 * (d_head // 3 // 2), 10000.0)
+    said = (("d_head", f"{keys.said_by(width)} / {keys.said_by(heads)}"), ("base", "constant of the code"))
+    use = Use("dialects.quirks.tiled", (("d_head", d_head), ("f", rotation), ("axes", 3)), said)
+    stack = [Layer((use,), causal=False)] * keys.whole(layers)
+    return stack_of(keys, stack, width=width, heads=heads, length=None, part=part, coordinates=WHERE)

@@ -1,0 +1,208 @@
+"""wav2vec 2.0, HuBERT, WavLM, SEW and similar: a wide convolution over frames, added before the first layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+CONVOLUTION = "none: neighbours within the convolution's reach, padding zeroed where an attention mask says so"
+
+
+def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bool = False) -> Use:
+    """wav2vec 2.0's convolution, its taps under weight norm, or plain behind a batch norm (some of HuBERT's)."""
+    activation = keys.text("feat_extract_activation", "gelu")
+    if activation != "gelu":
+        raise ConfigError(
+            f"{keys.where('feat_extract_activation')}: {activation!r} follows the convolution; only 'gelu' is known"
+        )
+    sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
+    arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
+    said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
+    inside = f"{path}.conv."
+    if normed_by_batch:
+        weights = [Weight("layers.0.weight", f"{inside}weight")]
+        weights += [
+            Weight(ours, f"{path}.batch_norm.{theirs}")
+            for ours, theirs in (
+                ("mean", "running_mean"),
+                ("variance", "running_var"),
+                ("gain", "weight"),
+                ("shift", "bias"),
+            )
+        ]
+        arguments |= {"weight_norm": False, "batch_norm": True}
+        said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
+        keys.find(
+            "warning",
+            "conv_pos_batch_norm",
+            "padding is zeroed before the batch norm, which makes something of it "
+            "again: the last frames of a sound hear its padding; posenc takes padding as absent",
+        )
+    else:
+        weights = [
+            Weight("layers.0.gain", f"{inside}parametrizations.weight.original0"),
+            Weight("layers.0.direction", f"{inside}parametrizations.weight.original1"),
+        ]
+    weights.append(Weight("layers.0.bias", f"{inside}bias"))
+    keys.find(
+        "note",
+        "num_conv_pos_embeddings",
+        "padding is zeroed before the convolution only where an attention mask is "
+        "given; without one what was padded is read as sound",
+    )
+    return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), tuple(weights))
+
+
+def _convolved(keys: Keys, *, normed_by_batch: bool = False, inside: Use | None = None) -> PositionSpec:
+    """The convolution, then layers that look both ways, with `inside` in each."""
+    use = convolution(keys, normed_by_batch=normed_by_batch)
+    layers = [Layer((inside,) if inside else (), causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[use], length=None, coordinates=CONVOLUTION)
+
+
+@family("wav2vec2", "unispeech", "unispeech-sat")
+def wav2vec2(keys: Keys) -> PositionSpec:
+    return _convolved(keys)
+
+
+@family("hubert")
+def hubert(keys: Keys) -> PositionSpec:
+    return _convolved(keys, normed_by_batch=bool(keys.flag("conv_pos_batch_norm", False)))
+
+
+@family("wavlm")
+def wavlm(keys: Keys) -> PositionSpec:
+    """Besides the convolution T5's buckets, one table for all layers, which every layer gates by its hidden states."""
+    d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+    arguments = {
+        "n_heads": n_heads,
+        "d_head": d_model // n_heads,
+        "n_buckets": keys.whole("num_buckets", 320),
+        "max_distance": keys.whole("max_bucket_distance", 800),
+    }
+    said = {
+        "n_heads": "num_attention_heads",
+        "d_head": "hidden_size",
+        "n_buckets": "num_buckets",
+        "max_distance": "max_bucket_distance",
+    }
+    own = "layers.{layer}.attention.gru_rel_pos"
+    weights = (
+        Weight("rule.table", "layers.0.attention.rel_attn_embed.weight"),
+        Weight("gate", f"{own}_linear.weight"),
+        Weight("gate_offset", f"{own}_linear.bias"),
+        Weight("constant", f"{own}_const", reshape=True),
+    )
+    gated = Use(
+        "encodings.families.t5_gated.GatedT5",
+        tuple(arguments.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        weights,
+    )
+    return _convolved(keys, inside=gated)
+
+
+@family("sew")
+def sew(keys: Keys) -> PositionSpec:
+    return _squeezed(keys, _convolved(keys))
+
+
+@family("sew-d")
+def sew_d(keys: Keys) -> PositionSpec:
+    return _squeezed(keys, _convolved(keys, inside=_disentangled(keys)))
+
+
+def _squeezed(keys: Keys, spec: PositionSpec) -> PositionSpec:
+    """The convolution is read at every n-th frame only and joins the mean of n frames."""
+    factor = keys.whole("squeeze_factor", 2)
+    note = f"what it adds at frames 0, {factor}, {2 * factor}, … joins the means of {factor} frames each"
+    keys.find("note", "squeeze_factor", f"the convolution's {note}; attention sees the means")
+    added, *inside = spec.layers[0].uses
+    layers = (replace(spec.layers[0], uses=(replace(added, note=note), *inside)), *spec.layers[1:])
+    return replace(spec, layers=layers)
+
+
+def _disentangled(keys: Keys) -> Use | None:
+    """DeBERTa's terms with one table for all layers; position is projected as content unless share_att_key is false."""
+    terms = tuple(term for term in keys.names("pos_att_type", ("p2c", "c2p")) if term in ("c2p", "p2c"))
+    if not keys.flag("relative_attention", True) or not terms:
+        if terms:
+            keys.find("warning", "pos_att_type", f"no positions, and yet q·k is divided by √(d·{1 + len(terms)})")
+        return None
+    limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)
+    rows = "max_relative_positions" if isinstance(limit, int) and limit > 0 else "max_position_embeddings"
+    arguments = {
+        "d_model": keys.whole("hidden_size"),
+        "n_heads": keys.whole("num_attention_heads"),
+        "max_distance": keys.whole(rows),
+        "terms": terms,
+    }
+    said = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "max_distance": rows, "terms": "pos_att_type"}
+    if isinstance(buckets, int) and buckets > 0:
+        arguments["n_buckets"], said["n_buckets"] = keys.whole("position_buckets"), "position_buckets"
+    weights = [Weight("table", "rel_embeddings.weight")]
+    if "layer_norm" in keys.text("norm_rel_ebd", "layer_norm").lower():
+        arguments["norm_eps"], said["norm_eps"] = keys.number("layer_norm_eps", 1e-7), "layer_norm_eps"
+        weights += [Weight("norm", "encoder.LayerNorm.weight"), Weight("norm_offset", "encoder.LayerNorm.bias")]
+    shared = bool(keys.flag("share_att_key", True))
+    own = "encoder.layer.{layer}.attention.self."
+    for term, name in (("c2p", "key"), ("p2c", "query")):
+        if term in terms:
+            path = f"{own}{name}_proj" if shared else f"{own}pos_{name}_proj"
+            weights += [
+                Weight(name, f"{path}.weight", reshape=True),
+                Weight(f"{name}_offset", f"{path}.bias", reshape=True),
+            ]
+    return Use(
+        "encodings.deberta.DeBERTa",
+        tuple(arguments.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        tuple(weights),
+    )
+
+
+@family("data2vec-audio")
+def data2vec_audio(keys: Keys) -> PositionSpec:
+    """num_conv_pos_embeddings convolutions, a layer norm without parameters after each; attention has no positions."""
+    if keys.text("feat_extract_activation", "gelu") != "gelu":
+        raise ConfigError(
+            f"{keys.where('feat_extract_activation')}: {keys.get('feat_extract_activation')!r} follows the "
+            "convolutions; only 'gelu' is known"
+        )
+    if keys.whole("num_conv_pos_embeddings") > 2**10:
+        raise ConfigError(
+            f"{keys.where('num_conv_pos_embeddings')}: expected how many convolutions, 5 as a rule, got "
+            f"{keys.get('num_conv_pos_embeddings')}"
+        )
+    sizes = {
+        "d_model": "hidden_size",
+        "kernel_size": "conv_pos_kernel_size",
+        "groups": "num_conv_pos_embedding_groups",
+        "layers": "num_conv_pos_embeddings",
+    }
+    arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()} | {"normed": True, "weight_norm": False}
+    said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
+    said |= dict.fromkeys(("normed", "weight_norm"), "constant of the code")
+    weights = tuple(
+        Weight(f"layers.{n}.{kind}", f"pos_conv_embed.layers.{n}.conv.{kind}")
+        for n in range(keys.whole("num_conv_pos_embeddings"))
+        for kind in ("weight", "bias")
+    )
+    keys.find(
+        "warning",
+        "num_conv_pos_embeddings",
+        "padding is zeroed before the first convolution only: what the others "
+        "make of it reaches the last frames of a sound; posenc takes padding as absent",
+    )
+    use = Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), weights)
+    return stack_of(
+        keys,
+        [Layer(causal=False)] * keys.whole("num_hidden_layers"),
+        embedding=[use],
+        length=None,
+        coordinates="none: neighbours within the convolutions' reach",
+    )

@@ -1,0 +1,99 @@
+"""Whisper and similar encoders: two convolutions halve the mel frames, then a table for 30 seconds is added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.coordinates import LIKE_TEXT
+from posenc.dialects.families.bert import learned_table
+from posenc.dialects.families.marian import sinusoid
+from posenc.dialects.family import family, parts, stack_of, two_stacks
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use
+
+FRAMES = "0, 1, 2, … over frames after the convolutions, which leave half of the mel frames; silence is counted too"
+
+STORED = "the encoder's sinusoids are stored as a table: what a checkpoint holds is what the code reads"
+
+
+@family("whisper")
+def whisper(keys: Keys) -> PositionSpec:
+    """Sinusoids for frames, a learned table for text; `max_source_positions` frames always, no more, no less."""
+    frames = _exactly(keys)
+    waves = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
+    keys.find("note", "max_source_positions", STORED)
+    words = learned_table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
+    both = two_stacks(keys, waves, words, length=None)
+    encoder, decoder = both.parts
+    made = [(encoder, frames, FRAMES), (decoder, keys.whole("max_target_positions"), "0, 1, 2, … along the text")]
+    parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in made]
+    return _with(both, parts=tuple(parts))
+
+
+@family("qwen2_audio_encoder", "voxtral_encoder", "audioflamingo3_encoder", "moss_transcribe_diarize_audio")
+def qwen2_audio_encoder(keys: Keys) -> PositionSpec:
+    """Whisper's encoder whose table nobody fills with sinusoids: it is what the checkpoint says."""
+    frames = _exactly(keys)
+    added = learned_table(keys, "embed_positions.weight", rows="max_source_positions", width="d_model")
+    return _encoder(keys, added, layers="encoder_layers", width="d_model", heads="encoder_attention_heads", length=frames)
+
+
+@family("fun_asr_nano_encoder")
+def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
+    """Counted from 1 on stacked mel frames, before anything is projected: the width is that of the input."""
+    width = keys.whole("num_mel_bins", 80) * keys.whole("num_stacked_frames", 7)
+    arguments = {"d_model": width, "layout": "sin_cos", "denominator": "d/2-1", "offset": 1}
+    said = dict.fromkeys(arguments, "constant of the code") | {
+        "d_model": f"{keys.said_by('num_mel_bins')} · {keys.said_by('num_stacked_frames')}"
+    }
+    waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+    rows = keys.whole("max_position_embeddings")
+    kernel = keys.whole("fsmn_kernel_size", 11)
+    keys.find("note", "max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
+    keys.find(
+        "note",
+        "fsmn_kernel_size",
+        f"beside attention every layer adds a convolution of the values, {kernel} wide: that tells order too",
+    )
+    return _encoder(
+        keys,
+        waves,
+        layers="num_hidden_layers",
+        width="hidden_size",
+        heads="num_attention_heads",
+        length=rows - 1,
+        where="0, 1, 2, … over stacked mel frames",
+    )
+
+
+def _with(spec: PositionSpec, **values: object) -> PositionSpec:
+    return replace(spec, **values)  # type: ignore[arg-type]
+
+
+def _exactly(keys: Keys) -> int:
+    rows = int(keys.whole("max_source_positions"))
+    keys.find("note", "max_source_positions", f"the whole table is added to exactly {rows} frames: any other length fails")
+    return rows
+
+
+def _encoder(
+    keys: Keys, added: Use, *, layers: str, width: str, heads: str, length: int, where: str = FRAMES
+) -> PositionSpec:
+    stack = [Layer(causal=False)] * keys.whole(layers)
+    return stack_of(keys, stack, embedding=[added], width=width, heads=heads, length=length, coordinates=where)
+
+
+@family("fun_asr_nano")
+def fun_asr_nano(keys: Keys) -> PositionSpec:
+    """Between encoder and language model two layers more, which attend without positions."""
+    adaptor = Keys(keys.table("adaptor_config"), "", keys.where("adaptor_config"))
+    count = adaptor.whole("num_hidden_layers", 2)
+    between = PositionSpec(
+        keys.family,
+        part="adaptor_config",
+        layers=(Layer((), "adaptor", causal=False),) * count,
+        d_model=adaptor.whole("hidden_size", None),
+        coordinates="none of its own: the encoder's",
+    )
+    audio, text = parts(keys, "audio_config", "text_config")
+    return PositionSpec(keys.family, parts=(audio, between, text), coordinates=LIKE_TEXT)

@@ -1,0 +1,33 @@
+"""X-Codec 2 and NeuCodec: all tokens of a head are rotated by the same angle, which cancels in the scores."""
+
+from __future__ import annotations
+
+from posenc.dialects.family import family, parts
+from posenc.dialects.keys import Keys
+from posenc.dialects.rotary import rope
+from posenc.dialects.spec import Layer, PositionSpec
+
+
+@family("xcodec2", "neucodec")
+def xcodec2(keys: Keys) -> PositionSpec:
+    """The numbers 0 … num_attention_heads - 1 are given to the rotation as positions, and spread over heads."""
+    d_head = keys.whole("head_dim", keys.whole("hidden_size") // keys.whole("num_attention_heads"))
+    rope(keys, d_head=d_head)  # read and checked, for the file that says it
+    keys.find(
+        "warning",
+        "rope_parameters",
+        "queries and keys of head n are turned as if every token stood at n: the turn "
+        "cancels in every score, and attention has no positions",
+    )
+    layers = (Layer((), causal=False),) * keys.whole("num_hidden_layers")
+    decoder = PositionSpec(
+        keys.family,
+        part="decoder",
+        layers=layers,
+        d_model=keys.whole("hidden_size"),
+        d_head=d_head,
+        n_heads=keys.whole("num_attention_heads"),
+        coordinates="none: order comes from convolutions",
+        trained_length=keys.whole("max_position_embeddings", None),
+    )
+    return PositionSpec(keys.family, parts=(*parts(keys, "semantic_model_config"), decoder))

@@ -1,0 +1,129 @@
+"""XLNet and Funnel Transformer: Transformer-XL's projected sinusoids of the distance, and a segment term."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.dialects.errors import ConfigError
+from posenc.dialects.family import family, stack_of
+from posenc.dialects.keys import Keys
+from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
+
+
+def _sizes(keys: Keys) -> tuple[dict[str, Any], dict[str, str]]:
+    """d_head is d_model / n_head unless said."""
+    d_head = keys.whole("d_head", None) or keys.whole("d_model") // keys.whole("n_head")
+    arguments = {"d_model": keys.whole("d_model"), "n_heads": keys.whole("n_head"), "d_head": d_head}
+    said = {"d_model": keys.said_by("d_model"), "n_heads": keys.said_by("n_head"), "d_head": keys.said_by("d_head")}
+    return arguments, said
+
+
+@family("xlnet")
+def xlnet(keys: Keys) -> PositionSpec:
+    """Memory stands before the tokens, at negative positions, in segment 0."""
+    arguments, said = _sizes(keys)
+    attention = "layer.{layer}.rel_attn."
+    weights = (
+        Weight("u", f"{attention}r_w_bias"),
+        Weight("v", f"{attention}r_r_bias"),
+        Weight("s", f"{attention}r_s_bias"),
+        Weight("w_r", f"{attention}r", order=(2, 0, 1)),
+        Weight("e", f"{attention}seg_embed", order=(1, 0, 2)),
+    )
+    use = Use(
+        "encodings.xlnet.XLNet",
+        (*arguments.items(), ("segments", True)),
+        (*said.items(), ("segments", "constant of the code")),
+        weights,
+        note="a call without token_type_ids has no segment term: XLNet(segments=False)",
+    )
+    causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
+    if keys.flag("bi_data", False):
+        keys.find("error", "bi_data", "the second half of a batch reads distances backwards; that is not built here")
+    clamp = keys.get("clamp_len", -1)
+    if isinstance(clamp, int) and clamp > 0:
+        keys.find("error", "clamp_len", f"distances beyond {clamp} count as {clamp}; that is not built here")
+    keys.find("note", "mem_len", "memory that a call hands over has positions -mlen … -1 and segment 0")
+    layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
+    return stack_of(
+        keys,
+        layers,
+        width="d_model",
+        heads="n_head",
+        length=None,
+        d_head=arguments["d_head"],
+        coordinates="(position, segment); only equality of segments (token_type_ids) counts",
+    )
+
+
+@family("funnel")
+def funnel(keys: Keys) -> PositionSpec:
+    """Blocks of the encoder pool the text in twos; pooled tokens keep the position of the first of the two.
+
+    The first layer of a block asks with pooled tokens and, with pool_q_only, looks at those before pooling. The decoder has
+    all tokens again.
+    """
+    arguments, said = _sizes(keys)
+    arguments["separate"], said["separate"] = bool(keys.flag("separate_cls", True)), "separate_cls"
+    said["separate"] = keys.said_by("separate_cls")
+
+    def layer(where: str, kind: str) -> Layer:
+        weights = (
+            Weight("u", f"{where}r_w_bias"),
+            Weight("v", f"{where}r_r_bias"),
+            Weight("s", f"{where}r_s_bias"),
+            Weight("w_r", f"{where}r_kernel", order=(2, 0, 1)),
+            *(Weight("e", f"{where}seg_embed", part=(0, 1 - n), into=(1, n)) for n in range(2)),
+        )
+        use = Use(
+            "encodings.families.funnel.Funnel",
+            tuple(arguments.items()),
+            tuple(said.items()),
+            weights,
+            note="a call without token_type_ids has no segment term",
+        )
+        return Layer((use,), kind, causal=False)
+
+    sizes = _counts(keys, "block_sizes", (4, 4, 4))
+    repeats = _counts(keys, "block_repeats", (1,) * len(sizes))
+    if len(repeats) != len(sizes):
+        raise ConfigError(
+            f"{keys.where('block_repeats')}: expected one for each of {len(sizes)} blocks, got {len(repeats)}"
+        )
+    encoder = [
+        layer(f"encoder.blocks.{block}.{number}.attention.", f"block_{block}")
+        for block, size in enumerate(sizes)
+        for number in range(size)
+        for _ in range(repeats[block])
+    ]
+    decoder = [layer(f"decoder.layers.{n}.attention.", "block_0") for n in range(keys.whole("num_decoder_layers", 2))]
+    cls = "at 1 - 2^block" if arguments["separate"] else "like any token"
+    cut = " but the last" * (bool(keys.flag("truncate_seq", True)) and arguments["separate"])
+    keys.find(
+        "note",
+        "separate_cls",
+        f"the class token (token type 2, segment -1 here) sits {cls}; pooling keeps "
+        f"every other position of the others{cut}",
+    )
+    keys.text("attention_type", "relative_shift", among=("relative_shift", "factorized"))
+    keys.flag("pool_q_only", True)
+    about = {
+        "d_model": arguments["d_model"],
+        "n_heads": arguments["n_heads"],
+        "d_head": arguments["d_head"],
+        "coordinates": "(position, segment), the class token in segment -1; pooled tokens keep theirs",
+    }
+    return PositionSpec(
+        keys.family,
+        parts=(
+            PositionSpec(keys.family, part="encoder", layers=tuple(encoder), **about),
+            PositionSpec(keys.family, part="decoder", layers=tuple(decoder), **about),
+        ),
+    )
+
+
+def _counts(keys: Keys, name: str, assumed: tuple[int, ...]) -> tuple[int, ...]:
+    found = keys.numbers(name, assumed)
+    if not found or any(not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 2**10 for n in found):
+        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1 to 1024, got {found!r}")
+    return tuple(found)

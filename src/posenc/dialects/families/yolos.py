@@ -1,0 +1,47 @@
+"""YOLOS and EoMT: ViT's table with detection tokens, or without rows for special tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.dialects.families.vit import SIZED, patch_table
+from posenc.dialects.family import family
+from posenc.dialects.keys import Keys
+from posenc.dialects.patches import RASTER, grid, side_of, tower
+from posenc.dialects.spec import PositionSpec, Use, Weight
+
+
+@family("yolos")
+def yolos(keys: Keys) -> PositionSpec:
+    """Detection tokens stand last and have rows; a table of its own comes in after every layer but the last."""
+    count, first = keys.whole("num_detection_tokens", 100), patch_table(keys, prefix=1)
+    arguments = (*first.arguments[:3], ("prefix", count + 1), ("mode", "bicubic"))
+    said = tuple(pair for pair in first.said_by if pair[0] != "prefix")
+    said += (("prefix", f"{keys.said_by('num_detection_tokens')}, and the class token"), ("mode", "constant of the code"))
+
+    def table(weight: str, part: tuple[int, int] | None = None) -> Use:
+        return Use(first.encoding, arguments, said, (Weight("table", weight, reshape=True, part=part, last=count),))
+
+    where = f"{RASTER}{SIZED}; the class token first, at (-1, {count}), detection token k last, at (-1, k)"
+    spec = tower(keys, [], embedding=[table("embeddings.position_embeddings")], coordinates=where)
+    if not keys.flag("use_mid_position_embeddings"):
+        return spec
+    keys.find("note", "use_mid_position_embeddings", "the tables of layers 1, 2, … are added to what enters these layers")
+    middle = "interpolation.mid_position_embeddings"
+    return replace(
+        spec,
+        layers=tuple(
+            replace(layer, uses=(table(middle, (0, n - 1)),)) if n else layer for n, layer in enumerate(spec.layers)
+        ),
+    )
+
+
+@family("eomt", "videomt")
+def eomt(keys: Keys) -> PositionSpec:
+    """DINOv2's tower whose class token and registers have no rows; queries that join in later have none either."""
+    height, width, said = side_of(keys)
+    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
+    keys.find("note", "num_blocks", "queries join before the last num_blocks layers, without positions")
+    where = f"{RASTER}; class token and registers stand first, at (-1, -1), and get nothing"
+    return tower(keys, [], embedding=[table], coordinates=where)

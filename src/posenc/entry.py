@@ -7,7 +7,7 @@ import torch.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from posenc.bilingual import Language, Words
@@ -45,6 +45,7 @@ class Entry:
     idea         two or three sentences
     needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional
     per_layer    the paper gives each layer its own parameters
+    small        options of an example whose tables fit on a page
     """
 
     name: str
@@ -59,11 +60,17 @@ class Entry:
     idea: Words
     needs: tuple[Need, ...] = ()
     per_layer: bool = False
+    small: dict[str, int] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, bool, str, str]:
         """Where the catalogue lists it: by kind; within a kind those without parameters first, then by date."""
         return list(KINDS).index(self.kind), "parameters" in self.needs, self.published, self.name
+
+    @property
+    def label(self) -> Words:
+        """For menus: the Chinese one begins with the English name too."""
+        return Words(self.title.en, f"{self.title.en} {self.title.zh.removeprefix(self.title.en).strip()}")
 
     def users(self, language: Language = "en") -> list[str]:
         return [user.read(language) if isinstance(user, Words) else user for user in self.used_by]

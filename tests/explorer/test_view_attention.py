@@ -137,7 +137,7 @@ def test_the_mark_moves_with_the_method(opened):
         "transformer_xl": ["4"], "cope": ["4", "5"],
     }  # fmt: skip
     for method, wanted in marks.items():
-        page.select_option("[data-name=encoding] select", index=views.view("attention").Method.__args__.index(method))
+        page.select_option("[data-name=encoding] select", index=METHODS.index(method))
         expect(page.locator(".pipeline [data-site]")).to_have_count(len(wanted))
         expect(page.locator(".pipeline [data-site]").first if wanted else page.locator(".pipeline")).to_be_visible()
         assert page.locator(".pipeline [data-site] small").all_inner_texts() == wanted

@@ -8,7 +8,7 @@ import { remembering, type Source } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
 import type { View } from "./view";
-import { VIEWS } from "./views";
+import { VIEWS } from "all-views";
 import { shown, type Language, type Words } from "./words";
 
 export interface Options {

@@ -10,7 +10,7 @@ import { codeCard, copyButton } from "./parts/code";
 import { controls } from "./parts/controls";
 import { canonical, type Parameter, type Source, type State } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
-import { VIEWS } from "./views";
+import { VIEWS } from "all-views";
 import type { Language, Words } from "./words";
 
 /** What is around every view. */

@@ -1,6 +1,7 @@
 // Where numbers come from: the live server, the file itself, or a notebook's kernel.
 
 import { unpack, type Data } from "./data";
+import type { Words } from "./words";
 
 export type Value = number | string | boolean;
 export type State = Record<string, Value>;
@@ -14,6 +15,10 @@ export interface Parameter {
   step?: number;
   choices?: string[];
   longest?: number;
+  /** Labels of choices, where Python knows them. */
+  called?: Record<string, Words>;
+  /** Shown only where another parameter has one of these values. */
+  only?: Record<string, Value[]>;
 }
 
 export type Schemas = Record<string, Record<string, Parameter>>;

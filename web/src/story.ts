@@ -6,7 +6,7 @@ import type { Data } from "./data";
 import { fill, h, type Child } from "./dom";
 import * as figures from "./figures";
 import type { Opening } from "./opening";
-import { VIEWS } from "./views";
+import { VIEWS } from "all-views";
 import { both, type Words } from "./words";
 
 interface Chapter {

@@ -113,6 +113,7 @@ ENTRY = Entry(
     published="2018-03",
     needs=("parameters",),
     per_layer=True,  # section 4.1
+    small={"max_distance": 2},
     formula="q·(k + a[j-i]), v + a'[j-i]",
     also_called=("relative", "relative_key", "relative_position", "RelativePositionalEncoding", "相对位置编码"),
     used_by=(

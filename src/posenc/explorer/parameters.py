@@ -6,12 +6,17 @@ The page makes its sliders from the same bounds: `schema` hands them over.
 from __future__ import annotations
 
 import reprlib
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 try:
-    from pydantic import BaseModel, ConfigDict, ValidationError
+    from pydantic import BaseModel, ConfigDict, Field, ValidationError
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"the explorer needs {error.name}: pip install 'posenc[explore]'", name=error.name) from None
+
+from posenc import catalogue
+from posenc.bilingual import Words
+from posenc.entry import Entry
 
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong = 2, 60, 60
@@ -51,8 +56,23 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: Words) -> Any:
+    """The type of a parameter that names an encoding of the catalogue; `others` are further values and their labels."""
+    called = {entry.name: entry.label for entry in catalogue.ENTRIES if accepts(entry)} | others
+    extra: Any = {"called": {name: words._asdict() for name, words in called.items()}}
+    return Annotated[Literal[tuple(called)], Field(json_schema_extra=extra)]
+
+
+def only(**values: list[str]) -> Any:
+    """For a parameter that has an effect only with these values of another: json_schema_extra=only(method=["t5"])."""
+    return {"only": values}
+
+
 def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
-    """For each parameter its kind (integer, number, boolean, string, choice), default, and bounds or choices."""
+    """For each parameter its kind (integer, number, boolean, string, choice), default, and bounds or choices.
+
+    `called` are the labels of choices. `only` names a parameter and the values of it with which this one has an effect.
+    """
     found = {}
     for name, about in kind.model_json_schema().get("properties", {}).items():
         one: dict[str, Any] = {"kind": "choice" if "enum" in about else about["type"], "default": about["default"]}
@@ -65,5 +85,8 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
         ):
             if theirs in about:
                 one[ours] = about[theirs]
+        for more in ("called", "only"):
+            if more in about:
+                one[more] = about[more]
         found[name] = one
     return found

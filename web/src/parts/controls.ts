@@ -23,15 +23,16 @@ export function controls(list: Control[], parameters: Record<string, Parameter>,
     const parameter = parameters[control.name];
     if (!parameter) throw new Error(`no parameter ${control.name}`);
     const offered = hands.offered(control.name);
-    const one = offered ? chosen(control, offered, hands) : ours(control, parameter, hands);
+    const one = offered ? chosen(control, parameter, offered, hands) : ours(control, parameter, hands);
     one.element.dataset["name"] = control.name;
-    return { ...one, control };
+    return { ...one, control, parameter };
   });
   return {
     element: h("div", { class: "controls" }, ...made.map((one) => one.element)),
     draw(state) {
-      for (const { element, control, draw } of made) {
-        element.hidden = control.when ? !control.when(state) : false;
+      for (const { element, control, parameter, draw } of made) {
+        const applies = Object.entries(parameter.only ?? {}).every(([name, values]) => values.includes(state[name]!));
+        element.hidden = !applies || (control.when ? !control.when(state) : false);
         draw(state[control.name]!);
       }
     },
@@ -45,7 +46,7 @@ interface One {
 
 function ours(control: Control, parameter: Parameter, hands: Hands): One {
   if (parameter.kind === "boolean") return toggled(control, hands);
-  if (parameter.kind === "choice") return chosen(control, parameter.choices ?? [], hands);
+  if (parameter.kind === "choice") return chosen(control, parameter, parameter.choices ?? [], hands);
   if (parameter.kind === "string") return text(control, parameter, hands);
   return slider(control, parameter, hands);
 }
@@ -55,8 +56,11 @@ function toggled({ name, label }: Control, hands: Hands): One {
   return { element: h("label", { class: "toggle" }, input, h("span", {}, hands.t(label))), draw: (value) => void (input.checked = value === true) };
 }
 
-function chosen({ name, label, choices }: Control, values: Value[], hands: Hands): One {
-  const called = (value: Value) => (choices?.[String(value)] ? hands.t(choices[String(value)]!) : typeof value === "number" ? tidy(value) : String(value));
+function chosen({ name, label, choices }: Control, parameter: Parameter, values: Value[], hands: Hands): One {
+  const called = (value: Value) => {
+    const words = choices?.[String(value)] ?? parameter.called?.[String(value)];
+    return words ? hands.t(words) : typeof value === "number" ? tidy(value) : String(value);
+  };
   const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...values.map((value) => h("option", {}, called(value))));
   return { element: h("label", {}, h("span", {}, hands.t(label)), select), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
 }

@@ -20,15 +20,10 @@ const ENTERS: Record<string, Words> = {
   EMBED: both("+ position", "＋位置"), ROTATE: both("turned", "旋转"), BIAS: both("+ bias", "＋偏置"),
   CONTEXT: both("+ count", "＋计数"), VALUE: both("+ distance", "＋距离"), MASK: both("order too", "也含次序"),
 };
-const METHODS: Record<string, Words> = {
-  nope: both("none (NoPE)", "不用位置（NoPE）"), sinusoidal: both("sinusoidal", "正弦"), learned: both("learned table", "可学习的表"), floater: both("FLOATER", "FLOATER"), rope: both("RoPE", "RoPE 旋转"), xpos: both("xPos", "xPos"),
-  alibi: both("ALiBi", "ALiBi"), t5: both("T5", "T5"), shaw: both("Shaw", "Shaw"), transformer_xl: both("Transformer-XL", "Transformer-XL"), cope: both("CoPE", "CoPE"),
-};
 /** Arrays that hold what position brings. */
 const ENTERING = ["position", "q_hat", "k_hat", "counts", "added", "value_added"];
-const HAS_BASE = ["sinusoidal", "rope", "xpos", "transformer_xl"];
 
-export const attention: View = {
+export const view: View = {
   name: "attention",
   title: both("Attention, step by step", "注意力，一步一步"),
   idea: both(
@@ -36,7 +31,7 @@ export const attention: View = {
     "注意力给每个词算出查询、键和值，拿每个查询与所有的键比较，再按比较的结果混合各个值。不同的方法在这条链上不同的一步放入位置，用琥珀色标出；换一种方法，看标记移到哪里。",
   ),
   notice: [
-    both("Sinusoids, learned tables and FLOATER enter at step 2, RoPE and xPos at step 3, ALiBi, T5, Shaw, Transformer-XL and CoPE at step 4; Shaw enters again at step 7.", "正弦、可学习的表和 FLOATER 在第 2 步进入，RoPE 和 xPos 在第 3 步，ALiBi、T5、Shaw、Transformer-XL 和 CoPE 在第 4 步；Shaw 在第 7 步再进入一次。"),
+    both("What is added to the embedding (sinusoids, learned tables) enters at step 2, what rotates queries and keys (RoPE) at step 3, what is added to the score (ALiBi, T5) at step 4; Shaw enters again at step 7.", "加到词向量上的（正弦、可学习的表）在第 2 步进入，旋转查询和键的（RoPE）在第 3 步，加到注意力分数上的（ALiBi、T5）在第 4 步；Shaw 在第 7 步再进入一次。"),
     both("Steps before the mark are the same for every method: with RoPE, q, k and v are those of no position at all, until q and k are turned.", "标记之前的各步，所有方法都一样：用 RoPE 时，q、k、v 在旋转之前与不用位置时完全相同。"),
     both("With 猫 吃 鱼, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "选 猫 吃 鱼、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
     both("With 我 喜欢 猫 and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "选 我 喜欢 猫、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
@@ -49,7 +44,7 @@ export const attention: View = {
   own: OWN,
   styles,
   controls: [
-    { name: "encoding", label: both("method", "方法"), choices: METHODS },
+    { name: "encoding", label: both("method", "方法") },
     {
       name: "case", label: both("sentence", "句子"),
       choices: {
@@ -58,8 +53,8 @@ export const attention: View = {
         ai_is_growing: both("人工 智能 正在 快速 发展 (note 002)", "人工 智能 正在 快速 发展（笔记 002）"),
       },
     },
-    { name: "causal", label: both("causal mask", "因果掩码"), when: (state) => state["encoding"] !== "xpos" && state["encoding"] !== "cope" },
-    { name: "base", label: both("base", "底数"), scale: "log", when: (state) => HAS_BASE.includes(String(state["encoding"])) },
+    { name: "causal", label: both("causal mask", "因果掩码") },
+    { name: "base", label: both("base", "底数"), scale: "log" },
     { name: "n_heads", label: both("heads", "头数"), as: "number" },
     { name: "head", label: both("head shown", "显示的头"), when: (state) => state["n_heads"] === 2 },
   ],
@@ -97,7 +92,7 @@ export const attention: View = {
 
     return (data, state) => {
       const about = data.facts as unknown as About;
-      const frames = framesOf(about);
+      const frames = framesOf(about, data);
       const at = number(state, "frame");
       const frame = frames[at - 1]!;
       const head = Math.min(Number(state["head"]), about.n_heads - 1);
@@ -167,7 +162,7 @@ export const attention: View = {
 
     function build(data: Data, at: number): void {
       const about = data.facts as unknown as About;
-      const frame = framesOf(about)[at - 1]!;
+      const frame = framesOf(about, data)[at - 1]!;
       drawn = [];
       const drawnOf = (one: Part) => {
         const [rows, columns] = array(data, one.name).shape.slice(-2) as [number, number];
@@ -202,7 +197,7 @@ export const attention: View = {
       const about = data.facts as unknown as About;
       let worst = 0;
       let count = 0;
-      for (const name of new Set(framesOf(about).flatMap((frame) => frame.lines.flat()).flatMap((one) => (typeof one === "string" ? [] : [one.name])))) {
+      for (const name of new Set(framesOf(about, data).flatMap((frame) => frame.lines.flat()).flatMap((one) => (typeof one === "string" ? [] : [one.name])))) {
         const [rows, columns] = array(data, name).shape.slice(-2) as [number, number];
         for (let head = 0; head < about.n_heads; head++) for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
           const { result } = made(data, name, head, row, column);

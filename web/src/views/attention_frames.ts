@@ -10,6 +10,8 @@ export interface About {
   words: string[];
   sites: string[];
   encoding: string;
+  /** The catalogue's formula, for methods about which this page knows no more. */
+  formula: string;
   causal: boolean;
   base: number;
   n_heads: number;
@@ -41,15 +43,21 @@ const channels = (name: string, en: string, zh: string): Part => ({ name, title:
 const projection = (name: string, letter: string): Part => ({ name, title: both(letter, letter), columns: "channels", rows: "channels" });
 const between = (name: string, en: string, zh: string, amount = false): Part => ({ name, title: both(en, zh), columns: "words", amount });
 
+/** What is added to the score, by the array that explains it. */
 const ADDED: Record<string, [string, string]> = {
-  alibi: ["−m·|i−j|", "−m·|i−j|"],
-  t5: ["b[bucket(i−j)]", "b[桶(i−j)]"],
-  shaw: ["q·a[j−i]/√d", "q·a[j−i]/√d"],
-  transformer_xl: ["the terms with R, u, v", "含 R、u、v 的三项"],
-  cope: ["q·e[count]", "q·e[计数]"],
+  slopes: ["−m·|i−j|", "−m·|i−j|"],
+  bucket: ["b[bucket(i−j)]", "b[桶(i−j)]"],
+  key_vectors: ["q·a[j−i]/√d", "q·a[j−i]/√d"],
+  terms: ["the terms with R, u, v", "含 R、u、v 的三项"],
+  counts: ["q·e[count]", "q·e[计数]"],
 };
 
-export function framesOf({ sites, encoding, causal }: About): Frame[] {
+function addend(data: Data): [string, string] {
+  const name = Object.keys(ADDED).find((one) => one in data.arrays);
+  return name ? ADDED[name]! : ["bias", "偏置"];
+}
+
+export function framesOf({ sites, causal }: About, data: Data): Frame[] {
   const has = (site: string) => sites.includes(site);
   const turned = has("ROTATE");
   const added = has("BIAS") || has("CONTEXT");
@@ -83,11 +91,11 @@ export function framesOf({ sites, encoding, causal }: About): Frame[] {
     { title: both("Scores", "分数"), site: has("BIAS") ? "BIAS" : has("CONTEXT") ? "CONTEXT" : undefined,
       lines: [
         [{ ...q, name: query }, "·", { ...k, name: key }],
-        ...(has("CONTEXT") ? [[between("products", "q·k/√d", "q·k/√d"), "→", between("counts", "count p", "计数 p")], ["+", between("added", ...ADDED[encoding]!), "=", scores]]
-          : added ? [[between("products", "q·k/√d", "q·k/√d"), "+", between("added", ...ADDED[encoding]!), "=", scores]] : [[scores]]),
+        ...(has("CONTEXT") ? [[between("products", "q·k/√d", "q·k/√d"), ...("counts" in data.arrays ? ["→", between("counts", "count p", "计数 p")] : [])], ["+", between("added", ...addend(data)), "=", scores]]
+          : added ? [[between("products", "q·k/√d", "q·k/√d"), "+", between("added", ...addend(data)), "=", scores]] : [[scores]]),
       ],
-      says: has("CONTEXT") ? both("Every query meets every key. CoPE reads these products, counts how much passes its gate from the key up to the query, and adds a number for the count; what stands above the diagonal is masked in the next step.", "每个查询与每个键相乘。CoPE 读取这些乘积，从键数到查询，看有多少通过了门，再按计数加上一个数；对角线以上的数在下一步被遮住。")
-        : added ? both("Every query meets every key; a number for their distance is added to the product.", "每个查询与每个键相乘，再给乘积加上一个由相对距离决定的数。")
+      says: "counts" in data.arrays ? both("Every query meets every key. CoPE reads these products, counts how much passes its gate from the key up to the query, and adds a number for the count; what stands above the diagonal is masked in the next step.", "每个查询与每个键相乘。CoPE 读取这些乘积，从键数到查询，看有多少通过了门，再按计数加上一个数；对角线以上的数在下一步被遮住。")
+        : added ? both("Every query meets every key; a number for their positions is added to the product.", "每个查询与每个键相乘，再给乘积加上一个由位置决定的数。")
           : both("Every query meets every key: rows ask, columns answer.", "每个查询与每个键相乘：行是提问的词，列是回答的词。") },
     { title: both("Mask", "掩码"), lines: [[{ ...scores, name: logits }, "→", between("masked", "masked", "掩码后")]],
       says: causal ? both("A word may not look at later ones: their scores become −∞. This alone already tells the words something about order.", "词不能看后面的词：那些分数变成 −∞。单凭这一步，词已经知道一点次序了。")
@@ -167,6 +175,7 @@ export function made(data: Data, part: string, head: number, row: number, column
   switch (part) {
     case "position": {
       if (about.encoding === "learned") return { ...given, letters: ["p = table[", v("position"), "]"] };
+      if (about.encoding !== "sinusoidal" && about.encoding !== "floater") return { ...given, letters: [about.formula] };
       if (about.encoding === "floater") return { ...given, letters: ["p = p(0) + ∫ h(τ, p) dτ,  τ = 0 … ", p(row), " · 0.01"] };
       const [name, pair, m] = [column % 2 ? "cos" as const : "sin" as const, column >> 1, width("position")];
       return {
@@ -195,7 +204,7 @@ export function made(data: Data, part: string, head: number, row: number, column
     case "added":
       return added();
     case "scores":
-      return sumOf(["q·k/√d + ", ADDED[about.encoding]![0]], "products", "added");
+      return sumOf(["q·k/√d + ", addend(data)[0]], "products", "added");
     case "counts": {
       const gates = range(t).filter((c) => c >= column && c <= row).map((c) => 1 / (1 + Math.exp(-of("products", row, c))));
       return {
@@ -223,6 +232,7 @@ export function made(data: Data, part: string, head: number, row: number, column
     case "mixed":
       return dot(["Σ", sub("j"), " α", sub("ij"), "·v", sub("j")], "weights", "v", t, { weights: inRow, v: (_, c) => c === column });
     case "value_added": {
+      if (!("value_vectors" in data.arrays)) return { ...given, letters: [about.formula] };
       const pairs = range(t).map((j): [number, number] => [of("weights", row, j), of("value_vectors", clipped(j - row), column)]);
       return {
         letters: ["Σ", sub("j"), " α", sub("ij"), "·a", sup("V"), "[j−i]"], numbers: [spelt(pairs)],
@@ -253,6 +263,7 @@ export function made(data: Data, part: string, head: number, row: number, column
 
   /** Both channels of a pair turn together; those beyond the last pair stay as they are. */
   function rotated(name: "q" | "k"): Made {
+    if (!("omega" in data.arrays)) return { ...given, letters: [about.formula] };
     const omega = array(data, "omega").values;
     const pair = column >> 1;
     if (pair >= omega.length) return {
@@ -260,7 +271,7 @@ export function made(data: Data, part: string, head: number, row: number, column
       from: { [name]: same },
     };
     const [a, b, angle] = [of(name, row, 2 * pair), of(name, row, 2 * pair + 1), row * omega[pair]!];
-    const fades = about.encoding === "xpos";
+    const fades = "log_decay" in data.arrays;
     const rate = fades ? array(data, "log_decay").values[pair]! * (name === "q" ? row : -row) : 0;
     const first = column % 2 === 0;
     const turned = first ? a * Math.cos(angle) - b * Math.sin(angle) : a * Math.sin(angle) + b * Math.cos(angle);
@@ -284,25 +295,25 @@ export function made(data: Data, part: string, head: number, row: number, column
     const distance: Child[] = [p(i), " − ", p(j)];
     const vectors = (row_: number, name: string) => range(width(query)).map((c): [number, number] => [of(query, i, c), of(name, row_, c)]);
     const root = Math.sqrt(width(query));
-    if (about.encoding === "alibi") {
+    if ("slopes" in data.arrays) {
       const slope = array(data, "slopes").values[head]!;
       return { letters: ["−m·|i−j|"], numbers: ["−", put(tidy(slope), "head"), "·|", ...distance, "|"], result: -slope * Math.abs(i - j), from: {} };
     }
-    if (about.encoding === "t5") {
+    if ("bucket" in data.arrays) {
       const bucket = valueOf(data, "bucket", 0, i, j);
       return {
         letters: ["b[bucket(i−j)]"], numbers: ["b[bucket(", ...distance, `)] = b[${bucket}]`],
         result: valueOf(data, "table", 0, bucket, head), from: {},
       };
     }
-    if (about.encoding === "shaw") {
+    if ("key_vectors" in data.arrays) {
       const pairs = vectors(clipped(j - i), "key_vectors");
       return {
         letters: ["q", sub("i"), "·a", sup("K"), "[j−i] / √d"], numbers: ["(", spelt(pairs), `) / √${pairs.length}`],
         result: pairs.reduce((all, [a, b]) => all + a * b, 0) / root, from: {},
       };
     }
-    if (about.encoding === "transformer_xl") {
+    if ("terms" in data.arrays) {
       const { shape, values } = array(data, "terms");
       const term = (n: number) => values[((n * shape[1]! + head) * t + i) * t + j]!;
       return {
@@ -310,6 +321,7 @@ export function made(data: Data, part: string, head: number, row: number, column
         numbers: [[1, 2, 3].map((n) => inner(term(n))).join(" + ")], result: term(1) + term(2) + term(3), from: {},
       };
     }
+    if (!("counts" in data.arrays)) return { ...given, letters: [about.formula] };
     const count = of("counts", i, j);
     const [below, above, share] = [of("count_scores", i, Math.floor(count)), of("count_scores", i, Math.ceil(count)), count - Math.floor(count)];
     return {

@@ -39,7 +39,7 @@ interface Found {
   zh: string;
 }
 
-export const audit: View = {
+export const view: View = {
   name: "audit",
   title: both("Check your own table", "检查你自己的表"),
   idea: both(

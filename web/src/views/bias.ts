@@ -17,7 +17,6 @@ import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./bias.css";
 
-type Method = "alibi" | "t5" | "shaw";
 type Quantity = "bias" | "weight" | "index";
 
 const OWN = {
@@ -26,19 +25,19 @@ const OWN = {
   j: own.whole(8, 0, 1023),
   quantity: own.choice("bias", "bias", "weight", "index"),
 };
-const METHODS = { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") };
+const METHODS: Record<string, Words> = { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") };
 const QUANTITIES = { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("what it is looked up by", "查表用的下标") };
 /** A score lowered by this much leaves 1% of the weight. */
 const ONE_PERCENT = -Math.log(100);
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;
 
-const INDEX: Record<Method, Words> = {
+const INDEX: Partial<Record<string, Words>> = {
   alibi: both("distance |i − j|", "距离 |i − j|"),
   t5: both("bucket", "桶号"),
   shaw: both("clipped offset c", "截断后的偏移 c"),
 };
-const QUESTIONS: Record<Method, { question: Words; choices: Words[]; right: number; because: Words }> = {
+const QUESTIONS: Partial<Record<string, { question: Words; choices: Words[]; right: number; because: Words }>> = {
   alibi: {
     question: both(
       "Eight heads have slopes 1/2, 1/4 … 1/256. The steepest leaves 1% of the weight at distance 9. Where does the flattest?",
@@ -77,7 +76,7 @@ const QUESTIONS: Record<Method, { question: Words; choices: Words[]; right: numb
   },
 };
 
-export const bias: View = {
+export const view: View = {
   name: "bias",
   title: both("A bias for every distance", "给每个距离一个偏置"),
   idea: both(
@@ -149,12 +148,12 @@ export const bias: View = {
     const summary = h("div", {});
     stage.root.append(heads.element, h("div", { class: "split" }, h("div", {}, mapTitle, map.element),
       h("div", {}, chartTitle, chart.element, folded(stage.t(both("Numbers of the heads", "各个头的数值")), summary), questions)));
-    let asked: Method | null = null;
+    let asked: string | null = null;
     let tabled: Data | null = null;
     let square: { key: string; data: Data | null; numbers: Numbers } = { key: "", data: null, numbers: { shape: [0, 0], values: new Float64Array() } };
 
     return (data, state) => {
-      const method = data.facts["method"] as Method;
+      const method = data.facts["method"] as string;
       const quantity = state["quantity"] as Quantity;
       const [distance, index] = [array(data, "distance").values, array(data, "index").values];
       const n = array(data, "bias").shape[0]!;
@@ -173,7 +172,7 @@ export const bias: View = {
       key.draw(colours, limit, quantity === "bias" && limit === STRONGEST ? [`≤ ${tidy(-limit)}`, `≥ ${tidy(limit)}`] : undefined);
 
       const t = stage.t;
-      const called = { bias: both("bias", "偏置"), weight: both("weight left", "剩余权重"), index: INDEX[method] }[quantity];
+      const called = { bias: both("bias", "偏置"), weight: both("weight left", "剩余权重"), index: INDEX[method] ?? both("distance |i − j|", "距离 |i − j|") }[quantity];
       const shared = quantity === "index"; // by all heads
       mapTitle.textContent = t(both(`${shared ? "Every" : `Head ${head}, every`} pair: ${called.en}`, `${shared ? "" : `第 ${head} 个头，`}每一对位置：${called.zh}`));
       chartTitle.textContent = t(both(`${shared ? "By" : "All heads by"} distance: ${called.en}`, `${shared ? "" : "所有头"}随距离：${called.zh}`));
@@ -181,10 +180,11 @@ export const bias: View = {
       heads.draw(data, head, at);
       masked.hidden = state["causal"] !== true;
       if (tabled !== data) fill(summary, headsTable((tabled = data), t));
-      if (asked !== method) fill(questions, predict(stage, QUESTIONS[(asked = method)]));
+      if (asked !== method) fill(questions, QUESTIONS[method] ? predict(stage, QUESTIONS[method]) : null);
+      asked = method;
 
       const found = at < 0 ? null : { index: index[at]!, bias: row(array(data, "bias"), head - 1)[at]!, weight: row(array(data, "weight"), head - 1)[at]! };
-      fill(stage.formula, formula(...RULES[method](data, state, { head, n, i, j, found }, t)));
+      fill(stage.formula, formula(...(RULES[method] ?? anyRule)(data, state, { head, n, i, j, found }, t)));
       const said = found ? both(`bias ${shown(found.bias)}, weight left ${percent(found.weight)}`, `偏置 ${shown(found.bias)}，剩余权重 ${percent(found.weight)}`) : MASKED;
       stage.announce(t(both(`head ${head}, query ${i}, key ${j}: ${said.en}`, `第 ${head} 个头，查询 ${i}，键 ${j}：${said.zh}`)));
       if (found) stage.code(`bias[${head - 1}, ${at}], weight[${head - 1}, ${at}]  # ${found.bias}, ${found.weight}`);
@@ -201,7 +201,7 @@ function toeplitz(values: ArrayLike<number>, first: number, length: number): Num
   return { shape: [length, length], values: all };
 }
 
-function scaleOf(method: Method, quantity: Quantity, values: ArrayLike<number>): [MapName, number] {
+function scaleOf(method: string, quantity: Quantity, values: ArrayLike<number>): [MapName, number] {
   if (quantity === "weight") return ["amount", 1];
   let largest = 0;
   for (let index = 0; index < values.length; index++) largest = Math.max(largest, Math.abs(values[index]!));
@@ -318,7 +318,10 @@ interface Place {
 }
 type Rule = (data: Data, state: State, place: Place, t: Stage["t"]) => Child[][];
 
-const RULES: Record<Method, Rule> = {
+/** For a bias about which this page knows no more than the catalogue's formula. */
+const anyRule: Rule = (data, _, place, t) => [[data.facts["formula"] as string, ",  ", t(both("bias", "偏置")), " = ", ...result(place, t)]];
+
+const RULES: Partial<Record<string, Rule>> = {
   alibi(data, _, place, t) {
     const { head, n, i, j } = place;
     const m = array(data, "slopes").values[head - 1]!;

@@ -18,7 +18,7 @@ const AROUND = 4; // rows above and below the counter's own
 const STRETCH = 128; // lags drawn at once
 const OWN = { p: own.whole(5, 0, LAST), clock: own.whole(0, 0, 15), sine: own.yes(false), speed: own.real(5, 1, 100) };
 
-export const binary: View = {
+export const view: View = {
   name: "binary",
   title: both("Counting with clocks", "用时钟数数"),
   idea: both(

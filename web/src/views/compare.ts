@@ -43,22 +43,7 @@ const STRONGEST = 5;
 
 const NOTHING: Numbers = { shape: [0, 0], values: new Float64Array() };
 
-const CALLED: Record<string, Words> = {
-  none: both("none", "无"),
-  sinusoidal: both("Sinusoidal", "正弦 Sinusoidal"),
-  learned: both("Learned", "可学习 Learned"),
-  floater: both("FLOATER", "连续动力系统 FLOATER"),
-  shaw: both("Shaw", "相对位置 Shaw"),
-  transformer_xl: both("Transformer-XL", "Transformer-XL"),
-  t5: both("T5", "相对偏置 T5"),
-  alibi: both("ALiBi", "线性偏置 ALiBi"),
-  rope: both("RoPE", "旋转 RoPE"),
-  xpos: both("XPos", "可外推旋转 XPos"),
-  cope: both("CoPE", "上下文 CoPE"),
-  nope: both("NoPE", "无位置编码 NoPE"),
-};
-
-export const compare: View = {
+export const view: View = {
   name: "compare",
   title: both("Side by side", "并排比较"),
   idea: both(
@@ -86,10 +71,10 @@ export const compare: View = {
   own: OWN,
   styles,
   controls: [
-    { name: "first", label: both("1st", "第一种"), choices: CALLED },
-    { name: "second", label: both("2nd", "第二种"), choices: CALLED },
-    { name: "third", label: both("3rd", "第三种"), choices: CALLED },
-    { name: "fourth", label: both("4th", "第四种"), choices: CALLED },
+    { name: "first", label: both("1st", "第一种") },
+    { name: "second", label: both("2nd", "第二种") },
+    { name: "third", label: both("3rd", "第三种") },
+    { name: "fourth", label: both("4th", "第四种") },
     { name: "length", label: both("positions", "位置数") },
     { name: "d_model", label: both("d_model", "d_model") },
     { name: "n_heads", label: both("heads", "头数") },

@@ -17,7 +17,7 @@ import { stripChart } from "./extrapolation_strips";
 const OWN = { pair: own.whole(50, 0, 255), method: own.choice("none", ...METHODS), ...MEASURED };
 const NO_FILE = (state: State) => !String(state["config"]).trim();
 
-export const extrapolation: View = {
+export const view: View = {
   name: "extrapolation",
   title: both("Beyond the trained length", "超出训练长度"),
   idea: both(

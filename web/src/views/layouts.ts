@@ -24,7 +24,7 @@ const CALLED: Record<Layout, Words> = { half: both("half", "前后两半（half�
 const WRONG_FROM = 1e-9; // of a score; what is smaller is rounding
 const NARROWEST = 28;
 
-export const layouts: View = {
+export const view: View = {
   name: "layouts",
   title: both("Two layouts of RoPE", "RoPE 的两种排布"),
   idea: both(

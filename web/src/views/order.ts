@@ -21,7 +21,7 @@ import { arrangement } from "./order_words";
 
 const OWN = { order: own.text("2,1,0", 16), word: own.whole(0, 0, 3), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
 
-export const order: View = {
+export const view: View = {
   name: "order",
   title: both("我爱你, 你爱我", "我爱你与你爱我"),
   idea: both(
@@ -57,10 +57,7 @@ export const order: View = {
       eat: both("猫吃鱼 · the cat eats fish", "猫吃鱼"), like: both("我喜欢猫 · I like the cat", "我喜欢猫"),
       spicy: both("不怕辣 · not afraid of spice", "不怕辣"), again: both("屡战屡败 · fights and loses, each time", "屡战屡败"),
     } },
-    { name: "encoding", label: both("positions", "位置编码"), choices: {
-      nope: both("none (NoPE)", "无（NoPE）"), sinusoidal: both("sinusoidal", "正弦"), learned: both("learned table", "可学习的表"), shaw: both("Shaw", "Shaw"),
-      transformer_xl: both("Transformer-XL", "Transformer-XL"), t5: both("T5", "T5"), alibi: both("ALiBi", "ALiBi"), rope: both("RoPE", "RoPE"),
-    } },
+    { name: "encoding", label: both("positions", "位置编码") },
     { name: "causal", label: both("causal mask", "因果掩码") },
     { name: "layers", label: both("layers", "层数") },
     { name: "head", label: both("head shown", "显示的头") },

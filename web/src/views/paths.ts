@@ -18,7 +18,7 @@ const OWN = { snapshot: own.whole(10, 0, 10), speed: own.real(2, 1, 100), p: own
   distance: own.whole(1, 0, 31), seen: own.yes(false) };
 const SINUSOIDAL = (state: State) => state["encoding"] === "sinusoidal";
 
-export const paths: View = {
+export const view: View = {
   name: "paths",
   title: both("Paths of positions", "位置走过的路"),
   idea: both(

@@ -24,7 +24,7 @@ const RECIPES: Record<string, { words: Words; colour: string; dashed?: boolean }
 const LEAST = 1e-9; // below it the chart draws nothing: the difference is float64's own
 const EXACT = both("exact (float64)", "精确值（float64）");
 
-export const precision: View = {
+export const view: View = {
   name: "precision",
   title: both("How many digits are left", "还剩几位有效数字"),
   idea: both(

@@ -20,7 +20,7 @@ const [Q, K] = ["var(--line-1)", "var(--line-2)"];
 const REACH = 150; // of the longer arrow, in the picture's own units
 const TURN = 2 * Math.PI;
 
-export const rotaryPair: View = {
+export const view: View = {
   name: "rotary_pair",
   title: both("RoPE: only the difference counts", "RoPE：只有位置之差起作用"),
   idea: both(

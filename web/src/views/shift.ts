@@ -14,7 +14,7 @@ import styles from "./shift.css";
 
 const OWN = { row: own.whole(2, 0, 127), column: own.whole(2, 0, 127) };
 
-export const shift: View = {
+export const view: View = {
   name: "shift",
   title: both("A shift is a rotation", "平移就是旋转"),
   idea: both(

@@ -29,7 +29,7 @@ const NAMES: Record<string, Words> = {
   equal: both("q = k: mean", "q = k：均值"),
 };
 
-export const similarity: View = {
+export const view: View = {
   name: "similarity",
   title: both("Near and far", "近与远"),
   idea: both(

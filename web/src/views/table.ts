@@ -10,7 +10,7 @@ import { both, shown } from "../words";
 
 const OWN = { p: own.whole(2, 0, 1023), channel: own.whole(5, 0, 1023), speed: own.real(10, 1, 100) };
 
-export const table: View = {
+export const view: View = {
   name: "table",
   title: both("A table of waves", "由波组成的表"),
   idea: both(

@@ -67,7 +67,7 @@ interface Measured {
   difference: number;
 }
 
-export const terms: View = {
+export const view: View = {
   name: "terms",
   title: both("Four terms of a score", "分数的四项"),
   idea: both(

@@ -18,7 +18,7 @@ import styles from "./wavelengths.css";
 const OWN = { pair: own.whole(46, 0, 4095) };
 const MOST_ROWS = 128;
 
-export const wavelengths: View = {
+export const view: View = {
   name: "wavelengths",
   title: both("What 10000 does", "10000 起什么作用"),
   idea: both(

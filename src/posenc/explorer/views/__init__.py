@@ -1,35 +1,35 @@
-"""The views, one file each: `Parameters`, `data(asked)` and `EXPORTED`, the requests that an exported page can answer.
+"""The views, one file each, found by looking at this folder. A view has
 
-A view that takes a file of the reader's besides has `uploaded(contents)`.
+ORDER                 its position among the pages; web/src/views/NAME.ts draws the page
+Parameters            what it can be asked for
+data(asked)           the numbers, the Python that makes them, and facts
+EXPORTED              the requests that an exported page can answer, the default first
+uploaded(contents)    only for a view that reads a file of the reader
 """
 
 from __future__ import annotations
 
 import importlib
+import re
+from pathlib import Path
 from types import ModuleType
 
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters, Refused, parse, schema
 
-NAMES = (
-    "table",
-    "wavelengths",
-    "binary",
-    "shift",
-    "similarity",
-    "order",
-    "attention",
-    "terms",
-    "rotary_pair",
-    "layouts",
-    "bias",
-    "compare",
-    "extrapolation",
-    "precision",
-    "paths",
-    "audit",
-    "story",
-)
+HERE = Path(__file__).parent
+
+
+def names(folder: Path = HERE) -> tuple[str, ...]:
+    """Its files in the order of the page, by the line `ORDER = …` of each; those without one have no page and come last."""
+    found = []
+    for file in sorted(folder.glob("[a-z]*.py")):
+        order = re.search(r"^ORDER = (\d+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        found.append((order is None, int(order[1]) if order else 0, file.stem))
+    return tuple(name for _, _, name in sorted(found))
+
+
+NAMES = names()
 
 
 def view(name: str) -> ModuleType:

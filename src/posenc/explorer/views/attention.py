@@ -8,38 +8,41 @@ Legend: t tokens, h heads, d d_head, m d_model.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 import posenc
+from posenc.catalogue import BY_NAME, ENTRIES, directed, takes
 from posenc.encoding import Site
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
-from posenc.explorer.parameters import Refused
+from posenc.explorer.parameters import Refused, encodings, only
 from posenc.learn import walk
 from posenc.learn.notes import compare
 
+ORDER = 70
+
 CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
-Method = Literal[
-    "nope", "sinusoidal", "learned", "floater", "rope", "xpos", "alibi", "t5", "shaw", "transformer_xl", "cope"
-]
+BOTH_WAYS = [entry.name for entry in ENTRIES if "causal" not in entry.needs]
+WITH_BASE = [entry.name for entry in ENTRIES if "base" in takes(entry.name)]
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = encodings()
 
 
 class Parameters(Base):
     case: CaseName = "cat_eats_fish"
     encoding: Method = "sinusoidal"
     n_heads: int = Field(default=1, ge=1, le=2)
-    causal: bool = False
-    base: float = Field(default=100.0, ge=2.0, le=10000.0)
+    causal: bool = Field(default=False, json_schema_extra=only(encoding=BOTH_WAYS))
+    base: float = Field(default=100.0, ge=2.0, le=10000.0, json_schema_extra=only(encoding=WITH_BASE))
 
 
-METHODS: tuple[Method, ...] = ("nope", "learned", "floater", "rope", "alibi", "t5", "shaw", "transformer_xl")
 EXPORTED = (
     Parameters(),
-    *(Parameters(encoding=name) for name in METHODS),
-    Parameters(encoding="xpos", causal=True),
-    Parameters(encoding="cope", causal=True),
+    *(Parameters(encoding=entry.name, causal="causal" in entry.needs) for entry in ENTRIES if entry.name != "sinusoidal"),
     Parameters(case="i_like_cats", encoding="nope"),
     Parameters(case="ai_is_growing", encoding="rope"),
     Parameters(case="i_love_you", n_heads=2, causal=True),
@@ -94,7 +97,7 @@ w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)""",
     ),
 }
 
-# What a method's numbers are made of, beside the matrices that all have.
+# Arrays that explain a method's numbers, beside the matrices that every method has.
 OWN_LINES = {
     "rope": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)",
     "xpos": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)\n"
@@ -143,9 +146,11 @@ ARRAYS = (
 
 def data(asked: Parameters) -> Data:
     case = CASES[asked.case]
-    if asked.encoding == "xpos" and case.d_head % 2:
+    entry = BY_NAME[asked.encoding]
+    if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in takes(entry.name):
         raise Refused(
-            "xPos turns channels in pairs, and this example has three · xPos 成对旋转通道，而这个例子只有三个通道"
+            f"{entry.title.en} rotates channels in pairs, and this example has {case.d_head} · "
+            f"{entry.title.en} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
         )
     options = _options(asked, case)
     try:
@@ -160,6 +165,7 @@ def data(asked: Parameters) -> Data:
         "words": case.words,
         "d_head": case.d_head,
         "encoding": asked.encoding,
+        "formula": entry.formula,
         "base": asked.base,
         "n_heads": asked.n_heads,
         "sites": [site.name for site in Site if site and site in encoding.sites],
@@ -171,22 +177,20 @@ def data(asked: Parameters) -> Data:
 
 
 def _options(asked: Parameters, case: Case) -> dict[str, Any]:
-    """What posenc.create is given: small tables, so that all of them can be shown."""
-    t, h, m, d, base = len(case.words), asked.n_heads, case.d_model, case.d_head, asked.base
-    options: dict[str, dict[str, Any]] = {
-        "nope": {},
-        "sinusoidal": {"d_model": m, "base": base},
-        "learned": {"d_model": m, "max_positions": t},
-        "floater": {"d_model": m},
-        "rope": {"d_head": d, "base": base, "rotary_dim": d - d % 2},
-        "xpos": {"d_head": d, "base": base},
-        "alibi": {"n_heads": h},
-        "t5": {"n_heads": h, "n_buckets": 8, "max_distance": 16, "bidirectional": not asked.causal},
-        "shaw": {"d_head": d, "max_distance": 2},
-        "cope": {"d_head": d, "n_positions": t + 1},
-        "transformer_xl": {"d_model": m + m % 2, "n_heads": h, "d_head": d, "base": base},
+    """What posenc.create is given: sizes, and tables so small that all of them can be shown."""
+    entry, t, m, d = BY_NAME[asked.encoding], len(case.words), case.d_model, case.d_head
+    options = {
+        "d_model": m if entry.kind == "added" else m + m % 2,
+        "n_heads": asked.n_heads,
+        "d_head": d,
+        "base": asked.base,
+        "max_positions": t,
+        "n_positions": t + 1,
+        "rotary_dim": d - d % 2,
+        **entry.small,
+        **directed(entry.name, asked.causal),
     }
-    return options[asked.encoding]
+    return {name: value for name, value in options.items() if name in takes(entry.name)}
 
 
 def _program(asked: Parameters, case: Case, options: dict[str, Any], sites: Site, causal: bool) -> str:

@@ -19,6 +19,8 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.recognition import Recognised, recognise
 from posenc.explorer.recognition.formula import COS, SIN, channels, divisor
 
+ORDER = 160
+
 MOST_SHOWN = 512  # rows and columns of an excerpt
 
 Sample = Literal[

@@ -1,4 +1,4 @@
-"""What ALiBi, T5 and Shaw add to a score at every distance, per head, and how much of a word's weight that leaves.
+"""What a bias of the distance adds to a score, per head, and how much of a word's weight that leaves.
 
 distance      [n]     i - j, the query's position minus the key's
 index         [n]     what the bias is looked up by: |i - j|, the bucket, or c = clip(j - i, -k, k)
@@ -11,26 +11,43 @@ Legend: h heads, n distances.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from posenc import laws
+from posenc.catalogue import BY_NAME, create, directed
+from posenc.encoding import DistanceBias
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5 import T5
+from posenc.entry import Entry
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import encodings
 from posenc.positions import Positions
+
+ORDER = 110
 
 D_HEAD = 64
 LEFT = 0.01
 
 
+def _shown(entry: Entry) -> bool:
+    """A bias of the distance alone; and Shaw, whose bias depends on the query too."""
+    return issubclass(entry.load(), (DistanceBias, Shaw))
+
+
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = encodings(_shown)
+
+
 class Parameters(Base):
-    method: Literal["alibi", "t5", "shaw"] = "alibi"
+    method: Method = "alibi"
     n_heads: int = Field(default=8, ge=1, le=32)
     length: int = Field(default=64, ge=2, le=1024)
     causal: bool = True
@@ -62,7 +79,7 @@ def data(asked: Parameters) -> Data:
     """The fact `starts` holds the first distance of every bucket or row: from the last one on nothing changes."""
     start = 0 if asked.causal else 1 - asked.length
     distance = torch.arange(start, asked.length)
-    arrays, lines, facts = {"alibi": _alibi, "t5": _t5, "shaw": _shaw}[asked.method](asked, distance)
+    arrays, lines, facts = {"alibi": _alibi, "t5": _t5, "shaw": _shaw}.get(asked.method, _other)(asked, distance)
     bias = arrays["bias"]
     python = f"""import torch
 import posenc
@@ -88,6 +105,20 @@ index = distance.abs()
 bias = posenc.create("alibi", n_heads={asked.n_heads}).at_distance(distance)  # -slope * |i - j|
 horizon = torch.tensor(100).double().log() / slopes  # where exp(bias) is 1 %"""
     return arrays, lines, {}
+
+
+def _other(asked: Parameters, distance: Tensor) -> Found:
+    """Any other bias of the distance alone, with its defaults."""
+    sizes = {"n_heads": asked.n_heads, **directed(asked.method, asked.causal)}
+    encoding = laws.draw_parameters(create(asked.method, **sizes).double(), asked.seed)
+    assert isinstance(encoding, DistanceBias)
+    said = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    lines = f"""encoding = posenc.create("{asked.method}", {said})
+encoding = posenc.laws.draw_parameters(encoding.double(), seed={asked.seed})  # random: nothing is trained here
+index = distance.abs()
+bias = encoding.at_distance(distance).detach()"""
+    formula = BY_NAME[asked.method].formula
+    return {"index": distance.abs(), "bias": encoding.at_distance(distance)}, lines, {"formula": formula}
 
 
 def _t5(asked: Parameters, distance: Tensor) -> Found:

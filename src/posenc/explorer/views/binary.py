@@ -12,6 +12,8 @@ from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+ORDER = 30
+
 LENGTH = 4096  # twelve bits
 ROWS = 128  # against which the page checks its own hands
 WIDTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512)

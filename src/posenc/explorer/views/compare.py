@@ -12,24 +12,26 @@ Legend: m encodings, h heads, i query, j key, n distances, t tokens, w d_model, 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from pydantic import Field
 
 import posenc
-from posenc.bilingual import LANGUAGES
+from posenc.bilingual import LANGUAGES, Words
 from posenc.catalogue import BY_NAME, directed
 from posenc.description import SEAMS, TRAITS
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import encodings
 
-Method = Literal[
-    "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope"
-]
-MethodOrNone = Literal[
-    "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope", "nope", "none"
-]
+ORDER = 120
+
+if TYPE_CHECKING:
+    Method = str
+    MethodOrNone = str
+else:
+    Method, MethodOrNone = encodings(), encodings(none=Words("none", "无"))
 MOVED_BY = 37
 
 

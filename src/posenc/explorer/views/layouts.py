@@ -18,6 +18,8 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
+ORDER = 100
+
 BOTH: tuple[Layout, Layout] = ("half", "interleaved")
 LENGTH = 12
 DRAWS = 64

@@ -9,7 +9,7 @@ Legend: t tokens, d channels, h heads, r re-orderings, i query, j key.
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from pydantic import Field
@@ -17,13 +17,16 @@ from torch import Tensor
 
 from posenc import measures
 from posenc.backends.reference import probabilities
-from posenc.catalogue import create
+from posenc.catalogue import create, directed, takes
 from posenc.encoding import PositionalEncoding
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import encodings
 from posenc.measures.layers import Layers, redrawn, seeded
 from posenc.measures.order import word_vectors
 from posenc.positions import Positions
+
+ORDER = 60
 
 SENTENCES = {
     "love": ("我", "爱", "你"),
@@ -36,9 +39,15 @@ SENTENCES = {
 D_MODEL, HEADS = 16, 4
 
 
+if TYPE_CHECKING:
+    Method = str
+else:
+    Method = encodings(lambda entry: "causal" not in entry.needs)
+
+
 class Parameters(Base):
     sentence: Literal["love", "chase", "eat", "like", "spicy", "again"] = "love"
-    encoding: Literal["nope", "sinusoidal", "learned", "shaw", "transformer_xl", "t5", "alibi", "rope"] = "nope"
+    encoding: Method = "nope"
     causal: bool = False
     layers: int = Field(default=1, ge=1, le=2)
 
@@ -54,8 +63,8 @@ EXPORTED = (
 def data(asked: Parameters) -> Data:
     words = SENTENCES[asked.sentence]
     orders = torch.tensor(_orders(words))
-    named = {"bidirectional": not asked.causal} if asked.encoding == "t5" else {}
-    encoding = create(asked.encoding, d_model=D_MODEL, n_heads=HEADS, **named)
+    sizes = {"d_model": D_MODEL, "n_heads": HEADS, "n_layers": asked.layers}
+    encoding = create(asked.encoding, **sizes, **directed(asked.encoding, asked.causal))
     x = word_vectors(words, D_MODEL)
     distance = [
         measures.order_sensitivity_of(encoding, x, one[None], n_heads=HEADS, causal=asked.causal, layers=asked.layers)
@@ -105,7 +114,8 @@ def _weights(attention: Layers, x: Tensor, encoding: PositionalEncoding, at: Pos
 
 
 def _python(asked: Parameters, words: tuple[str, ...]) -> str:
-    sided = f", bidirectional={not asked.causal}" if asked.encoding == "t5" else ""
+    sided = "".join(f", {name}={value}" for name, value in directed(asked.encoding, asked.causal).items())
+    sided = (f", n_layers={asked.layers}" if "n_layers" in takes(asked.encoding) else "") + sided
     below = (
         ""
         if asked.layers == 1

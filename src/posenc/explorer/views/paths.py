@@ -15,6 +15,8 @@ from posenc.explorer import trained
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+ORDER = 150
+
 Encoding = Literal["learned", "floater", "sinusoidal"]
 STEP = 0.01  # of FLOATER's time, from one position to the next
 BEYOND = 2  # FLOATER's path goes on to so many trained lengths

@@ -19,6 +19,8 @@ from posenc.learn import walk
 from posenc.measures import rope_score_of
 from posenc.positions import Positions
 
+ORDER = 90
+
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")
 

@@ -12,6 +12,8 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.positions import Positions
 
+ORDER = 40
+
 DECADES = tuple(10**n for n in range(7))
 NEIGHBOURS = 10
 

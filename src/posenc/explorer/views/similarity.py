@@ -20,6 +20,8 @@ from posenc import frequencies, measures
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
+ORDER = 50
+
 ROWS = 256
 
 

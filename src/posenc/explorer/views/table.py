@@ -13,6 +13,8 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.positions import Positions
 
+ORDER = 10
+
 Rounded = Literal["float64", "float32", "bfloat16", "float16"]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from torch import Tensor
 
 from posenc import checks
-from posenc.encoding import Identity, PositionalEncoding, check_tokens, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding, check_tokens, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class FromHidden(PositionalEncoding):
         checks.one_of(get_args(Reads), reads=reads)
         super().__init__(reads=reads, **configuration)
         self.reads = reads
-        self._parameters_of = Identity() if reads == "hidden" else None
+        self.learned_tables = reads == "hidden"
 
     @abstractmethod
     def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:

@@ -10,7 +10,6 @@ Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from posenc.identity import Configuration, Identity, described
 from posenc.positions import Positions, readable
 from posenc.tensor_checks import INTEGERS
 
@@ -45,18 +45,6 @@ class Site(Flag):
     VALUE = auto()
 
 
-class Identity:
-    """Tells the tables of one set of parameters from those of a copy; shared by the layers that share the parameters."""
-
-    numbers = itertools.count()
-
-    def __init__(self) -> None:
-        self.number = next(self.numbers)
-
-    def __reduce__(self) -> tuple[type[Identity], tuple[()]]:
-        return Identity, ()  # copies and pickles get a number of their own, once per copied model
-
-
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
@@ -71,21 +59,25 @@ class PositionalEncoding(nn.Module):
     traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
+    learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
 
     def __init__(self, **configuration: Any) -> None:
         """Keeps the configuration, whatever its names and values; a constructor checks its own arguments (`checks`)."""
         super().__init__()
-        self.configuration = configuration
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
-        self._parameters_of: Identity | None = None  # set by encodings whose tables hold their parameters
+        self.configure(**configuration)
+
+    def configure(self, **configuration: Any) -> None:
+        """Says what this encoding is made of: for constructors that have more to say than the one above them said."""
+        self.configuration = Configuration(configuration)
+        self._identity = Identity(type(self), self.configuration)
 
     @property
     def owner(self) -> str:
         """Who computed a table: the class and its configuration, and which parameters where tables hold them."""
-        return self._described if self._parameters_of is None else f"{self._described} number {self._parameters_of.number}"
+        return self._identity.by_parameters if self.learned_tables else self._identity.by_configuration
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self.configuration.items())
+        return described(type(self), self.configuration)
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 

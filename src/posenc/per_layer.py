@@ -33,7 +33,10 @@ class PerLayer(PositionalEncoding):
                 )
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self._described = f"PerLayer({len(layers)} layers: {', '.join(dict.fromkeys(layer.owner for layer in layers))})"
+
+    @property
+    def owner(self) -> str:
+        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.owner for layer in self))})"
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.layers)  # type: ignore[arg-type]

@@ -33,7 +33,10 @@ class Stack(PositionalEncoding):
                 raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
-        self._described = f"Stack({', '.join(part.owner for part in parts)})"
+
+    @property
+    def owner(self) -> str:
+        return f"Stack({', '.join(part.owner for part in self)})"
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]

@@ -368,7 +368,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("rotate(x, cos, sin, self.layout", "rotate(x, cos, -sin, self.layout", "direction"),
         ("rotate(x, cos, sin, self.layout", 'rotate(x, cos, sin, "half"', "layout ignored"),
         ("        if not turns(side):\n            return into(x, out)\n", "        turns(side)\n", "values turn"),
-        ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
+        ("learned_tables = True", "learned_tables = False", "another module's tables taken"),
         ("if d_head % 2:", "if False:", "odd width taken"),
     ],
     "encodings/families/sinusoidal_keys.py": [
@@ -396,7 +396,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("(number < self.prefix))", "(number <= self.prefix))", "a prefix token too many"),
         ("torch.where(before[..., None], learned_sin, sin)", "sin", "only cosines learned"),
         ("        if self.coordinate_axes < 2:", "        if False:", "one axis taken"),
-        ("self._parameters_of = Identity()", "pass", "another module's tables taken"),
+        ("learned_tables = True", "learned_tables = False", "another module's tables taken"),
         ('traits - {"shift_invariant"}', 'traits', "said to be of differences alone"),
     ],
     "encodings/families/linear_boxes.py": [

@@ -328,7 +328,7 @@ def test_wrong_arguments():
         LearnedGrid(2, 3, 2, antialias=True, align_corners=True)
     with pytest.raises(ValueError, match="antialias, align_corners: one of them at most, and both for kernels"):
         LearnedGrid(2, 3, 2, mode="nearest", antialias=True)
-    with pytest.raises(ValueError, match="mode: expected one of bicubic, bilinear, nearest, bucket, tile"):
+    with pytest.raises(ValueError, match="mode: expected one of 'bicubic', 'bilinear', 'nearest', 'bucket', 'tile'"):
         LearnedGrid(2, 3, 2, mode="area")
     with pytest.raises(ValueError, match="axes, reads: expected both or neither"):
         LearnedGrid(2, 3, 2, axes=3)
@@ -338,7 +338,7 @@ def test_wrong_arguments():
         added(LearnedGrid(2, 3, 2, axes=3, reads=(1, 2)), Positions.grid(3, 2))
     with pytest.raises(ValueError, match="prefix: expected a whole number from 0, got -1"):
         Positions.grid(3, 2, prefix=-1)
-    with pytest.raises(ValueError, match="border: expected one of repeat, zero"):
+    with pytest.raises(ValueError, match="border: expected one of 'repeat', 'zero'"):
         LearnedGrid(2, 3, 2, border="wrap")
     with pytest.raises(ValueError, match="height: expected a whole number from 1, got 0"):
         LearnedGrid(2, 0, 2)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
-from posenc.encoding import Identity, PositionalEncoding, Site, check_tokens, check_width, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.entry import Entry
 from posenc.positions import Positions, readable
 
@@ -43,6 +43,7 @@ class FLOATER(PositionalEncoding):
 
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
+    learned_tables = True
 
     def __init__(
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
@@ -59,7 +60,6 @@ class FLOATER(PositionalEncoding):
         for linear in (self.inner, self.outer):
             nn.init.xavier_normal_(linear.weight)
             nn.init.zeros_(linear.bias)
-        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""

@@ -49,12 +49,8 @@ class Learned(PositionalEncoding):
     ) -> None:
         checks.whole(d_model=d_model, max_positions=max_positions)
         checks.whole(0, row_offset=row_offset)
-        rare = {"padding_row": (padding_row, None), "clamp": (clamp, False)}
         super().__init__(
-            d_model=d_model,
-            max_positions=max_positions,
-            row_offset=row_offset,
-            **{name: value for name, (value, usual) in rare.items() if value != usual},
+            d_model=d_model, max_positions=max_positions, row_offset=row_offset, padding_row=padding_row, clamp=clamp
         )
         if padding_row is not None and padding_row not in range(max_positions + row_offset):
             raise ValueError(f"padding_row: expected a row 0 … {max_positions + row_offset - 1}, got {padding_row}")

@@ -65,19 +65,17 @@ class LearnedAxes(PositionalEncoding):
         sizes = tuple(max_positions)
         axes = len(sizes) if axes is None else axes
         checks.whole(d_model=d_model, axes=axes)
-        super().__init__(d_model=d_model, axes=axes)
-        self.configuration = {
-            "d_model": d_model,
-            "max_positions": sizes,
-            "axes": axes,
-            "reads": reads,
-            "shares": shares,
-            "combine": combine,
-            "widths": widths,
-            "folded": folded,
-            "silent": silent,
-        }
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
+        super().__init__(
+            d_model=d_model,
+            max_positions=sizes,
+            axes=axes,
+            reads=reads,
+            shares=shares,
+            combine=combine,
+            widths=widths,
+            folded=folded,
+            silent=silent,
+        )
         checks.one_of(get_args(Combine), combine=combine)
         checks.one_of(get_args(Silent), silent=silent)
         if not sizes or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):

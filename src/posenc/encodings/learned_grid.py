@@ -84,7 +84,6 @@ class LearnedGrid(PositionalEncoding):
             checks.whole(axes=axes)
         checks.one_of(get_args(Mode), mode=mode)
         checks.one_of(get_args(Border), border=border)
-        rare = {"surplus": surplus} if surplus else {}
         super().__init__(
             d_model=d_model,
             height=height,
@@ -96,7 +95,7 @@ class LearnedGrid(PositionalEncoding):
             border=border,
             axes=axes,
             reads=reads,
-            **rare,
+            surplus=surplus,
         )
         if surplus and (mode not in ("bicubic", "bilinear") or antialias or align_corners or not 0 < surplus < 1):
             raise ValueError(f"surplus: expected a part of a patch, for kernels alone, got {surplus!r} with mode={mode!r}")

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import angles, checks, layouts
-from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
@@ -38,13 +38,14 @@ class LeRoPE(RoPE):
     Raises ValueError for frequencies that depend on length: ask them for one length first.
     """
 
+    learned_tables = True
+
     def __init__(self, d_head: int, **options: Any) -> None:
         frequencies = options.get("frequencies")
         if frequencies is not None and not isinstance(frequencies, Frequencies):
             raise ValueError("LeRoPE: frequencies: learned for one set, got a family by length; give its at_length(n)")
         super().__init__(d_head, **options)
         self.alpha = nn.Parameter(torch.zeros(len(self.frequencies)))
-        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
@@ -72,6 +73,7 @@ class MixedRoPE(PositionalEncoding):
     """
 
     sites = Site.ROTATE
+    learned_tables = True
 
     def __init__(
         self, d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
@@ -90,7 +92,6 @@ class MixedRoPE(PositionalEncoding):
         if axes > 1:
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
-        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

@@ -72,18 +72,18 @@ class RoPE(PositionalEncoding):
             checks.positive(base=base)
         elif (base, rotary_dim, axes) != (None, None, None):
             raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
-        plain = {"base": base, "layout": layout, "rotary_dim": rotary_dim, "reverse": reverse, "axes": axes}
-        rare = {
-            "trailing": (trailing, False),
-            "frequencies": (frequencies, None),
-            "length": (length, 1),
-            "returns": (returns, None),
-            "sides": (tuple(sides), ("query", "key")),
-        }
         super().__init__(
             d_head=d_head,
-            **{name: value for name, value in plain.items() if value is not None},
-            **{name: value for name, (value, usual) in rare.items() if value != usual},
+            base=base,
+            layout=layout,
+            rotary_dim=rotary_dim,
+            trailing=trailing,
+            reverse=reverse,
+            axes=axes,
+            frequencies=frequencies,
+            length=length,
+            returns=returns,
+            sides=sides,
         )
         for given in (layout, returns or layout):
             layouts.check(given)
@@ -137,7 +137,8 @@ class RoPE(PositionalEncoding):
 
     def at_length(self, n: int) -> RoPE:
         """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
-        if isinstance(self.configuration.get("frequencies", self.frequencies), Frequencies):
+        given = self.configuration["frequencies"]
+        if given is None or isinstance(given, Frequencies):
             return self
         return type(self)(**{**self.configuration, "length": n})
 

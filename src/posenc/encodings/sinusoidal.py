@@ -81,25 +81,20 @@ class Sinusoidal(PositionalEncoding):
         checks.one_of(get_args(Denominator), denominator=denominator)
         checks.one_of(get_args(OddWidth), odd=odd)
         checks.one_of(get_args(Silent), silent=silent)
-        plain = {
-            "d_model": d_model,
-            "base": base,
-            "layout": layout,
-            "denominator": denominator,
-            "offset": offset,
-            "axes": axes,
-        }
-        rare = {
-            "reads": (reads, None),
-            "odd": (odd, "drop"),
-            "repeats": (repeats, 1),
-            "scale": (scale, 1.0),
-            "amplitude": (amplitude, 1.0),
-            "silent": (silent, "none"),
-        }
-        if isinstance(base, Sequence):
-            plain["base"] = tuple(base)
-        super().__init__(**plain, **{name: value for name, (value, usual) in rare.items() if value != usual})
+        super().__init__(
+            d_model=d_model,
+            base=base,
+            layout=layout,
+            denominator=denominator,
+            offset=offset,
+            axes=axes,
+            reads=reads,
+            odd=odd,
+            repeats=repeats,
+            scale=scale,
+            amplitude=amplitude,
+            silent=silent,
+        )
         self.reads = check_reads(reads, axes)
         blocks = len(self.reads)
         if d_model % blocks:

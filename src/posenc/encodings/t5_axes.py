@@ -60,16 +60,14 @@ class T5Axes(PositionalEncoding):
             checks.positive(scaling=factor)
         if scale is not None:
             checks.positive(scale=scale)
-        super().__init__(n_heads=n_heads, scale=scale)
-        self.configuration = {
-            "n_heads": n_heads,
-            "n_buckets": sizes,
-            "max_distance": limits,
-            "scaling": factors,
-            "bias_over_sqrt": bias_over_sqrt,
-            "scale": scale,
-        }
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
+        super().__init__(
+            n_heads=n_heads,
+            n_buckets=sizes,
+            max_distance=limits,
+            scaling=factors,
+            bias_over_sqrt=bias_over_sqrt,
+            scale=scale,
+        )
         if not sizes or len({len(sizes), len(limits), len(factors)}) != 1:
             raise ValueError(
                 "n_buckets, max_distance, scaling: expected one of each for every axis, "

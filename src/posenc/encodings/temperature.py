@@ -191,7 +191,10 @@ class TemperedBias(PositionalEncoding):
         self.part, self.temperature = part, temperature
         self.sites = part.sites
         self.traits = part.traits - {"shift_invariant"}
-        self._described = f"TemperedBias({part.owner}, {temperature.owner})"
+
+    @property
+    def owner(self) -> str:
+        return f"TemperedBias({self.part.owner}, {self.temperature.owner})"
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         return self.temperature.prepare(self.part.prepare(at, dtype), dtype)

@@ -36,14 +36,7 @@ class XLNet(TransformerXL):
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, segments: bool = True
     ) -> None:
         super().__init__(d_model, n_heads, d_head=d_head, base=base)
-        self.configuration = {
-            "d_model": d_model,
-            "n_heads": n_heads,
-            "d_head": self.d_head,
-            "base": base,
-            "segments": segments,
-        }
-        self._described = f"XLNet({self.extra_repr()})"
+        self.configure(d_model=d_model, n_heads=n_heads, d_head=self.d_head, base=base, segments=segments)
         self.segments = segments
         self.coordinate_axes = 2 if segments else 1  # type: ignore[misc]
         self.s = nn.Parameter(torch.empty(n_heads, self.d_head)) if segments else None

@@ -30,8 +30,7 @@ class FirstHeadsRoPE(RoPE):
     def __init__(self, d_head: int, turning_heads: int, **options: Any) -> None:
         super().__init__(d_head, **options)
         checks.whole(turning_heads=turning_heads)
-        self.configuration = self.configuration | {"turning_heads": turning_heads}
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
+        self.configure(**self.configuration, turning_heads=turning_heads)
         self.turning_heads = turning_heads
 
     def rotate(

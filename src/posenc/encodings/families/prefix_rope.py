@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import Identity, full_precision
+from posenc.encoding import full_precision
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions, readable
 
@@ -28,17 +28,17 @@ class PrefixRoPE(RoPE):
     is not (a device assert off the CPU).
     """
 
+    learned_tables = True
+
     def __init__(self, d_head: int, prefix: int = 1, **options: Any) -> None:
         super().__init__(d_head, **options)
         checks.whole(prefix=prefix)
         if self.coordinate_axes < 2:
             raise ValueError("axes: expected at least 2, on one axis a prefix token cannot be told from position -1")
-        self.configuration = self.configuration | {"prefix": prefix}
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
+        self.configure(**self.configuration, prefix=prefix)
         self.traits = self.traits - {"shift_invariant"}
         self.prefix = prefix
         self.angles = nn.Parameter(torch.randn(prefix, len(self.frequencies)))
-        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""

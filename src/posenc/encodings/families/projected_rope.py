@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks, layouts
-from posenc.encoding import Identity, PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -37,6 +37,7 @@ class ProjectedRoPE(PositionalEncoding):
     """
 
     sites = Site.ROTATE
+    learned_tables = True
 
     def __init__(self, d_head: int, *, axes: int = 2, layout: Layout = "interleaved") -> None:
         checks.even(d_head=d_head)
@@ -44,7 +45,6 @@ class ProjectedRoPE(PositionalEncoding):
         super().__init__(d_head=d_head, axes=axes, layout=layout)
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
-        self._parameters_of = Identity()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""

@@ -58,9 +58,7 @@ class SinusoidalBoxes(PositionalEncoding):
         checks.positive(scale=scale, base=base)
         reads = CORNERS if reads is None and axes == 4 else reads
         chosen = check_reads(reads, axes)
-        super().__init__(d_head=d_head, axes=axes, scale=scale, base=base)
-        self.configuration = {"d_head": d_head, "width": width, "axes": axes, "reads": chosen, "scale": scale, "base": base}
-        self._described = f"{type(self).__name__}({self.extra_repr()})"
+        super().__init__(d_head=d_head, width=width, axes=axes, reads=chosen, scale=scale, base=base)
         self.d_head, self.reads, self.coordinate_axes = d_head, chosen, axes  # type: ignore[misc]
         self.frequencies = tuple(f * scale for f in frequencies.rotary(width, base))
         self.project = nn.Parameter(torch.empty(d_head, len(self.reads) * width))

@@ -1,0 +1,149 @@
+"""Who an encoding is: two that differ anywhere in their configuration never use each other's tables."""
+
+import copy
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import PositionalEncoding, Positions, attend
+from posenc.encodings.learned_rope import LeRoPE
+from posenc.encodings.rope import RoPE
+from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.frequencies import Frequencies, rotary
+from posenc.identity import Configuration
+
+
+class Table(PositionalEncoding):
+    """A stranger's encoding: its tables are rows of a tensor that it was given."""
+
+    def __init__(self, rows: torch.Tensor, **more: object) -> None:
+        super().__init__(rows=rows, **more)
+        self.rows = rows
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[torch.Tensor]:
+        return (self.rows.to(dtype)[at.coords],)
+
+    def embed(self, x: torch.Tensor, at: Positions) -> torch.Tensor:
+        return x + self.tables_at(at, x.dtype)[0]
+
+
+@pytest.mark.parametrize("size", [64, 1000])
+def test_tensors_that_differ_in_one_inner_entry_are_two_identities(size):
+    """The printed form of both is the same; with it as identity, one used the other's tables: 0.0 instead of 9.0."""
+    zeros = torch.zeros(size, size)
+    other = zeros.clone()
+    other[size // 2, size // 2] = 9.0
+    assert repr(zeros) == repr(other)
+    first, second = Table(zeros), Table(other)
+    assert first.owner != second.owner
+    at = Positions.arange(1, size)
+    x = torch.zeros(1, size, size)
+    assert second.embed(x, second.prepare(at))[0, size // 2, size // 2] == 9.0
+    with pytest.raises(ValueError, match="positions: prepared by Table"):
+        second.embed(x, first.prepare(at))
+    assert torch.equal(second.embed(x, Table(other.clone()).prepare(at)), second.embed(x, at))
+
+
+CHANGES = {
+    "dtype": lambda t: t.double(),
+    "shape": lambda t: t.reshape(2, 8),
+    "sign": lambda t: -t,
+    "order": lambda t: t.flip(0),
+    "complex": lambda t: t + 0j,
+    "array": lambda t: t.numpy(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_dtype_shape_and_every_bit_of_a_tensor_count(change):
+    rows = torch.arange(16.0).reshape(4, 4)
+    assert PositionalEncoding(rows=rows).owner == PositionalEncoding(rows=rows.T.contiguous().T).owner
+    assert PositionalEncoding(rows=change(rows)).owner != PositionalEncoding(rows=rows).owner
+
+
+NEARLY = [
+    (1, 1.0),
+    (1, True),
+    (1.0, math.nextafter(1.0, 2)),
+    (0.0, -0.0),
+    ("1", 1),
+    (None, "None"),
+    (b"1", "1"),
+    ((1, 2), (1, (2,))),
+    ((1, 2), (12,)),
+    (("a", "b"), ("a, b",)),
+    ((1.0, 2.0), (1.0, 2)),
+    ((1.0,), (1.0, 1.0)),
+    ((0.0,), (-0.0,)),
+    ({"a": 1}, {"a": 2}),
+    ({"a": 1}, (("a", 1),)),
+    (torch.float32, "torch.float32"),
+    (math.sin, math.cos),
+    (np.zeros(3), np.zeros((3, 1))),
+    (RoPE(8), RoPE(8, base=500.0)),
+    (rotary(8), replace(rotary(8), cos_sin_scale=1 + 1e-12)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), NEARLY, ids=lambda value: repr(value)[:30])
+def test_values_that_look_alike_are_told_apart(one, other):
+    first, second = PositionalEncoding(value=one), PositionalEncoding(value=other)
+    assert first.owner != second.owner
+    assert first.configuration != second.configuration
+    assert PositionalEncoding(value=copy.deepcopy(one)).owner == first.owner
+    assert hash(PositionalEncoding(value=copy.deepcopy(one)).configuration) == hash(first.configuration)
+
+
+def test_classes_and_names_count():
+    class Other(PositionalEncoding):
+        pass
+
+    assert Other(a=1).owner != PositionalEncoding(a=1).owner
+    assert PositionalEncoding(a=1).owner != PositionalEncoding(b=1).owner
+    assert PositionalEncoding(a=1, b=2).owner == PositionalEncoding(b=2, a=1).owner.replace("b=2, a=1", "a=1, b=2")
+
+
+def test_what_cannot_be_told_by_value_is_like_nothing_else():
+    """A lambda, a parameter and a tensor without data: every such encoding is one of its own, and knows itself."""
+    for value in (lambda t: t, torch.nn.Parameter(torch.zeros(2)), torch.zeros(2, device="meta"), object()):
+        first, second = PositionalEncoding(value=value), PositionalEncoding(value=value)
+        assert first.owner != second.owner
+        assert first.owner == first.owner
+
+
+def test_a_configuration_is_frozen():
+    rows, sizes = torch.zeros(3), [1, 2]
+    mine = PositionalEncoding(rows=rows, sizes=sizes)
+    rows += 1
+    sizes.append(3)
+    assert mine.configuration["rows"].sum() == 0
+    assert mine.configuration["sizes"] == (1, 2)
+    with pytest.raises(TypeError):
+        mine.configuration["sizes"] = (3,)
+    assert mine.configuration == {"rows": torch.zeros(3), "sizes": (1, 2)}
+    assert mine.configuration | {"sizes": 5} == Configuration({"rows": torch.zeros(3), "sizes": 5})
+
+
+def test_copies_share_fixed_tables_and_refuse_learned_ones():
+    at = Positions.arange(1, 3)
+    for copied in (copy.deepcopy, lambda encoding: pickle.loads(pickle.dumps(encoding))):
+        fixed, learned = RoPE(8, base=500.0), LeRoPE(8)
+        assert copied(fixed).owner == fixed.owner
+        assert copied(learned).owner != learned.owner
+        assert copied(learned).configuration == learned.configuration
+        q = torch.zeros(1, 1, 3, 8)
+        attend(q, q, q, copied(fixed), fixed.prepare(at))
+        attend(q, q, q, learned, learned.prepare(at))
+        with pytest.raises(ValueError, match="positions: prepared by LeRoPE"):
+            attend(q, q, q, copied(learned), learned.prepare(at))
+
+
+def test_constructors_that_fill_in_a_default_have_the_identity_of_those_told_it():
+    assert RoPE(8).owner == RoPE(8, base=10000.0, rotary_dim=8, axes=1).owner
+    assert RoPE(8).owner != RoPE(8, trailing=True).owner
+    assert Sinusoidal(8, base=[2.0, 3.0], axes=2).owner == Sinusoidal(8, base=(2.0, 3.0), axes=2).owner
+    assert RoPE(8, frequencies=Frequencies((1.0,))).owner != RoPE(8, frequencies=Frequencies((1.0 + 2**-52,))).owner

@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class Configuration(Mapping[str, Any]):
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = {name: _frozen(value) for name, value in values.items()}
         self.encoded = {name: _encoded(value) for name, value in self._values.items()}
-        self.digest = hashlib.sha256(_encoded(tuple(sorted(self.encoded.items())))).digest()
+        named = (part for name in sorted(self.encoded) for part in (str(name).encode(), self.encoded[name]))
+        self.digest = hashlib.sha256(_joined(named)).digest()
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -122,7 +123,11 @@ def _encoded(value: Any) -> bytes:
     parts = _parts(value)
     if parts is None:
         return os.urandom(32)  # it cannot be told by value: like nothing else, itself included
-    return b"".join(piece for part in parts for piece in (len(part).to_bytes(8, "little"), part))
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[bytes]) -> bytes:
+    return b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "little"), part)])
 
 
 def _parts(value: Any) -> list[bytes] | None:
@@ -161,7 +166,7 @@ def _parts_of_tensor(value: Tensor) -> list[bytes] | None:
     if value.requires_grad or value.is_meta or value.is_quantized or value.layout is not torch.strided:
         return None
     flat = value.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
-    whole = hashlib.sha256(flat.numpy()).digest()
+    whole = hashlib.sha256(memoryview(flat.numpy())).digest()
     return [b"tensor", str(value.dtype).encode(), str(list(value.shape)).encode(), whole]
 
 

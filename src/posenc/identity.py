@@ -166,7 +166,7 @@ def _parts_of_tensor(value: Tensor) -> list[bytes] | None:
     if value.requires_grad or value.is_meta or value.is_quantized or value.layout is not torch.strided:
         return None
     flat = value.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
-    whole = hashlib.sha256(memoryview(flat.numpy())).digest()
+    whole = hashlib.sha256(flat.numpy().data).digest()
     return [b"tensor", str(value.dtype).encode(), str(list(value.shape)).encode(), whole]
 
 

@@ -36,7 +36,10 @@ MODULES = {
     "posenc.kernels.triton_rotate": "posenc.kernels.rotation.triton_rotation",
 }
 # Names renamed in 0.2, in modules that stay: (module, old name) to new name.
-NAMES: dict[tuple[str, str], str] = {}
+NAMES: dict[tuple[str, str], str] = {
+    ("posenc.dialects", "Finding"): "Remark",
+    ("posenc.learn.claims", "Finding"): "Evidence",
+}
 
 
 def _warn(old: str, new: str, stacklevel: int) -> None:

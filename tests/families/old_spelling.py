@@ -29,4 +29,4 @@ def same(old: dict[str, Any]) -> PositionSpec:
 
 def places(spec: PositionSpec) -> set[str]:
     """Which layers are attention, where others are not, as the notes say it."""
-    return {finding.text for finding in spec.findings if "attention is in layers" in finding.text}
+    return {finding.text for finding in spec.remarks if "attention is in layers" in finding.text}

@@ -77,7 +77,7 @@ def mpt(model_type: str) -> Proof:
                 expected = from_first_key(theirs[:, :, -9:].expand(-1, 9, -1)[None])
                 result.equal("bias of every layer, but for one number a row", from_first_key(got), expected)
         assert len(spec.encoding(0).slopes) == heads
-        grades = [finding.key for finding in spec.findings if finding.grade == "error"]
+        grades = [finding.key for finding in spec.remarks if finding.grade == "error"]
         result.equal("what is not read is told", grades, [f"attn_config.{key}" for key in asked])
         scale = model.blocks[0].attn.softmax_scale
         assert abs(scale / spec.encoding(0).softmax_scale(96 // heads) - 1) < 1e-15

@@ -87,7 +87,7 @@ def gemma4_audio(model_type: str) -> Proof:
                            attention_chunk_size=chunk, attention_context_left=5, subsampling_conv_channels=[16, 4],
                            output_proj_dims=32)  # fmt: skip
         model, spec = build(config, attention=None), spec_of(config)
-        assert any(finding.grade == "error" for finding in spec.findings) == (chunk == 8)
+        assert any(finding.grade == "error" for finding in spec.remarks) == (chunk == 8)
         heard = [listening(layer.self_attn) for layer in model.layers]
         with torch.no_grad():
             model(torch.randn(2, 4 * FRAMES, 16))

@@ -55,7 +55,7 @@ def gemma4_assistant(model_type: str) -> Proof:
         text = config_of("gemma4_unified_text", **sizes)
     config = config_of(model_type, text_config=text.to_dict(), backbone_hidden_size=32)
     name = "Gemma4UnifiedAssistantForCausalLM" if "unified" in model_type else "Gemma4AssistantForCausalLM"
-    assert any(finding.key == "text_config.num_kv_shared_layers" for finding in spec_of(config).findings)
+    assert any(finding.key == "text_config.num_kv_shared_layers" for finding in spec_of(config).remarks)
     with pytest.raises(ValueError, match="layer types producing a cache"):
         build(config, name)  # the defect that the finding tells of; without its check the model is what it says
     with mock.patch.object(type(text), "kv_sharing_modes", property(lambda self: ["reuse"] * self.num_hidden_layers)):

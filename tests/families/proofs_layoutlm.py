@@ -142,7 +142,7 @@ def layoutlmv3(model_type: str) -> Proof:
         places = torch.cat([torch.arange(6), torch.arange(5)])[None].expand(3, -1)
         compare(result, spec, model.state_dict(), found, flags, places, torch.cat([bbox, page], dim=1), divided=True)
     config = config_of(model_type, **sizes, has_relative_attention_bias=False)
-    grades = [finding.key for finding in spec_of(config).findings if finding.grade == "error"]
+    grades = [finding.key for finding in spec_of(config).remarks if finding.grade == "error"]
     result.equal("what is not used is told", grades, ["has_spatial_attention_bias"])
     model = build(config, attention=None)
     with torch.no_grad():

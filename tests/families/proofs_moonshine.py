@@ -38,7 +38,7 @@ def moonshine(model_type: str) -> Proof:
                               only=lambda call: call.module.is_causal)  # fmt: skip
         frequencies(result, decoder.rotary_emb, spec["decoder"])
         frequencies(result, encoder.rotary_emb, spec["encoder"])
-    assert "decoder_num_attention_heads" in {finding.key for finding in spec.findings}
+    assert "decoder_num_attention_heads" in {finding.key for finding in spec.remarks}
     return result
 
 

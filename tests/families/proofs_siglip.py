@@ -135,7 +135,7 @@ def minicpmv4_6_vision(model_type: str) -> Proof:
         inputs = {"pixel_values": torch.randn(1, 3, 2, 2 * len(coords)), "target_sizes": torch.tensor(images)}
         added(result, spec, module, coords[None], **inputs)
     nothing_after(result, spec, build(config, f"{name}VisionModel"), 2)
-    assert any(finding.key == "image_size" for finding in spec_of(made(model_type, image_size=54)).findings)  # 27 to a side
+    assert any(finding.key == "image_size" for finding in spec_of(made(model_type, image_size=54)).remarks)  # 27 to a side
     return result
 
 

@@ -29,7 +29,7 @@ def speech_to_text(model_type: str) -> Proof:
             assert not spec["encoder"].layers[0].uses
             own = model.encoder.embed_positions((~frames).long())
             result.equal("nothing for frames where pad_token_id is 0", own[frames], torch.zeros_like(own[frames]))
-            assert [finding.key for finding in spec.findings if finding.grade == "error"] == ["pad_token_id"]
+            assert [finding.key for finding in spec.remarks if finding.grade == "error"] == ["pad_token_id"]
         else:
             added_by(result, spec["encoder"], model, "encoder.embed_positions", "encoder.layers.0", at, inputs, 8.0,
                      "frames with positions")  # fmt: skip

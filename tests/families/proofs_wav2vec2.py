@@ -69,7 +69,7 @@ def wav2vec2(model_type: str) -> Proof:
             alone, padded = (entering(encoder, after, {"hidden_states": frames()[1:, :n], "attention_mask": REAL[1:, :n]})
                              for n in (13, FRAMES))  # fmt: skip
             assert not torch.allclose(alone, padded[:, :13], atol=1e-3)
-            assert "conv_pos_batch_norm" in {finding.key for finding in spec.findings if finding.grade == "warning"}
+            assert "conv_pos_batch_norm" in {finding.key for finding in spec.remarks if finding.grade == "warning"}
         real = torch.ones_like(REAL) if by_batch else REAL
         added_by(result, spec, encoder, "pos_conv_embed", after, posenc.Positions.from_mask(real),
                  {"hidden_states": frames(), "attention_mask": real}, 8.0, "frames with what the convolution adds",

@@ -48,7 +48,7 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict):
 def test_bamba_takes_half_whatever_stands_beside_the_settings():
     spec = read_config({"model_type": "bamba", "rope_theta": 1e4, "partial_rotary_factor": 1.0, "attn_layer_indices": [0]})
     assert spec.layers[0].uses[0].rotation.width == 64
-    assert "partial_rotary_factor" in {finding.key for finding in spec.findings if finding.grade == "error"}
+    assert "partial_rotary_factor" in {finding.key for finding in spec.remarks if finding.grade == "error"}
 
 
 def test_a_base_of_null_means_no_positions_in_olmo_hybrid():

@@ -33,5 +33,5 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict):
 
 def test_cohere2_moe_scales_nothing_whatever_rope_scaling_says():
     spec = read_config({"model_type": "cohere2_moe", "rope_theta": 75000.0, "rope_scaling": YARN})
-    assert "rope_scaling" in {finding.key for finding in spec.findings}
+    assert "rope_scaling" in {finding.key for finding in spec.remarks}
     assert spec.layers[0].uses[0].rotation.kind == "rotary"

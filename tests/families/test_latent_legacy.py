@@ -65,7 +65,7 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict):
 
 def test_one_mscale_alone_is_told():
     spec = read_config({"model_type": "deepseek_v3", "rope_theta": 1e4, "rope_scaling": YARN | {"mscale": 0}})
-    assert "rope_parameters.mscale" in {finding.key for finding in spec.findings}
+    assert "rope_parameters.mscale" in {finding.key for finding in spec.remarks}
     scaled = spec.encoding(0).frequencies
     assert scaled.cos_sin_scale > 1.3
     assert scaled.softmax_scale > 1.5
@@ -77,7 +77,7 @@ def test_a_fraction_that_the_model_fails_with_is_an_error():
              "num_attention_heads": 2, "num_key_value_heads": 2, "kv_lora_rank": 8, "q_lora_rank": 8, "vocab_size": 8,
              "n_routed_experts": 2, "moe_intermediate_size": 8, "intermediate_size": 8, "pad_token_id": 0}  # fmt: skip
     config = CONFIG_MAPPING["mistral4"](rope_parameters=tempered, **sizes)
-    found = {finding.key: finding.grade for finding in read_config(config.to_dict()).findings}
+    found = {finding.key: finding.grade for finding in read_config(config.to_dict()).remarks}
     assert found["rope_parameters.partial_rotary_factor"] == "error"
     with pytest.raises(RuntimeError):
         AutoModel.from_config(config)(input_ids=torch.zeros(1, 3, dtype=torch.long))

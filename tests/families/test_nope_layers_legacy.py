@@ -70,10 +70,10 @@ def test_what_the_code_would_fail_at_is_refused_by_name(config: dict, named: str
 def test_only_zero_counts_among_the_bases_of_muse():
     spec = read_config({"model_type": "muse_glimmer_text", "rope_theta": 1e6, "num_hidden_layers": 3,
                         "layer_rope_theta": [7.0, 1e6, 0]})  # fmt: skip
-    assert [finding.grade for finding in spec.findings if finding.key == "layer_rope_theta"] == ["error"]
+    assert [finding.grade for finding in spec.remarks if finding.key == "layer_rope_theta"] == ["error"]
     assert spec.layers[0].uses[0].rotation.base == 1e6
 
 
 def test_layers_of_one_kind_with_several_bases_are_told():
     spec = read_config({**STEP, "rope_theta": [1000.0, 10.0, 7.0, 10.0]})
-    assert "rope_theta" in {finding.key for finding in spec.findings if finding.grade == "error"}
+    assert "rope_theta" in {finding.key for finding in spec.remarks if finding.grade == "error"}

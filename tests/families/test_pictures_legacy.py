@@ -60,14 +60,14 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict[str, Any]):
 def test_sections_that_disagree_are_told():
     spec = read_config({"model_type": "clip", "text_config": {"max_position_embeddings": 50}, "text_config_dict": WORDS})
     assert dict(spec["text_config"].layers[0].uses[0].arguments)["max_positions"] == 33
-    assert "text_config_dict" in {finding.key for finding in spec.findings if finding.grade == "error"}
+    assert "text_config_dict" in {finding.key for finding in spec.remarks if finding.grade == "error"}
 
 
 def test_nougat_without_its_sections_is_told():
     spec = read_config({"model_type": "nougat"}, defaults=True)
     assert spec["encoder"].family == "donut-swin"
     assert spec["decoder"].family == "mbart"
-    assert "encoder" in {finding.key for finding in spec.findings if finding.grade == "error"}
+    assert "encoder" in {finding.key for finding in spec.remarks if finding.grade == "error"}
 
 
 @pytest.mark.parametrize("rate", ["3", "0/4", "a/b", "4/8/2"])

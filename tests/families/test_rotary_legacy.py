@@ -105,12 +105,12 @@ def test_the_older_spelling_reads_like_what_the_class_makes_of_it(model_type: st
 def test_scaling_without_head_dim_fails_in_the_family_and_is_told(model_type: str):
     said = {"rope_theta": 10000.0, "rope_scaling": YARN, "hidden_size": 64, "num_attention_heads": 4}
     spec = read_config({"model_type": model_type} | deepcopy(said))
-    assert ("error", "head_dim") in {(finding.grade, finding.key) for finding in spec.findings}
+    assert ("error", "head_dim") in {(finding.grade, finding.key) for finding in spec.remarks}
     own = next(value for name, value in vars(modeling(model_type)).items() if name.endswith("RotaryEmbedding"))
     with pytest.raises(TypeError, match="NoneType"):
         own(CONFIG_MAPPING[model_type](**deepcopy(said)))
     whole = read_config({"model_type": model_type, "head_dim": 16} | deepcopy(said))
-    assert "head_dim" not in {finding.key for finding in whole.findings}
+    assert "head_dim" not in {finding.key for finding in whole.remarks}
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_a_file_without_rotary_settings_is_refused_unless_the_class_may_speak(mo
     with pytest.raises(ValueError, match="defaults=True"):
         read_config({"model_type": model_type})
     spec = read_config({"model_type": model_type}, defaults=True)
-    assert any(finding.grade == "error" and "missing" in finding.text for finding in spec.findings)
+    assert any(finding.grade == "error" and "missing" in finding.text for finding in spec.remarks)
     assert bare(spec) == bare(spec_of(CONFIG_MAPPING[model_type]()))

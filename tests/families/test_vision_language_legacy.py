@@ -77,7 +77,7 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict[str, Any]):
 
 def test_nothing_that_counts_goes_unread_in_published_files():
     for old in OLD[:6]:
-        graver = [finding for spec in stacks(read_config(old)) for finding in spec.findings if finding.grade != "note"]
+        graver = [finding for spec in stacks(read_config(old)) for finding in spec.remarks if finding.grade != "note"]
         assert not graver, graver
 
 
@@ -85,13 +85,13 @@ def test_mrope_is_a_type_for_two_families_only():
     for model_type, fails in (("qwen2_vl_text", False), ("qwen2_5_vl_text", False), ("qwen2_5_omni_text", True)):
         spec = read_config({"model_type": model_type, "hidden_size": 512, "num_attention_heads": 4, "rope_theta": 1e6,
                             "rope_scaling": MROPE})  # fmt: skip
-        assert any(finding.key == "rope_scaling.rope_type" for finding in spec.findings) == fails
+        assert any(finding.key == "rope_scaling.rope_type" for finding in spec.remarks) == fails
 
 
 def test_a_way_of_dealing_that_the_code_has_not_is_told():
     config = {"model_type": "qwen3_vl_text", "rope_theta": 1e6,
               "rope_scaling": {"mrope_section": [24, 20, 20], "mrope_interleaved": False}}  # fmt: skip
-    found = {finding.key: finding.grade for finding in read_config(config).findings}
+    found = {finding.key: finding.grade for finding in read_config(config).remarks}
     assert found["rope_scaling.mrope_interleaved"] == "error"
 
 

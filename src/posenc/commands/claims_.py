@@ -15,7 +15,7 @@ from posenc.learn import notes
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from posenc.learn.claims import Claim, Finding, Verdict
+    from posenc.learn.claims import Claim, Evidence, Verdict
 
 COLOURS = {"true": "green", "false": "red", "opinion": "blue"}  # everything between true and false is yellow
 
@@ -69,7 +69,7 @@ def _number(note: str) -> str:
         raise typer.BadParameter(str(error).removeprefix("note: "), param_hint="--note") from error
 
 
-def as_data(checked: list[tuple[Claim, Finding]]) -> dict[str, Any]:
+def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
     """The ledger for machines."""
     return {
         "claims": [
@@ -87,7 +87,7 @@ def as_data(checked: list[tuple[Claim, Finding]]) -> dict[str, Any]:
     }
 
 
-def table(checked: list[tuple[Claim, Finding]], language: Language) -> Table:
+def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
     """The ledger for readers: claim, computed value, verdict; the numbers of the notes beside."""
     from rich import box
     from rich.table import Table
@@ -108,7 +108,7 @@ def table(checked: list[tuple[Claim, Finding]], language: Language) -> Table:
     return table
 
 
-def _summary(checked: list[tuple[Claim, Finding]], language: Language) -> str:
+def _summary(checked: list[tuple[Claim, Evidence]], language: Language) -> str:
     if not checked:
         return Words("No claim matches.", "没有符合条件的说法。").read(language)
     english = ", ".join(f"{count} {verdict.words.en}" for verdict, count in _counts(checked))
@@ -116,5 +116,5 @@ def _summary(checked: list[tuple[Claim, Finding]], language: Language) -> str:
     return Words(f"{len(checked)} claims: {english}.", f"共 {len(checked)} 条：{chinese}。").read(language)
 
 
-def _counts(checked: list[tuple[Claim, Finding]]) -> list[tuple[Verdict, int]]:
+def _counts(checked: list[tuple[Claim, Evidence]]) -> list[tuple[Verdict, int]]:
     return Counter(finding.verdict for _, finding in checked).most_common()

@@ -85,7 +85,7 @@ def command(
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
     else:
         _print(data, extensions)
-    if any(finding["grade"] == "error" for finding in data["findings"]):
+    if any(remark["grade"] == "error" for remark in data["remarks"]):
         raise typer.Exit(1)
 
 

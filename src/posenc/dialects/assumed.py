@@ -24,10 +24,10 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
             f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
             "read with defaults=True"
         )
-    keys.find("error", "rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
+    keys.error("rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
-        keys.find("error", "rope_theta", f"{owner} does not read it where rope_parameters is missing")
+        keys.error("rope_theta", f"{owner} does not read it where rope_parameters is missing")
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
     defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
     return keys.replaced(without=gone, facts={"defaults": defaults})
@@ -38,4 +38,4 @@ def scaled_without_width(keys: Keys, use: Use | None) -> None:
     for the width, and fail."""
     kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
     if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
-        keys.find("error", "head_dim", f"not said: transformers 5.23 fails at {kind} scaling of this family; write it down")
+        keys.error("head_dim", f"not said: transformers 5.23 fails at {kind} scaling of this family; write it down")

@@ -68,9 +68,9 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
         where = f"{keys.path}: " if keys.path else ""
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     for key in keys.unread():
-        keys.find("warning", key, f"{keys.facts['class'] or keys.family}'s code does not read it")
-    findings = tuple(sorted({*spec.findings, *keys.findings}, key=lambda f: (GRADES.index(f.grade), f.key)))
-    return replace(spec, part=part, findings=findings, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
+        keys.warning(key, f"{keys.facts['class'] or keys.family}'s code does not read it")
+    remarks = tuple(sorted({*spec.remarks, *keys.remarks}, key=lambda f: (GRADES.index(f.grade), f.key)))
+    return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
 
 
 def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]:

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.spec import Finding, Grade
+from posenc.dialects.spec import Grade, Remark
 
 MISSING: Any = object()
 POSITIONAL = re.compile(
@@ -46,7 +46,7 @@ class Keys:
         self.facts = facts().get(family, {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None})
         self.read: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
-        self.findings: list[Finding] = []
+        self.remarks: list[Remark] = []
 
     # Reading.
 
@@ -169,7 +169,7 @@ class Keys:
             raise ConfigError(f"{self.where(name)}.model_type: missing; it says what kind of model this part is")
         self.read[name] = "…"
         if said is None:
-            self.find("note", name, f"not in the file: {self.facts['class']} assumes {model_type}")
+            self.note(name, f"not in the file: {self.facts['class']} assumes {model_type}")
         return Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
 
     def has(self, name: str) -> bool:
@@ -207,10 +207,19 @@ class Keys:
         origin = self.origins[name]
         return self.where(origin) if origin in self.data else origin
 
-    def find(self, grade: Grade, key: str, text: str) -> None:
-        finding = Finding(grade, self.where(key), text)
-        if finding not in self.findings:
-            self.findings.append(finding)
+    def note(self, key: str, text: str) -> None:
+        self.remark("note", key, text)
+
+    def warning(self, key: str, text: str) -> None:
+        self.remark("warning", key, text)
+
+    def error(self, key: str, text: str) -> None:
+        self.remark("error", key, text)
+
+    def remark(self, grade: Grade, key: str, text: str) -> None:
+        finding = Remark(grade, self.where(key), text)
+        if finding not in self.remarks:
+            self.remarks.append(finding)
 
     def unread(self) -> list[str]:
         """Keys of the file that look as if they had to do with position, and that nobody read."""

@@ -115,8 +115,7 @@ def rope(
     _check_parameters(keys, settings, where, kind, takes, also_read)
     nested = label is not None and where.endswith(f".{label}")
     if nested and parameters.pop("truncate", True) is False:
-        keys.find(
-            "warning",
+        keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.truncate",
             "transformers looks for it beside the kinds of layers, not here, and rounds the range",
         )
@@ -140,7 +139,7 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
     """The rotary settings that count for these layers, and where they are. transformers lets rope_scaling win."""
     parameters, scaling = keys.table("rope_parameters"), keys.table("rope_scaling")
     if keys.has("rope_parameters") and scaling:
-        keys.find(
+        keys.remark(
             "error" if parameters != scaling else "warning",
             "rope_scaling",
             "the file has rope_parameters too; transformers takes rope_scaling and drops the other",
@@ -148,7 +147,7 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
-            keys.find("warning", f"{name}.{extra}", "stands beside entries for kinds of layers, where nothing reads it")
+            keys.warning(f"{name}.{extra}", "stands beside entries for kinds of layers, where nothing reads it")
         if label not in chosen:
             raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
         inner = chosen[label]
@@ -165,8 +164,7 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
     if kinds == {"default", "mrope"}:
         kinds = {"mrope"}
     if len(kinds) > 1:
-        keys.find(
-            "error",
+        keys.error(
             "rope_type",
             f"{where} says rope_type={said['rope_type']!r} and type={said['type']!r}; transformers takes rope_type",
         )
@@ -184,7 +182,7 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
         keys.origins["base"] = f"{where}.rope_theta"
         found = inner.number("rope_theta")
         if keys.has(base_key) and keys.number(base_key) != found:
-            keys.find("warning", base_key, f"{where}.rope_theta={found:g} wins over {base_key}={keys.number(base_key):g}")
+            keys.warning(base_key, f"{where}.rope_theta={found:g} wins over {base_key}={keys.number(base_key):g}")
         return float(found)
     found = keys.number(base_key, None)
     if found is not None:
@@ -200,7 +198,7 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
             "something else. Add it to the file, or read with defaults=True"
         )
-    keys.find("error", base_key, f"missing: {keys.facts['class']} assumes {assumed:g}, other programs may not")
+    keys.error(base_key, f"missing: {keys.facts['class']} assumes {assumed:g}, other programs may not")
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
@@ -227,8 +225,7 @@ def _fraction(
     reads = partial or (kind not in ("default", "axial", "mrope") and rotary_dim is None)
     if not reads:
         if value != 1.0 and origin != "default of the family's code":
-            keys.find(
-                "warning",
+            keys.warning(
                 key,
                 "this family's code does not read it: all channels turn"
                 if rotary_dim is None
@@ -259,8 +256,7 @@ def _check_parameters(
         if key == "truncate":
             Keys(settings, "", where).flag(key)
         if key not in takes and key not in ANYWHERE and key not in also_read:
-            keys.find(
-                "error",
+            keys.error(
                 f"{where.removeprefix(keys.path).strip('.')}.{key}",
                 f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it",
             )
@@ -276,14 +272,11 @@ def _original_length(
     outer = None if nested else keys.whole(key, None)
     if outer is not None:
         if parameters.get("original_length", outer) != outer:
-            keys.find(
-                "error", key, f"{outer} here and {parameters['original_length']} in {where}; transformers takes {outer}"
-            )
+            keys.error(key, f"{outer} here and {parameters['original_length']} in {where}; transformers takes {outer}")
         parameters["original_length"] = outer
     elif "original_length" not in parameters:
         parameters["original_length"] = keys.whole("max_position_embeddings")
-        keys.find(
-            "warning",
+        keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.{key}",
             f"missing: transformers takes max_position_embeddings={parameters['original_length']}, as if it had "
             "been trained at the extended length",

@@ -34,8 +34,7 @@ def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str],
     kinds = list(kinds)
     left = [number for number, kind in enumerate(kinds) if kind in others]
     if left:
-        keys.find(
-            "note",
+        keys.note(
             "layer_types",
             f"{len(left)} of {len(kinds)} layers are {why}: order comes from there; attention "
             f"is in layers {', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}",

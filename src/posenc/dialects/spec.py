@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,7 +21,7 @@ GRADES = get_args(Grade)  # gravest first
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """One thing that a person should know about this configuration; `key` is the key of the file that it is about."""
 
     grade: Grade
@@ -177,7 +178,7 @@ class PositionSpec:
     trained_length  positions that the file says it was made for; None where nothing says so
     coordinates     how this family numbers its tokens, in one sentence
     d_model, d_head, n_heads  sizes, where they are the same for all layers
-    findings        what a person should know, gravest first
+    remarks         what a reader should know, errors first
     keys            every key of the file that was read, with its value
     """
 
@@ -191,7 +192,7 @@ class PositionSpec:
     d_model: int | None = None
     d_head: int | None = None
     n_heads: int | None = None
-    findings: tuple[Finding, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
     def encoding(self, layer: int = 0, *, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
@@ -232,6 +233,14 @@ class PositionSpec:
         yield path, self
         for part in self.parts:
             yield from part.walk(f"{path}.{part.part}".strip("."))
+
+    @property
+    def findings(self) -> tuple[Remark, ...]:
+        """The old name of `remarks`, until 0.3."""
+        warnings.warn(
+            "PositionSpec.findings is now remarks; the old name works until 0.3", DeprecationWarning, stacklevel=2
+        )
+        return self.remarks
 
     def with_part(self, name: str) -> PositionSpec:
         return replace(self, part=name)

@@ -24,7 +24,7 @@ def show(console: Console, data: dict[str, Any], extensions: list[Extension]) ->
     for part in data["without_attention"]:
         name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
         console.print(Text.assemble((name, "bold"), f"   positions: {part['coordinates']}"))
-    _findings(console, data["findings"])
+    _remarks(console, data["remarks"])
     if "weights" in data:
         _weights(console, data["weights"])
     if extensions:
@@ -188,14 +188,14 @@ def _long(wavelength: float | None) -> str:
     return f"{wavelength:.3g}" if wavelength < 100 else f"{wavelength:,.0f}" if wavelength < 1e7 else f"{wavelength:.3g}"
 
 
-def _findings(console: Console, findings: list[dict[str, str]]) -> None:
-    console.print("[bold]what to know[/bold]" if findings else "nothing to warn of")
+def _remarks(console: Console, remarks: list[dict[str, str]]) -> None:
+    console.print("[bold]what to know[/bold]" if remarks else "no remarks")
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
-    for finding in findings:
-        key = f"{finding['key']}: " if finding["key"] else ""
-        table.add_row(Text("  " + finding["grade"], style=COLOURS[finding["grade"]]), Wrapped(key + finding["text"]))
+    for remark in remarks:
+        key = f"{remark['key']}: " if remark["key"] else ""
+        table.add_row(Text("  " + remark["grade"], style=COLOURS[remark["grade"]]), Wrapped(key + remark["text"]))
     console.print(table)
 
 

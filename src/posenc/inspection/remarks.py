@@ -6,23 +6,23 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from posenc.dialects import Finding, PositionSpec, Rotation, Use
+from posenc.dialects import PositionSpec, Remark, Rotation, Use
 from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import meaning
 
 FLOAT32_TRAP = 1e-3  # |cos error| from which fp32 angles are worth a warning: a quarter of what bf16 rounds away
 
 
-def note(text: str, key: str = "") -> Finding:
-    return Finding("note", key, text)
+def note(text: str, key: str = "") -> Remark:
+    return Remark("note", key, text)
 
 
-def warning(text: str, key: str = "") -> Finding:
-    return Finding("warning", key, text)
+def warning(text: str, key: str = "") -> Remark:
+    return Remark("warning", key, text)
 
 
-def remarks(spec: PositionSpec) -> Iterator[Finding]:
-    """Findings that follow from the encodings themselves; those about the file's keys come with the spec."""
+def remarks(spec: PositionSpec) -> Iterator[Remark]:
+    """Remarks that follow from the encodings themselves; those about the file's keys come with the spec."""
     for use in distinct_uses(spec):
         if use.rotation is not None and "d_head" in dict(use.arguments):  # embeddings that turn: no heads
             yield from _rotary(use, use.rotation, spec)
@@ -60,7 +60,7 @@ def _ordinal(n: int) -> str:
     return f"{n}{'th' if 10 <= n % 100 < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
-def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Finding]:
+def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Remark]:
     options = dict(use.arguments)
     made = rotation.frequencies().at_length(1)
     yield from _precision(made, spec.trained_length)
@@ -69,7 +69,7 @@ def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Findin
         yield from SCALINGS[rotation.kind](dict(rotation.parameters), made, spec)
 
 
-def _precision(made: Frequencies, length: int | None) -> Iterator[Finding]:
+def _precision(made: Frequencies, length: int | None) -> Iterator[Remark]:
     if length is None:
         return
     figures = meaning(made, length)
@@ -85,7 +85,7 @@ def _precision(made: Frequencies, length: int | None) -> Iterator[Finding]:
         )
 
 
-def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Finding]:
+def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Remark]:
     layout, d_head = options.get("layout", "interleaved"), options["d_head"]
     pairs = "channel i turns with i + d/2" if layout == "half" else "channel 2i turns with 2i + 1"
     yield note(
@@ -105,7 +105,7 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
         yield note(f"the {which} {width} of {d_head} channels turn; exponents are over {rotation.width}")
 
 
-def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     turning, pairs = sum(1 for value in made if value), len(made)
     yield warning(
         f"proportional is not partial: {turning} of {pairs} pairs turn, paired (i, i + {pairs}), with "
@@ -114,7 +114,7 @@ def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionS
     )
 
 
-def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     scale = made.cos_sin_scale
     yield note(
         f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
@@ -131,21 +131,21 @@ def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> 
         )
 
 
-def _longrope(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+def _longrope(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     yield warning(
         f"two sets of frequencies: past {parameters['original_length']} tokens the other one counts, for all "
         "positions, so keys cached before are wrong. Choose once for a request: at_length(n)"
     )
 
 
-def _dynamic(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Finding]:
+def _dynamic(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     yield warning(
         f"frequencies change with every length past {parameters['trained_length']}, and cached keys keep the "
         "old ones. Choose once for a request: at_length(n)"
     )
 
 
-def _learned(use: Use) -> Iterator[Finding]:
+def _learned(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
     if isinstance(rows, int):
@@ -154,11 +154,11 @@ def _learned(use: Use) -> Iterator[Finding]:
         yield note(f"position p reads row p + {offset}: the table has {offset} rows more than positions")
 
 
-def _alibi(use: Use) -> Iterator[Finding]:
+def _alibi(use: Use) -> Iterator[Remark]:
     yield note("defined for any length; distances must stay exact: bf16 keeps only 641 of the first 2048 apart")
 
 
-def _t5(use: Use) -> Iterator[Finding]:
+def _t5(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     yield note(
         f"defined for any length; from {arguments.get('max_distance', 128)} positions on every distance shares "
@@ -168,7 +168,7 @@ def _t5(use: Use) -> Iterator[Finding]:
         yield note("logits are not divided by √d_head; a fused kernel must be told scale = 1")
 
 
-def _floor_log(use: Use) -> Iterator[Finding]:
+def _floor_log(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     offset, length = arguments.get("offset", 1), arguments.get("length", 8192)
     other = "Ministral 3 and Mistral 4 count p" if offset else "Llama 4 counts p + 1"

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from posenc.dialects import Finding, Layer, PositionSpec, Rotation, Use
+from posenc.dialects import Layer, PositionSpec, Remark, Rotation, Use
 from posenc.dialects.spec import GRADES
 from posenc.frequencies import Frequencies
 from posenc.inspection.meaning import leaving, meaning
@@ -20,6 +20,7 @@ from posenc.inspection.remarks import remarks
 def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
     """The model and every part of it that attends; with `length`, what happens there."""
     walked = [(path, part) for path, part in spec.walk() if part.layers]
+    found = [asdict(remark) for remark in all_remarks(spec)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,
@@ -29,18 +30,19 @@ def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
             for path, part in spec.walk()
             if not part.layers and not part.parts
         ],
-        "findings": [asdict(finding) for finding in findings(spec)],
+        "remarks": found,
+        "findings": found,  # the old name, until 0.3
     }
 
 
-def findings(spec: PositionSpec) -> list[Finding]:
+def all_remarks(spec: PositionSpec) -> list[Remark]:
     """Those about the file's keys and those that follow from the encodings, gravest first, each once."""
-    found: list[Finding] = []
+    found: list[Remark] = []
     for path, part in spec.walk():
-        found += part.findings
-        found += [Finding(f.grade, f"{path}.{f.key}".strip("."), f.text) for f in remarks(part)]
+        found += part.remarks
+        found += [replace(one, key=f"{path}.{one.key}".strip(".")) for one in remarks(part)]
     once = list(dict.fromkeys(found))
-    return sorted(once, key=lambda finding: GRADES.index(finding.grade))
+    return sorted(once, key=lambda remark: GRADES.index(remark.grade))
 
 
 def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, Any]:

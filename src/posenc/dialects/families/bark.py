@@ -23,7 +23,7 @@ def semantic(keys: Keys) -> PositionSpec:
 
 @family("bark")
 def bark(keys: Keys) -> PositionSpec:
-    keys.find("note", "semantic_config", "the first 256 places of the semantic model hold the sum of text and history")
+    keys.note("semantic_config", "the first 256 places of the semantic model hold the sum of text and history")
     return PositionSpec(
         keys.family,
         parts=parts(

@@ -15,7 +15,7 @@ from posenc.dialects.spec import Layer, PositionSpec
 @family("pp_formulanet_text")
 def pp_formulanet_text(keys: Keys) -> PositionSpec:
     """BART's decoder alone: row p + 2."""
-    keys.find("note", "max_position_embeddings", "the table has two rows more than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", "the table has two rows more than positions: position p reads row p + 2")
     use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
     return stack_of(
         keys, [Layer()] * keys.whole("decoder_layers"), embedding=[use], width="d_model", heads="decoder_attention_heads"
@@ -29,7 +29,7 @@ def bart(keys: Keys) -> PositionSpec:
         learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2)
         for side in ("encoder", "decoder")
     ]
-    keys.find("note", "max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
     return two_stacks(keys, *sides)
 
 
@@ -44,9 +44,9 @@ def mvp(keys: Keys) -> PositionSpec:
     """Row p + 2, in encoder and decoder."""
     both = ("encoder", "decoder")
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
-    keys.find("note", "max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
     if keys.flag("use_prompt", False):
-        keys.find("note", "use_prompt", "learned keys stand before those of the text in every layer, without positions")
+        keys.note("use_prompt", "learned keys stand before those of the text in every layer, without positions")
     return two_stacks(keys, *sides)
 
 
@@ -59,7 +59,7 @@ def trocr(keys: Keys) -> PositionSpec:
     where = "0, 1, 2, … along the sequence"
     if keys.flag("use_learned_position_embeddings", True):
         use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
-        keys.find("note", "max_position_embeddings", ROWS)
+        keys.note("max_position_embeddings", ROWS)
     else:
         use, where = fairseq(keys), TOKENS
     layers = [Layer()] * keys.whole("decoder_layers")

@@ -28,9 +28,9 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
         if keys.flag(flag)
     )
     if uses:
-        keys.find("note", "image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        keys.note("image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
         if height != width:
-            keys.find("error", "image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+            keys.error("image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     spec = tower(keys, [], coordinates=RASTER)
@@ -57,9 +57,9 @@ def beit(keys: Keys) -> PositionSpec:
         Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),)) for name in names
     )
     if uses:
-        keys.find("note", "image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        keys.note("image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
         if height != width:
-            keys.find("error", "image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+            keys.error("image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     layers = tuple(replace(layer, uses=uses) for layer in spec.layers)

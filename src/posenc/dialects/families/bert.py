@@ -11,9 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def tapas(keys: Keys) -> PositionSpec:
     anew = keys.flag("reset_position_index_per_cell", True)
     use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
-    keys.find(
-        "note", "type_vocab_sizes", "column, row and ranks of a token's cell enter as token types, tables of their own"
-    )
+    keys.note("type_vocab_sizes", "column, row and ranks of a token's cell enter as token types, tables of their own")
     where = "0, 1, 2, … along the sequence"
     if anew:
         where = (
@@ -38,8 +36,7 @@ def learned_table(
 def absolute_only(keys: Keys) -> None:
     """Older files may ask for relative positions, position_embedding_type, which no family's code has any more."""
     if keys.text("position_embedding_type", "absolute") != "absolute":
-        keys.find(
-            "error",
+        keys.error(
             "position_embedding_type",
             f"{keys.get('position_embedding_type')!r} is not read any more: "
             "positions are absolute, and what such a checkpoint learnt besides is dropped",
@@ -72,8 +69,7 @@ def bert(keys: Keys) -> PositionSpec:
     if keys.family == "rembert":
         width = "input_embedding_size"
     if keys.family == "visual_bert":
-        keys.find(
-            "note",
+        keys.note(
             "max_position_embeddings",
             "regions of an image read row 0 of a table of their own, and the "
             "mean of the rows of the words that a call aligns them with",

@@ -15,13 +15,12 @@ def blip_2_qformer(keys: Keys) -> PositionSpec:
     """BLIP 2's table belongs to the model around it, and is there where use_qformer_text_input says that words come in."""
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     every = keys.whole("cross_attention_frequency")
-    keys.find(
-        "note",
+    keys.note(
         "cross_attention_frequency",
         f"layers 0, {every}, … ask the image too, whose patches bring their positions with them",
     )
     if keys.family == "blip_2_qformer" and not keys.flag("use_qformer_text_input", False):
         rows = keys.get("max_position_embeddings", None)
-        keys.find("note", "max_position_embeddings", f"{rows} positions, read by nothing: no words come in")
+        keys.note("max_position_embeddings", f"{rows} positions, read by nothing: no words come in")
         return stack_of(keys, layers, length=None, coordinates="none: queries that only their vectors tell apart")
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], coordinates=BEHIND)

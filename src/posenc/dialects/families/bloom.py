@@ -18,8 +18,7 @@ def linear(keys: Keys, heads: str) -> Use:
 @family("bloom")
 def bloom(keys: Keys) -> PositionSpec:
     """Distance over the tokens that the mask keeps."""
-    keys.find(
-        "warning",
+    keys.warning(
         "n_head",
         "slope·position is rounded to the model's dtype before it is added: in bfloat16 "
         "neighbouring keys may have one bias from position 257 on",
@@ -34,17 +33,15 @@ def mpt(keys: Keys) -> PositionSpec:
     """Always ALiBi with the paper's slopes, whatever the configuration asks for."""
     asked = keys.table("attn_config")
     if asked.get("alibi") is False:
-        keys.find("error", "attn_config.alibi", "not read: the code adds ALiBi to every model")
+        keys.error("attn_config.alibi", "not read: the code adds ALiBi to every model")
     if asked.get("alibi_bias_max", 8) != 8:
-        keys.find(
-            "error", "attn_config.alibi_bias_max", f"{asked['alibi_bias_max']} is not read: the slopes are those of 8"
-        )
-    keys.find("note", "learned_pos_emb", "not read: there is no table of positions")
+        keys.error("attn_config.alibi_bias_max", f"{asked['alibi_bias_max']} is not read: the slopes are those of 8")
+    keys.note("learned_pos_emb", "not read: there is no table of positions")
     keys.flag("learned_pos_emb", True)
     length = keys.whole("max_seq_len")
-    keys.find("note", "max_seq_len", f"more than {length} keys fail: the bias is made for so many")
+    keys.note("max_seq_len", f"more than {length} keys fail: the bias is made for so many")
     layers = [Layer((linear(keys, "n_heads"),))] * keys.whole("n_layers")
     spec = stack_of(keys, layers, width="d_model", heads="n_heads", length="max_seq_len")
     if asked.get("softmax_scale") is not None:
-        keys.find("note", "attn_config.softmax_scale", f"q·k is multiplied by {asked['softmax_scale']}, not by 1/√d_head")
+        keys.note("attn_config.softmax_scale", f"q·k is multiplied by {asked['softmax_scale']}, not by 1/√d_head")
     return replace(spec, coordinates="0, 1, 2, … along the sequence, padding included")

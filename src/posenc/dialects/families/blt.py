@@ -35,5 +35,5 @@ def blt(keys: Keys) -> PositionSpec:
             kind = "full_attention" if window is None else "sliding_attention"
             part = replace(part, layers=tuple(replace(layer, kind=kind, window=window) for layer in part.layers))
         made.append(part)
-    keys.find("note", "local_attention_window_len", "one mask for both; it wins over encoder_config's sliding_window")
+    keys.note("local_attention_window_len", "one mask for both; it wins over encoder_config's sliding_window")
     return PositionSpec(keys.family, parts=tuple(made))

@@ -24,7 +24,7 @@ def bros(keys: Keys) -> PositionSpec:
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
-            keys.find("warning", name, f"overwritten by what follows from hidden_size: {value}")
+            keys.warning(name, f"overwritten by what follows from hidden_size: {value}")
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (
         ("d_head", "hidden_size / num_attention_heads"),

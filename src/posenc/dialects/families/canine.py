@@ -15,11 +15,11 @@ def canine(keys: Keys) -> PositionSpec:
     The table has one row for each hash bucket, not one for each position.
     """
     rows, length = keys.whole("num_hash_buckets"), keys.whole("max_position_embeddings")
-    keys.find("note", "num_hash_buckets", f"is how many rows the position table has: {rows}, of which {length} are read")
+    keys.note("num_hash_buckets", f"is how many rows the position table has: {rows}, of which {length} are read")
     chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate", 4)
-    keys.find("note", "local_transformer_stride", f"the first layer sees characters of its own chunk of {chunk} only")
+    keys.note("local_transformer_stride", f"the first layer sees characters of its own chunk of {chunk} only")
     deep = Layer((), "molecules", causal=False)
-    keys.find("note", "downsampling_rate", f"a molecule is {rate} characters, by a convolution of that stride")
+    keys.note("downsampling_rate", f"a molecule is {rate} characters, by a convolution of that stride")
     first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"

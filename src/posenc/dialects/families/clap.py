@@ -26,8 +26,7 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
     for stage, (depth, n_heads) in enumerate(zip(depths, heads, strict=True)):
         least = min(side // stride // 2**stage for stride in strides)
         if least < size:
-            keys.find(
-                "error",
+            keys.error(
                 "window_size",
                 f"stage {stage} has {least} patches a side: the code takes a smaller window "
                 "there and fails, since its table is for the whole one",
@@ -40,5 +39,5 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
                 (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),),
             )
             layers.append(Layer((use,), "shifted_window" if block % 2 and least > size else "window", causal=False))
-    keys.find("note", "window_size", "shifted windows: pairs from two sides get -100, not minus infinity")
+    keys.note("window_size", "shifted windows: pairs from two sides get -100, not minus infinity")
     return stack_of(keys, layers, width="patch_embeds_hidden_size", heads="no one number", length=None, coordinates=WHERE)

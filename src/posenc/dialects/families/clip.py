@@ -32,16 +32,15 @@ PATCHES = "embeddings.position_embedding"
 )
 def clip_vision_model(keys: Keys) -> PositionSpec:
     """A row for the class token, then one for each patch; bicubic for other sizes where a call asks for it."""
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), CLASS)
 
 
 @family("blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model")
 def blip_vision_model(keys: Keys) -> PositionSpec:
     """CLIP's, stored as a parameter of its own."""
-    keys.find("note", "image_size", ON_REQUEST)
-    keys.find(
-        "warning",
+    keys.note("image_size", ON_REQUEST)
+    keys.warning(
         "image_size",
         "smaller images are not refused: without that request their patches read the first "
         "rows of the table, as if they stood elsewhere",
@@ -52,7 +51,7 @@ def blip_vision_model(keys: Keys) -> PositionSpec:
 @family("flava_image_model")
 def flava_image_model(keys: Keys) -> PositionSpec:
     """ViT's."""
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
@@ -67,21 +66,19 @@ def internvl_vision(keys: Keys) -> PositionSpec:
 @family("janus_vision_model")
 def janus_vision_model(keys: Keys) -> PositionSpec:
     """No class token."""
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight", prefix=0))
 
 
 @family("groupvit_vision_model")
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
     """No class token, one size of image. Groups, which join in every stage, have learned vectors and no order."""
-    keys.find("note", "image_size", "images must have this size: no call can ask for the table to be interpolated")
+    keys.note("image_size", "images must have this size: no call can ask for the table to be interpolated")
     depths = keys.numbers("depths", (6, 3, 3))
     if not all(isinstance(depth, int) and depth > 0 for depth in depths):
         raise ConfigError(f"{keys.where('depths')}: expected whole numbers from 1, got {list(depths)}")
     if keys.whole("num_hidden_layers") != sum(depths):
-        keys.find(
-            "warning", "num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers"
-        )
+        keys.warning("num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers")
     where = f"{RASTER}; group tokens behind the patches have none"
     return stack_of(
         keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
@@ -91,15 +88,15 @@ def groupvit_vision_model(keys: Keys) -> PositionSpec:
 @family("ovis2_vision")
 def ovis2_vision(keys: Keys) -> PositionSpec:
     """No class token, and one size of image."""
-    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated")
     return tower(keys, [], embedding=[square_table(keys, f"{PATCHES}.weight", prefix=0, mode=None)], coordinates=RASTER)
 
 
 @family("xclip_vision_model")
 def xclip_vision_model(keys: Keys) -> PositionSpec:
     """CLIP's for each frame by itself; a message token of each frame, which asks those of the others, has no position."""
-    keys.find("note", "image_size", ON_REQUEST)
-    keys.find("note", "num_frames", "frames exchange messages in every layer, with nothing that tells which came first")
+    keys.note("image_size", ON_REQUEST)
+    keys.note("num_frames", "frames exchange messages in every layer, with nothing that tells which came first")
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), f"{CLASS}; every frame a sequence of its own")
 
 
@@ -143,8 +140,7 @@ def chinese_clip_text_model(keys: Keys) -> PositionSpec:
 @family("blip_text_model")
 def blip_text_model(keys: Keys) -> PositionSpec:
     """BERT's; one way or both as each call says, both by default: is_decoder is not what decides."""
-    keys.find(
-        "note",
+    keys.note(
         "is_decoder",
         "each call of the text model says which way it looks; as a tower both ways, as the one "
         "that writes captions and answers only back",
@@ -234,6 +230,6 @@ def with_old_sections(keys: Keys, *sections: str) -> Keys:
         merged = {**newer, **facts()[model_type]["defaults"], **older, "model_type": model_type}
         lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
         if lost:
-            keys.find("error", f"{section}_dict", f"stands beside {section}, and wins in {', '.join(lost)}")
+            keys.error(f"{section}_dict", f"stands beside {section}, and wins in {', '.join(lost)}")
         made = made.replaced({section: merged})
     return made

@@ -15,7 +15,7 @@ def clvp_encoder(keys: Keys) -> PositionSpec:
     """The first max(projection_dim // (2·heads), 32) channels, halves paired, base 10 000."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if not keys.flag("use_rotary_embedding"):
-        keys.find("warning", "use_rotary_embedding", "false: nothing tells order")
+        keys.warning("use_rotary_embedding", "false: nothing tells order")
         return tower(keys, [], coordinates="none")
     width = max(keys.whole("projection_dim") // (n_heads * 2), 32)
     if d_model % n_heads or width + width % 2 > d_model // n_heads:
@@ -23,8 +23,8 @@ def clvp_encoder(keys: Keys) -> PositionSpec:
             f"{keys.where('projection_dim')}: {width} channels would turn, max(projection_dim // (2·heads), "
             f"32), and a head has {d_model / n_heads:g}"
         )
-    keys.find("note", "use_rotary_embedding", VALUES_ROTATE)
-    keys.find("note", "projection_dim", "checkpoints hold frequencies (rotary_pos_emb.inv_freq), which win over these")
+    keys.note("use_rotary_embedding", VALUES_ROTATE)
+    keys.note("projection_dim", "checkpoints hold frequencies (rotary_pos_emb.inv_freq), which win over these")
     use = rotary_sides(d_model // n_heads, width, "half", True, {"rotary_dim": keys.said_by("projection_dim")})
     return tower(keys, [use])
 
@@ -56,8 +56,7 @@ def clvp(keys: Keys) -> PositionSpec:
         said_by,
         (Weight("table", "text_position_embedding.weight"),),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "decoder_config.max_text_tokens",
         "the mask gets its two ones for begin and end at its front: "
         "right for padding behind the text, and one too many in front of it",

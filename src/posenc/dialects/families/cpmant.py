@@ -25,11 +25,8 @@ def cpmant(keys: Keys) -> PositionSpec:
         (Weight("table", "position_bias.relative_attention_bias"),),
     )
     prompt = keys.whole("prompt_length", 32)
-    keys.find(
-        "note", "prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it stands"
-    )
-    keys.find(
-        "warning",
+    keys.note("prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it stands")
+    keys.warning(
         "num_hidden_layers",
         "all is context: tokens of one call see later ones; only "
         "those that come after a cache are hidden from those before",

@@ -28,10 +28,9 @@ def deberta(keys: Keys) -> PositionSpec:
         if terms:
             uses.append(_relative(keys, terms, d_head, second))
         else:
-            keys.find("warning", "pos_att_type", "names no term: relative_attention changes nothing")
+            keys.warning("pos_att_type", "names no term: relative_attention changes nothing")
     elif terms:
-        keys.find(
-            "warning",
+        keys.warning(
             "relative_attention",
             f"false: position does not enter the scores, but q·k is divided by "
             f"√({len(terms) + 1}·d_head) for the terms of pos_att_type",
@@ -41,9 +40,7 @@ def deberta(keys: Keys) -> PositionSpec:
         width = "embedding_size" if keys.has("embedding_size") else "hidden_size"
         embedding = [learned_table(keys, BERT_TABLE, width=width)]
     if second and keys.whole("conv_kernel_size", 0, least=0):
-        keys.find(
-            "note", "conv_kernel_size", "a convolution over the embeddings, added after the first layer, knows order too"
-        )
+        keys.note("conv_kernel_size", "a convolution over the embeddings, added after the first layer, knows order too")
     layers = [Layer(tuple(uses), causal=False)] * keys.whole("num_hidden_layers")
     length = "max_position_embeddings" if embedding else None
     return stack_of(keys, layers, embedding=embedding, d_head=d_head, length=length)

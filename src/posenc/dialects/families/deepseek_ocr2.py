@@ -39,8 +39,7 @@ def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
         )
         kind = "full_attention" if everywhere else "window_attention"
         layers.append(Layer((bias,) if keys.flag("use_rel_pos") else (), kind, None if everywhere else side * side, False))
-    keys.find(
-        "note",
+    keys.note(
         "window_size",
         f"layers but {list(whole)} attend within windows of {side} × {side} patches, in which "
         "coordinates are those of the window; the last ones are padded, and padding is attended to",
@@ -60,7 +59,7 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim", None) or keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head)
     if window is not None:
-        keys.find("warning", "sliding_window", "handed to the kernel, but the mask that is made ignores it")
+        keys.warning("sliding_window", "handed to the kernel, but the mask that is made ignores it")
     layers = [Layer((use,) if use else (), kind, window if kind == "sliding_attention" else None) for kind in kinds]
     where = "patches in a row, then learned queries, counted on from 0; patches see each other in both directions"
     return stack_of(keys, layers, d_head=d_head, coordinates=where)
@@ -69,7 +68,7 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
 @family("deepseek_ocr2_vision", "unlimited_ocr_vision")
 def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
     if keys.family == "deepseek_ocr2_vision":
-        keys.find("note", "encoder_config", "144 or 256 learned queries, by the number of patches, stand behind them")
+        keys.note("encoder_config", "144 or 256 learned queries, by the number of patches, stand behind them")
     return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
 
 
@@ -90,8 +89,7 @@ def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
     count, kind = keys.whole("num_hidden_layers"), "full_attention"
     if keys.family == "unlimited_ocr_text":
         kind = "reference_sliding_attention"
-        keys.find(
-            "note",
+        keys.note(
             "sliding_window",
             f"after the prompt, a token sees all of the prompt and the last "
             f"{keys.whole('sliding_window')} tokens, itself included; within the prompt all before it",
@@ -108,5 +106,5 @@ def deepseek_ocr2(keys: Keys) -> PositionSpec:
         window = keys.whole("sliding_window", None)
         within = {} if window is None else {"sliding_window": window}
         keys.data["text_config"] = old | within | {"model_type": "unlimited_ocr_text"}
-        keys.find("note", "language_config", "the old name of text_config")
+        keys.note("language_config", "the old name of text_config")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

@@ -54,8 +54,7 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
             "partial_rotary_factor"
         )
         if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
-            keys.find(
-                "error",
+            keys.error(
                 f"{name}.partial_rotary_factor",
                 f"{factor:g} of {width} makes frequencies for "
                 f"{int(width * factor)} channels, {rotary_dim} turn: the model fails",
@@ -82,8 +81,7 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
         )
     if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
-        keys.find(
-            "warning",
+        keys.warning(
             "rope_parameters.mscale",
             "mscale and mscale_all_dim count in cos and sin only together; here "
             "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""),
@@ -103,7 +101,7 @@ def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **abo
     """A decoder of latent attention; layers of linear attention are recurrent and not listed."""
     attending = [kind for kind in (layer_kinds(keys) if kinds is None else kinds) if kind != "linear_attention"]
     if use is not None and len(attending) < len(kinds or attending):
-        keys.find("note", "layer_types", f"{len(attending)} layers attend and are listed; the others are recurrent")
+        keys.note("layer_types", f"{len(attending)} layers attend and are listed; the others are recurrent")
     d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
     return decoder(keys, use, kinds=attending, d_head=d_head, **about)
 
@@ -140,10 +138,9 @@ def minicpm3(keys: Keys) -> PositionSpec:
 def longcat_flash(keys: Keys) -> PositionSpec:
     """Two attentions in each layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
     if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
-        keys.find(
-            "error",
+        keys.error(
             "head_dim",
             "frequencies are made for head_dim channels, qk_rope_head_dim of them turn: both must be the same",
         )
-    keys.find("note", "num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are those of their layer n")
+    keys.note("num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are those of their layer n")
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

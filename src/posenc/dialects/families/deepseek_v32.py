@@ -51,8 +51,7 @@ def deepseek_v32(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     use = latent(keys, interleave=True)
-    keys.find(
-        "note",
+    keys.note(
         "index_head_dim",
         "the indexer pairs halves and turns its first channels; attention pairs neighbours and turns its last",
     )
@@ -66,7 +65,7 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
-    keys.find("note", "index_head_dim", "the indexer turns its first channels, attention its last; both pair neighbours")
+    keys.note("index_head_dim", "the indexer turns its first channels, attention its last; both pair neighbours")
     own = [n for n, kind in enumerate(types) if kind != "shared"]
     return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))
 

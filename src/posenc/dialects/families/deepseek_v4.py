@@ -37,14 +37,12 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
             raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers turn")
         uses[label] = _with_origin(use, moved.get(label, {}))
     kinds = _kinds(keys, count)
-    keys.find(
-        "note",
+    keys.note(
         "num_key_value_heads",
         "keys and values are the same rotated tensor, and outputs are turned back by "
         "the query's position: a kernel that turns queries and keys only is not enough",
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "compress_rates",
         "compressed keys turn by their index in the sequence, not by position ids, and "
         "their causal mask reads position ids: the two disagree under left padding",
@@ -88,8 +86,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     compress = flat | {"rope_theta": keys.number("compress_rope_theta"), "partial_rotary_factor": fraction}
     if compress.get("rope_type", compress.get("type")) == "yarn":
         compress.setdefault("attention_factor", 1.0)
-        keys.find(
-            "note",
+        keys.note(
             where,
             "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
             "attention_factor says one",

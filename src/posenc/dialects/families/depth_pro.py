@@ -30,7 +30,7 @@ def zoedepth(keys: Keys) -> PositionSpec:
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     count = keys.whole("num_patch_transformer_layers", 4)
     if count != 4:
-        keys.find("warning", "num_patch_transformer_layers", f"{count} here; the code asks the first 4")
+        keys.warning("num_patch_transformer_layers", f"{count} here; the code asks the first 4")
     where = "0 for an empty token, then the places of the coarsest map from 1, row by row"
     heads = "patch_transformer_num_attention_heads"
     chooser = stack_of(

@@ -113,8 +113,7 @@ def conditional_detr(keys: Keys) -> PositionSpec:
     query = learned(keys, "d_model", "query_position_embeddings.weight")
     encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
     kinds = [("queries", query), ("queries_to_image", boxes(keys, "d_model", 2))]
-    keys.find(
-        "note",
+    keys.note(
         "decoder_layers",
         "vectors and sinusoids have projections of their own; sinusoids, from the second "
         "layer on times a network of the query, stand beside the content, as the image's do",
@@ -132,13 +131,12 @@ def dab_detr(keys: Keys) -> PositionSpec:
     scale = keys.number("sine_position_embedding_scale", None)
     more = {"scale": scale / (2 * pi)} if scale is not None else {}
     image = sine(keys, "hidden_size", base=bases, said=said, **more)
-    keys.find("note", "encoder_layers", "in every layer a network of the content multiplies what is added to it")
+    keys.note("encoder_layers", "in every layer a network of the content multiplies what is added to it")
     encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
     if keys.whole("query_dim") != 4:
         raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only one that the class takes")
     box = boxes(keys, "hidden_size", 4, times=2)
-    keys.find(
-        "note",
+    keys.note(
         "decoder_layers",
         "a network of the sinusoids is added; towards the image, their first half times a "
         "network of the query, and by the size of the box, stands beside the content",
@@ -154,10 +152,10 @@ def deformable_detr(keys: Keys) -> PositionSpec:
     """Attention looks at a few places that a network of query and position chooses: keys have no positions."""
     use, sines = of_pixels(keys, "position_embedding")
     where = (CENTRED if sines else "(row, column) of the place, from 0, to 49") + LEVELS
-    keys.find("note", "num_feature_levels", LEVEL)
+    keys.note("num_feature_levels", LEVEL)
     encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
     if keys.flag("two_stage", False):
-        keys.find("note", "two_stage", "object queries come from sinusoids of proposed boxes, through a network")
+        keys.note("two_stage", "object queries come from sinusoids of proposed boxes, through a network")
         query, about = boxes(keys, "d_model", 4, times=2), "(x, y, width, height) of the proposed box, from 0 to 1"
         plain = tuple(pair for pair in query.arguments if pair[0] != "reads")
         query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
@@ -179,9 +177,8 @@ def grounding_dino(keys: Keys) -> PositionSpec:
     base, key = keys.number("positional_embedding_temperature"), "positional_embedding_temperature"
     use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
     where = (PIXELS if sines else "(row, column) of the place, from 0, to 49") + LEVELS
-    keys.find("note", "num_feature_levels", LEVEL)
-    keys.find(
-        "warning",
+    keys.note("num_feature_levels", LEVEL)
+    keys.warning(
         "max_text_len",
         "positions of text are whole numbers times 2π: the fastest sine is 0, the fastest cosine 1 for all of them",
     )
@@ -203,14 +200,14 @@ def grounding_dino(keys: Keys) -> PositionSpec:
 def mask2former(keys: Keys) -> PositionSpec:
     """A deformable pixel decoder, and object queries that look at its maps in turn, within their masks."""
     first = keys.family == "mask2former"
-    keys.find("note", "encoder_layers", f"in the pixel decoder {LEVEL}")
+    keys.note("encoder_layers", f"in the pixel decoder {LEVEL}")
     features = "feature_size" if first else "conv_dim"
     pixel = stack(
         keys, "pixel_decoder", [("deformable", sine(keys, features))], "encoder_layers", PIXELS + LEVELS, features
     )
     image, query = sine(keys, "hidden_dim"), learned(keys, "hidden_dim", "queries_embedder.weight")
     layers = keys.whole("decoder_layers") - 1
-    keys.find("note", "decoder_layers", f"the code makes {layers}, one fewer than this")
+    keys.note("decoder_layers", f"the code makes {layers}, one fewer than this")
     kinds = [("queries_to_image", image), ("queries", query)]
     made = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
     decoder = PositionSpec(
@@ -218,8 +215,7 @@ def mask2former(keys: Keys) -> PositionSpec:
     )
     if first:
         return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
-    keys.find(
-        "note",
+    keys.note(
         "query_dec_layers",
         "object queries are made by further layers, which read sinusoids of the "
         "finest map as the image, and the same vectors of queries but the last",

@@ -12,21 +12,20 @@ from posenc.dialects.spec import PositionSpec
 @family("dia_encoder")
 def dia_encoder(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys))
-    keys.find("note", "head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    keys.note("head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
     return tower(keys, [use] if use else [], length=keys.whole("max_position_embeddings"), d_head=head_width(keys))
 
 
 @family("dia_decoder")
 def dia_decoder(keys: Keys) -> PositionSpec:
     """Self-attention turns, cross-attention does not."""
-    keys.find("note", "head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    keys.note("head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
     return decoder(keys, rope(keys, d_head=head_width(keys)))
 
 
 @family("dia")
 def dia(keys: Keys) -> PositionSpec:
-    keys.find(
-        "note",
+    keys.note(
         "delay_pattern",
         "channel n of the decoder's input is delayed by the n-th number of tokens: frames "
         "of one position are of different times",

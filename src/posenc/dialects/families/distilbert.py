@@ -26,7 +26,7 @@ def xlm(keys: Keys) -> PositionSpec:
 
 def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
     if keys.flag(flag, False):
-        keys.find("note", flag, "a checkpoint holds the sines as a table, and what it holds is what the code reads")
+        keys.note(flag, "a checkpoint holds the sines as a table, and what it holds is what the code reads")
         use = sinusoid(keys, width)
     else:
         use = learned_table(keys, weight, width=width)

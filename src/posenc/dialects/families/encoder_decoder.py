@@ -43,8 +43,7 @@ def speech_encoder_decoder(keys: Keys) -> PositionSpec:
 def nougat(keys: Keys) -> PositionSpec:
     """Its class gives sections without a model_type the type 'donut_swin', which no class has, and fails."""
     if not keys.has("encoder"):
-        keys.find(
-            "error",
+        keys.error(
             "encoder",
             "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
             "have (it is 'donut-swin'), and fails",

@@ -21,7 +21,7 @@ def esm(keys: Keys) -> PositionSpec:
         use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
         return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
     if kind != "absolute":
-        keys.find("warning", "position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions at all")
+        keys.warning("position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions at all")
         return stack_of(keys, layers, coordinates="none: attention has no positions")
     padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
     if padding is None:
@@ -43,8 +43,7 @@ def esm(keys: Keys) -> PositionSpec:
     table = Use(
         "encodings.learned.Learned", arguments, said_by, weights=(Weight("table", "embeddings.position_embeddings.weight"),)
     )
-    keys.find(
-        "note",
+    keys.note(
         "max_position_embeddings",
         f"rows of the table: the longest sequence has {rows - padding - 1} "
         f"tokens, and position_ids that a caller gives are rows, from {padding + 1}",

@@ -24,7 +24,7 @@ def esmfold2(keys: Keys) -> PositionSpec:
         f"±{residues}, chains of ±{chains}, with a vector of its own where they have no chain (or residue) in common. "
         "Networks make biases of it: it is no term of attention"
     )
-    keys.find("note", "num_relative_residx_bins", text)
+    keys.note("num_relative_residx_bins", text)
     return PositionSpec(
         keys.family,
         parts=(trunk, again, *parts(keys, "esmc_config")),

@@ -20,8 +20,7 @@ def exaone4(keys: Keys) -> PositionSpec:
     if window is None and keys.family == "exaone_moe":
         raise ConfigError(f"{keys.where('sliding_window')}: null, which its class refuses; it asks for a number of tokens")
     if not keys.has("layer_types") and (window is None or not isinstance(pattern, int) or isinstance(pattern, bool)):
-        keys.find(
-            "error",
+        keys.error(
             "layer_types",
             f"missing: the class divides by sliding_window_pattern={pattern!r}"
             f"{', taken as 0 since there is no window,' if window is None else ''} and fails",
@@ -65,7 +64,7 @@ def flint(keys: Keys) -> PositionSpec:
     last = keys.whole("num_hidden_layers") - 1
     kinds = sliding_where(keys, lambda n: not (n < 2 or n % 4 == 1 or n == last))
     if keys.whole("sliding_window", None) is None:
-        keys.find("warning", "sliding_window", "null: rotation depends on it, so that no layer turns at all")
+        keys.warning("sliding_window", "null: rotation depends on it, so that no layer turns at all")
         return decoder(keys, None, kinds=kinds)
     return rope_where_sliding(keys, kinds)
 

@@ -20,12 +20,11 @@ def falcon(keys: Keys) -> PositionSpec:
     heads = keys.whole("num_attention_heads")
     said = (("n_heads", keys.said_by("num_attention_heads")),)
     use = Use("encodings.families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
-    keys.find(
-        "warning",
+    keys.warning(
         "alibi",
         "transformers adds the bias twice where attention is computed eagerly, once with sdpa, which is what this is",
     )
-    keys.find("warning", "alibi", "rounded to bfloat16: from position 257 on neighbouring keys may have one bias")
+    keys.warning("alibi", "rounded to bfloat16: from position 257 on neighbouring keys may have one bias")
     return decoder(
         keys,
         use,

@@ -21,7 +21,7 @@ def xclip(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
         (Weight("table", "mit.position_embedding", reshape=True),),
     )
-    keys.find("note", "vision_config.num_frames", f"videos must have {frames} frames")
+    keys.note("vision_config.num_frames", f"videos must have {frames} frames")
     first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
     layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
     return PositionSpec(

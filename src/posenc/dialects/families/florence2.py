@@ -31,15 +31,13 @@ def florence_vision(keys: Keys) -> PositionSpec:
                 layers.append(
                     Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
                 )
-    keys.find(
-        "note",
+    keys.note(
         "window_size",
         f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
         "them only the convolutions tell places apart",
     )
     rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
-    keys.find(
-        "note",
+    keys.note(
         "max_position_embeddings",
         f"{rows} rows and columns, {frames} frames: read by the projector of the model around this tower, not here",
     )
@@ -90,10 +88,8 @@ def florence2(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
     )
     vision.whole("max_temporal_embeddings")
-    keys.find(
-        "note", "vision_config.max_temporal_embeddings", "only frame 0 is ever read: every patch gets [0, 1, 0, 1, …]"
-    )
-    keys.find("note", "vision_config", "the mean of all patches stands before them, made after positions were added")
+    keys.note("vision_config.max_temporal_embeddings", "only frame 0 is ever read: every patch gets [0, 1, 0, 1, …]")
+    keys.note("vision_config", "the mean of all patches stands before them, made after positions were added")
     layer = Layer((place, time), "projector", causal=False)
     return PositionSpec(
         keys.family,

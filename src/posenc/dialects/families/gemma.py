@@ -14,7 +14,7 @@ from posenc.dialects.spec import PositionSpec
 def gemma(keys: Keys) -> PositionSpec:
     """use_bidirectional_attention changes a flag of the attention modules only: the mask stays causal."""
     if keys.flag("use_bidirectional_attention", False):
-        keys.find("warning", "use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
+        keys.warning("use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys))
 
 
@@ -22,5 +22,5 @@ def gemma(keys: Keys) -> PositionSpec:
 def gemma2(keys: Keys) -> PositionSpec:
     """Every second layer is full, the first one slides."""
     if "use_bidirectional_attention" in keys.facts["defaults"] and keys.flag("use_bidirectional_attention", False):
-        keys.find("warning", "use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
+        keys.warning("use_bidirectional_attention", "makes no mask: attention stays causal where masks are given")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))

@@ -83,14 +83,14 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
     scaling, parameters = keys.table("rope_scaling"), keys.table("rope_parameters")
     nested = is_nested(keys, KINDS)
     if parameters and not nested:
-        keys.find("error", "rope_parameters", "has no objects for kinds of layers: nothing reads it")
+        keys.error("rope_parameters", "has no objects for kinds of layers: nothing reads it")
     if any(kind in scaling for kind in KINDS):
         raise ConfigError(f"{keys.where('rope_scaling')}: objects for kinds of layers belong into rope_parameters")
     without = ("rope_scaling", "rope_parameters")
     inside = Keys(parameters, "", keys.where("rope_parameters"))
     here = {kind: inside.table(kind) or {"rope_type": "default"} for kind in KINDS} if nested else {}
     if nested and scaling:
-        keys.find("warning", "rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
+        keys.warning("rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
     if nested:
         sliding = keys.replaced({"rope_parameters": here}, without=without)
         full = keys.replaced({"rope_parameters": here | {FULL: here[FULL] | scaling}}, without=without)
@@ -103,9 +103,7 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
         if kind == SLIDING and local is None and here.get(SLIDING, {}).get("rope_theta") is None:
             base = float(keys.facts["base"])
             if keys.number("rope_theta", base) != base:
-                keys.find(
-                    "error", "rope_theta", f"transformers reads it for full layers only and turns sliding ones at {base:g}"
-                )
+                keys.error("rope_theta", f"transformers reads it for full layers only and turns sliding ones at {base:g}")
         uses[kind] = rope(
             full if kind == FULL else sliding,
             d_head=head_width(keys),
@@ -146,5 +144,5 @@ SHARED_KEYS = "queries turn here; keys come, already turned alike, from the last
 
 @family("gemma3")
 def gemma3(keys: Keys) -> PositionSpec:
-    keys.find("note", "text_config", "tokens of one image see each other both ways")
+    keys.note("text_config", "tokens of one image see each other both ways")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=LIKE_TEXT)

@@ -27,14 +27,12 @@ def gemma4_audio(keys: Keys) -> PositionSpec:
     future, chunk = keys.whole("attention_context_right", least=0), keys.whole("attention_chunk_size")
     farthest = (chunk + past + future) // 2
     if farthest != past:
-        keys.find(
-            "error",
+        keys.error(
             "attention_chunk_size",
             f"distances are {farthest - past} too large: the code numbers them from "
             f"half the context, {farthest}, while the past is {past} frames",
         )
-    keys.find(
-        "note",
+    keys.note(
         "attention_context_left",
         f"a frame sees {past} frames, itself included, one less than Gemma 3n does with the same number",
     )

@@ -19,14 +19,13 @@ from posenc.dialects.spec import PositionSpec
 @family("diffusion_gemma_text")
 def diffusion_gemma_text(keys: Keys) -> PositionSpec:
     """Every sixth layer is full, the last one always, with wider heads of which a quarter turns."""
-    keys.find(
-        "note",
+    keys.note(
         "layer_types",
         "the layers of the reader; the writer's are the same, look both ways within what is "
         "written, and count on from what was read",
     )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
-        keys.find("warning", "use_bidirectional_attention", "makes no mask: the reader stays causal where masks are given")
+        keys.warning("use_bidirectional_attention", "makes no mask: the reader stays causal where masks are given")
     return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
 
 
@@ -42,12 +41,11 @@ def gemma4_text(keys: Keys) -> PositionSpec:
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
-        keys.find("note", "use_bidirectional_attention", "sliding layers also look ahead within one image; text does not")
+        keys.note("use_bidirectional_attention", "sliding layers also look ahead within one image; text does not")
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
-    keys.find(
-        "warning",
+    keys.warning(
         "sliding_window",
         f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 with the same number",
     )
@@ -66,7 +64,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
     kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
-            keys.find("warning", "layer_types", "the last layer is full attention, whatever stands here")
+            keys.warning("layer_types", "the last layer is full attention, whatever stands here")
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
     spec = decoder(
@@ -115,8 +113,7 @@ def gemma4(keys: Keys) -> PositionSpec:
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(keys: Keys) -> PositionSpec:
     """A drafting model whose layers all turn queries only: the keys, turned, are those of the model it helps."""
-    keys.find(
-        "note",
+    keys.note(
         "text_config",
         "keys and values are the other model's, position_ids continue its sequence; masks "
         "look both ways, since every key is earlier",
@@ -124,8 +121,7 @@ def gemma4_assistant(keys: Keys) -> PositionSpec:
     inner = keys.section("text_config")
     if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
         inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
-    keys.find(
-        "warning",
+    keys.warning(
         "text_config.num_kv_shared_layers",
         "transformers 5.23 fails to build this model: its check of shared keys wants a layer that makes its own",
     )

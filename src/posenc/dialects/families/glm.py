@@ -17,14 +17,13 @@ def glm(keys: Keys) -> PositionSpec:
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, yet halves are paired."""
-    keys.find("note", "rope_parameters", "halves are paired, unlike GLM-4, whose neighbours are")
+    keys.note("rope_parameters", "halves are paired, unlike GLM-4, whose neighbours are")
     d_head = keys.whole("head_dim", None)
     if d_head is None:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
         d_head = d_model // n_heads
         if d_model % n_heads:
-            keys.find(
-                "warning",
+            keys.warning(
                 "hidden_size",
                 f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
                 f"is missing: the code rounds the head width down to {d_head}",

@@ -18,7 +18,7 @@ def gpt_neo(keys: Keys) -> PositionSpec:
     kinds = _spread(keys, keys.get("attention_types", [[["global", "local"], 12]]))
     if len(kinds) != count:
         raise ConfigError(f"{keys.where('attention_types')}: makes {len(kinds)} layers, num_layers says {count}")
-    keys.find("note", "attention_types", "attention multiplies q·k by 1, not by 1/√d_head")
+    keys.note("attention_types", "attention multiplies q·k by 1, not by 1/√d_head")
     window = keys.whole("window_size")
     layers = [Layer((), kind, window if kind == "local" else None) for kind in kinds]
     return stack_of(keys, layers, embedding=[learned_table(keys, "wpe.weight")], heads="num_heads")
@@ -55,7 +55,7 @@ def gpt2(keys: Keys) -> PositionSpec:
 def decision_transformer(keys: Keys) -> PositionSpec:
     """GPT-2's own table is there, read at row 0 by every token: a constant, no position."""
     use = learned_table(keys, "embed_timestep.weight", rows="max_ep_len")
-    keys.find("warning", "n_positions", "GPT-2's table wpe adds its row 0 to every token; the other rows are not read")
+    keys.warning("n_positions", "GPT-2's table wpe adds its row 0 to every token; the other rows are not read")
     keys.whole("n_positions")
     return stack_of(
         keys,

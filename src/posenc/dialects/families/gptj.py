@@ -24,7 +24,7 @@ def gptj(keys: Keys) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
-    keys.find("note", "n_positions", "a table of this many rows is read; positions beyond it fail")
+    keys.note("n_positions", "a table of this many rows is read; positions beyond it fail")
     said = {
         "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
         "rotary_dim": keys.said_by("rotary_dim"),

@@ -39,8 +39,7 @@ def granite4_vision(keys: Keys) -> PositionSpec:
             (Weight("table", f"{name}.image_positions", reshape=True),),
         )
         layers.append(Layer((use,), "projector", side * side, causal=False))
-    keys.find(
-        "note",
+    keys.note(
         "downsample_rate",
         f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
         "queries that ask them are told apart by what they hold",

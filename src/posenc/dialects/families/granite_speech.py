@@ -13,7 +13,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def granite_speech(keys: Keys) -> PositionSpec:
     """Learned queries, as many as window_size / downsample_rate, ask each window of frames: they have no other position."""
     window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
-    keys.find("note", "window_size", f"{window // rate} learned queries stand for {window} frames of the encoder")
+    keys.note("window_size", f"{window // rate} learned queries stand for {window} frames of the encoder")
     return PositionSpec(
         keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=LIKE_TEXT
     )
@@ -38,8 +38,7 @@ def granite_speech5_encoder(keys: Keys) -> PositionSpec:
     use = _vectors(keys, d_head, "max_position_embeddings", "head_dim", "layers.{layer}.self_attn.rel_pos_emb.weight")
     halved = keys.wholes("subsample_layers", None, least=0)
     if halved:
-        keys.find(
-            "note",
+        keys.note(
             "subsample_layers",
             f"layers {', '.join(map(str, halved))} leave every second frame: after each a distance is twice as long",
         )
@@ -62,8 +61,7 @@ def _vectors(keys: Keys, d_head: int, limit: str, head: str, weight: str) -> Use
 
 def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head: int) -> PositionSpec:
     block = keys.whole("context_size")
-    keys.find(
-        "note",
+    keys.note(
         "context_size",
         f"frames attend within blocks of {block}, none across; order between blocks comes from convolutions",
     )

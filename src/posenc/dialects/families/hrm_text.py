@@ -14,7 +14,7 @@ def hrm_text(keys: Keys) -> PositionSpec:
     layers, stack = keys.whole("num_hidden_layers"), keys.whole("num_layers_per_stack", None)
     if stack is None:
         stack, layers = layers, layers * keys.whole("H_cycles", 2) * (keys.whole("L_cycles", 3) + 1)
-    keys.find("note", "num_hidden_layers", f"two stacks of {stack} layers each attend {layers} times in all their rounds")
+    keys.note("num_hidden_layers", f"two stacks of {stack} layers each attend {layers} times in all their rounds")
     if keys.flag("prefix_lm", True):
-        keys.find("note", "prefix_lm", "tokens whose token_type_ids are 1 see each other both ways")
+        keys.note("prefix_lm", "tokens whose token_type_ids are 1 see each other both ways")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["full_attention"] * layers)

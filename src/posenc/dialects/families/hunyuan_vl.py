@@ -33,14 +33,13 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
             f"{keys.where(name)}.rope_type: posenc knows no XD-RoPE that depends on length; dynamic with an alpha does not"
         )
     if rotation.kind == "ntk_alpha" and keys.whole("head_dim", None) is None:
-        keys.find("error", "head_dim", "missing: the code asks for it where alpha is given, and fails")
-    keys.find(
-        "warning",
+        keys.error("head_dim", "missing: the code asks for it where alpha is given, and fails")
+    keys.warning(
         f"{name}.mrope_section",
         "bands are of channels, not of pairs: partners turn by different axes, "
         "and what images get is no rotation. Kept as the weights were trained with it",
     )
-    keys.find("note", f"{name}.mrope_section", "queries and keys are normalised after the rotation")
+    keys.note(f"{name}.mrope_section", "queries and keys are normalised after the rotation")
     sizes = tuple(int(size) for size in sections)
     quirk = Use(
         "dialects.quirks.xd",
@@ -84,7 +83,7 @@ def hunyuan_vl(keys: Keys) -> PositionSpec:
             "rope_theta",
         }
         moved = {name: value for name, value in keys.data.items() if name in known}
-        keys.find("note", "text_config", "not in the file: the class takes the keys beside it for the text model's")
+        keys.note("text_config", "not in the file: the class takes the keys beside it for the text model's")
         for name in moved:
             keys.get(name, None)
         keys = keys.replaced({"text_config": moved | {"model_type": "hunyuan_vl_text"}})

@@ -32,7 +32,7 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         prefix=1,
         surplus=0.1,
     )
-    keys.find("note", "image_size", "other sizes only where a call says interpolate_pos_encoding")
+    keys.note("image_size", "other sizes only where a call says interpolate_pos_encoding")
     places = f"{RASTER}, and at other sizes than image_size (row, column, height, width); the class token first"
     return tower(keys, [], embedding=[table], coordinates=places)
 

@@ -15,17 +15,14 @@ from posenc.dialects.spec import PositionSpec
 def idefics2_vision(keys: Keys) -> PositionSpec:
     """The image is what patch_attention_mask keeps; its height and width are counted along the first column and row."""
     table = square_table(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
-    keys.find(
-        "note", "image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell"
-    )
+    keys.note("image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell")
     return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
 
 
 @family("idefics2_perceiver")
 def idefics2_perceiver(keys: Keys) -> PositionSpec:
     """Learned vectors ask the image features, which have positions already; nothing is added here."""
-    keys.find(
-        "note",
+    keys.note(
         "resampler_n_latents",
         f"{keys.whole('resampler_n_latents')} queries, which only their own learned vectors tell apart",
     )

@@ -22,7 +22,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
     kinds = schedule(
         keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
     )
-    keys.find("note", "log_scaling_n_floor", "distances and temperature count the tokens of the cache, not position_ids")
+    keys.note("log_scaling_n_floor", "distances and temperature count the tokens of the cache, not position_ids")
     return _stack(keys, kinds, squared=True)
 
 
@@ -30,7 +30,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
 def inkling2_text(keys: Keys) -> PositionSpec:
     """Full layers always sharpen, and how strongly a token mixes is limited."""
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
-    keys.find("note", "log_scaling_n_floor", "distances count the tokens of the cache, temperature counts position_ids")
+    keys.note("log_scaling_n_floor", "distances count the tokens of the cache, temperature counts position_ids")
     limit = keys.number("rel_l2_clip_threshold")
     said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
     return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
@@ -82,9 +82,7 @@ def _stack(
         found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
     widths = {found[kind][1] for kind in kinds}
     spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
-    keys.find(
-        "note", "conv_kernel_size", "short causal convolutions over keys and values, and around layers, keep order too"
-    )
+    keys.note("conv_kernel_size", "short causal convolutions over keys and values, and around layers, keep order too")
     return spec
 
 

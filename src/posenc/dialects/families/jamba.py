@@ -21,9 +21,7 @@ def bamba(keys: Keys) -> PositionSpec:
     at = keys.numbers("attn_layer_indices", ())
     kinds = [FULL if n in at else RECURRENT for n in range(keys.whole("num_hidden_layers"))]
     if keys.number("partial_rotary_factor", 0.5) != 0.5:
-        keys.find(
-            "error", "partial_rotary_factor", "the class takes 0.5 whatever stands here, unless rope_parameters has it"
-        )
+        keys.error("partial_rotary_factor", "the class takes 0.5 whatever stands here, unless rope_parameters has it")
         keys = keys.replaced(without=("partial_rotary_factor",))
     return rotary_among(keys, kinds, SSM, 0.5)
 
@@ -31,9 +29,7 @@ def bamba(keys: Keys) -> PositionSpec:
 @family("falcon_h1")
 def falcon_h1(keys: Keys) -> PositionSpec:
     """Every layer has attention and a state space model side by side."""
-    keys.find(
-        "note", "num_hidden_layers", "every layer has a state space model beside its attention, which keeps order too"
-    )
+    keys.note("num_hidden_layers", "every layer has a state space model beside its attention, which keeps order too")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["hybrid"] * keys.whole("num_hidden_layers"))
 
 
@@ -43,7 +39,7 @@ def granitemoehybrid(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT, (FULL, RECURRENT))
     if keys.text("position_embedding_type", None) == "rope":
         return rotary_among(keys, kinds, SSM)
-    keys.find("note", "position_embedding_type", 'not "rope": attention has no positions, whatever base the file has')
+    keys.note("position_embedding_type", 'not "rope": attention has no positions, whatever base the file has')
     return nope_among(keys, kinds, SSM, "rope_theta", "rope_scaling", "rope_parameters")
 
 
@@ -64,7 +60,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     )
     d_head = d_model // n_heads
     if keys.has("head_dim") and keys.whole("head_dim") != d_head:
-        keys.find("error", "head_dim", "the class overwrites it with hidden_size / num_attention_heads")
+        keys.error("head_dim", "the class overwrites it with hidden_size / num_attention_heads")
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None
     )
@@ -110,7 +106,7 @@ def zamba2(keys: Keys) -> PositionSpec:
     d_head = 2 * keys.whole("hidden_size") // keys.whole("num_attention_heads")
     length = 16384 if keys.flag("use_long_context", False) else keys.whole("max_position_embeddings")
     if not keys.flag("use_mem_rope", False):
-        keys.find("note", "use_mem_rope", "off: attention has no positions, whatever base the file has")
+        keys.note("use_mem_rope", "off: attention has no positions, whatever base the file has")
         mark_read(keys, "rope_theta", "rope_scaling", "rope_parameters")
         return decoder(keys, None, kinds=kept, d_head=d_head, length=length, coordinates=CACHE_ONLY)
     return decoder(keys, rope(keys, d_head=d_head), kinds=kept, d_head=d_head, length=length)

@@ -38,8 +38,7 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
         (("d_model", d_model), ("layout", "sin_cos"), ("axes", 5), ("reads", (4,)), ("offset", -1), ("silent", "negative")),
         (("d_model", keys.said_by("hidden_size")), ("layout", "constant of the code"), ("base", "constant of the code")),
     )
-    keys.find(
-        "note",
+    keys.note(
         "pos_emb_time",
         f"a clip has up to {frames} frames, whose patches all see each other; frames are "
         "told apart by what is added before the first layer only",

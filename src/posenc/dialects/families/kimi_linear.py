@@ -32,7 +32,7 @@ def kimi_linear(keys: Keys) -> PositionSpec:
             kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
-    keys.find("note", "qk_rope_head_dim", "despite the name these channels do not turn: the code has no rotation")
+    keys.note("qk_rope_head_dim", "despite the name these channels do not turn: the code has no rotation")
     return stack(keys, None, kinds, coordinates="none: order comes from the causal linear attention layers")
 
 

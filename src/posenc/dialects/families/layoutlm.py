@@ -82,8 +82,7 @@ def layoutlm(keys: Keys) -> PositionSpec:
 def layoutlmv2(keys: Keys) -> PositionSpec:
     """Text and patches read the same tables; scores get T5's bias of the place, of left x and of lower y, not divided."""
     height, width = (int(size) for size in keys.numbers("image_feature_pool_shape", (7, 7, 256))[:2])
-    keys.find(
-        "note",
+    keys.note(
         "image_feature_pool_shape",
         f"{height}·{width} patches follow the text, counted from 0 again, with "
         f"boxes of a page cut into {height} rows and {width} columns",
@@ -107,7 +106,7 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
     """Places count what is not padding, as in RoBERTa; patches have a table of their own; the bias counts slots."""
     parts: list[PositionSpec] = []
     if keys.flag("text_embed", True):
-        keys.find("note", "max_2d_position_embeddings", "heights and widths are cut to 0 … 1023")
+        keys.note("max_2d_position_embeddings", "heights and widths are cut to 0 … 1023")
         use = padded_table(keys)
         parts = [
             embedded(keys, "places", use, TOKENS, int(dict(use.arguments)["max_positions"])),
@@ -119,11 +118,10 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
         said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
         use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
         parts.append(embedded(keys, "patches", use, "0 for the class token, then patches row by row", 1 + side * side))
-        keys.find("note", "input_size", f"images of other than {side}·{side} patches fail: the table is not resized")
+        keys.note("input_size", f"images of other than {side}·{side} patches fail: the table is not resized")
     spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
     if spatial and not relative:
-        keys.find(
-            "error",
+        keys.error(
             "has_spatial_attention_bias",
             "computed and not used: boxes enter the scores only where has_relative_attention_bias is true too",
         )
@@ -140,8 +138,7 @@ def lilt(keys: Keys) -> PositionSpec:
     d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio", 4)
     sixth = d_model // 6
     if d_model % 6:
-        keys.find(
-            "warning",
+        keys.warning(
             "hidden_size",
             f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
             f"that reads them expects {d_model}",
@@ -153,8 +150,7 @@ def lilt(keys: Keys) -> PositionSpec:
         arguments=tuple((name, d_model // ratio if name == "d_model" else value) for name, value in narrow.arguments),
     )
     usable = int(dict(narrow.arguments)["max_positions"])
-    keys.find(
-        "note",
+    keys.note(
         "channel_shrink_ratio",
         "scores of text and layout are summed before either softmax, each divided by the root of its own head width",
     )
@@ -179,7 +175,7 @@ def _widths(keys: Keys) -> tuple[int, ...]:
 
 
 def _refuse_inverted(keys: Keys) -> None:
-    keys.find("note", "max_2d_position_embeddings", "a box whose lower right corner comes first has no row and fails")
+    keys.note("max_2d_position_embeddings", "a box whose lower right corner comes first has no row and fails")
 
 
 def _biased(keys: Keys, *, divided: bool) -> PositionSpec:

@@ -35,9 +35,7 @@ def led(keys: Keys) -> PositionSpec:
         Layer(layer.uses, "sliding_attention", window + 1, causal=False)
         for layer, window in zip(encoder.layers, windows, strict=True)
     ]
-    keys.find(
-        "note", "attention_window", "half of it on either side and the token itself; global tokens see and are seen by all"
-    )
+    keys.note("attention_window", "half of it on either side and the token itself; global tokens see and are seen by all")
     encoder = replace(encoder, layers=tuple(layers), trained_length=keys.whole("max_encoder_position_embeddings"))
     decoder = replace(decoder, trained_length=keys.whole("max_decoder_position_embeddings"))
     return replace(spec, parts=(encoder, decoder))
@@ -49,8 +47,7 @@ def bigbird_pegasus(keys: Keys) -> PositionSpec:
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model") for side in ("encoder", "decoder")]
     if keys.text("attention_type", "block_sparse") == "block_sparse":
         size, random = keys.whole("block_size", 64), keys.whole("num_random_blocks", 3)
-        keys.find(
-            "note",
+        keys.note(
             "attention_type",
             f"encoder layers attend to blocks of {size}: their own, both neighbours, the "
             f"first, the last and {random} random ones; short texts switch to full attention",

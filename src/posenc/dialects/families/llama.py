@@ -43,7 +43,7 @@ def llama(keys: Keys) -> PositionSpec:
 @family("hunyuan_v1_dense", "hunyuan_v1_moe")
 def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
     """Queries and keys are normalised after they have turned; "dynamic" with an alpha is a fixed, larger base."""
-    keys.find("note", "rope_parameters", NORMALISED)
+    keys.note("rope_parameters", NORMALISED)
     use = rope(keys, d_head=head_width(keys))
     scaled_without_width(keys, use)
     return decoder(keys, use, kinds=same_kind(keys))
@@ -52,7 +52,7 @@ def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
 @family("nanochat")
 def nanochat(keys: Keys) -> PositionSpec:
     """Everything turns the other way, R(-p); queries and keys are normalised after that."""
-    keys.find("note", "rope_parameters", f"turns the other way than Llama: sin has the opposite sign; {NORMALISED}")
+    keys.note("rope_parameters", f"turns the other way than Llama: sin has the opposite sign; {NORMALISED}")
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 
 
@@ -76,14 +76,13 @@ def dbrx(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys))
     inner = keys.table("attn_config").get("rope_theta")
     if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
-        keys.find(
-            "error",
+        keys.error(
             "attn_config.rope_theta",
             f"{inner:g} stands here, but transformers turns at the base "
             f"{use.rotation.base:g} ({keys.origins['base']}); models made with {inner:g} come out wrong",
         )
     if inner is None:
-        keys.find("warning", "attn_config.rope_theta", "missing: transformers asks for it and fails, and turns by another")
+        keys.warning("attn_config.rope_theta", "missing: transformers asks for it and fails, and turns by another")
     return decoder(keys, use, kinds=same_kind(keys), length="max_seq_len")
 
 
@@ -91,7 +90,7 @@ def same_kind(keys: Keys, kind: str = "full_attention") -> list[str]:
     """One kind for all layers, whatever layer_types says."""
     said = keys.data.get("layer_types")
     if isinstance(said, (list, tuple)) and set(said) != {kind}:
-        keys.find("error", "layer_types", f"{keys.facts['class']}'s code does not read it: all layers are {kind}")
+        keys.error("layer_types", f"{keys.facts['class']}'s code does not read it: all layers are {kind}")
     return [kind] * keys.whole("num_hidden_layers")
 
 

@@ -23,7 +23,7 @@ def beam(keys: Keys) -> PositionSpec:
     keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
     if keys.has("rope_scaling") or not is_nested(keys, labels):
-        keys.find("error", "rope_parameters", "the code knows one entry for each kind of layer, and nothing else: it fails")
+        keys.error("rope_parameters", "the code knows one entry for each kind of layer, and nothing else: it fails")
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
@@ -44,16 +44,15 @@ def llama4_text(keys: Keys) -> PositionSpec:
     turning, chunk = rope_layers(keys), keys.whole("attention_chunk_size", None)
     kinds = schedule(keys, lambda n: CHUNKED if turning[n] else FULL, (FULL, CHUNKED))
     if keys.has("layer_types") and any(turns != (kind == CHUNKED) for turns, kind in zip(turning, kinds, strict=True)):
-        keys.find("warning", "layer_types", "chunked layers and layers that turn are not the same ones here")
+        keys.warning("layer_types", "chunked layers and layers that turn are not the same ones here")
     if CHUNKED in kinds:
-        keys.find(
-            "note",
+        keys.note(
             "attention_chunk_size",
             f"a query of a chunked layer sees earlier tokens of its own chunk of "
             f"{chunk} only: the first token of a chunk sees itself alone",
         )
     if keys.flag("use_qk_norm", False):
-        keys.find("note", "use_qk_norm", "queries and keys of layers that turn are normalised after it")
+        keys.note("use_qk_norm", "queries and keys of layers that turn are normalised after it")
     use = rope(keys, d_head=d_head, layout="interleaved")
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):
@@ -70,8 +69,7 @@ def llama4_text(keys: Keys) -> PositionSpec:
                 ),
             )
         )
-        keys.find(
-            "note",
+        keys.note(
             "attn_temperature_tuning",
             "counts the tokens of the cache, not position_ids: with left padding "
             "a row's temperature is that of a later position",

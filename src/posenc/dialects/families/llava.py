@@ -50,8 +50,7 @@ def llava(keys: Keys) -> PositionSpec:
 @family("video_llava")
 def video_llava(keys: Keys) -> PositionSpec:
     """One section for two towers alike, one of which sees the frames of videos."""
-    keys.find(
-        "note",
+    keys.note(
         "vision_config",
         "two towers of this kind, image_tower and video_tower, which sees each frame "
         "alone; their tables have one name, so that weights are read from one of them at a time",
@@ -81,7 +80,7 @@ def fuyu(keys: Keys) -> PositionSpec:
         return together(keys, "text_config")
     for name in moved:
         keys.get(name, None)
-    keys.find("note", "text_config", "not in the file: the class takes the keys beside it for the text model's")
+    keys.note("text_config", "not in the file: the class takes the keys beside it for the text model's")
     text = {"partial_rotary_factor": 0.5, **moved, "model_type": "persimmon"}
     return together(keys.replaced({"text_config": text}), "text_config")
 

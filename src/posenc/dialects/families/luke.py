@@ -16,8 +16,7 @@ def luke(keys: Keys) -> PositionSpec:
     words = padded_table(keys, "embeddings.position_embeddings.weight")
     usable, rows = int(dict(words.arguments)["max_positions"]), keys.whole("max_position_embeddings")
     places = keys.whole("max_mention_length", 30)
-    keys.find(
-        "note",
+    keys.note(
         "max_position_embeddings",
         "mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs",
     )

@@ -13,10 +13,8 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def lxmert(keys: Keys) -> PositionSpec:
     """Position 0's row is held at zero in training."""
     use = learned_table(keys, BERT_TABLE)
-    keys.find(
-        "note", "max_position_embeddings", "row 0, of the first token, gets no gradient: it stays what a checkpoint has"
-    )
-    keys.find("warning", "type_vocab_size", "without token_type_ids the code fails")
+    keys.note("max_position_embeddings", "row 0, of the first token, gets no gradient: it stays what a checkpoint has")
+    keys.warning("type_vocab_size", "without token_type_ids the code fails")
     own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
     words = stack_of(keys, own + both, embedding=[use]).with_part("language")

@@ -14,8 +14,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 def kosmos_2_text_model(keys: Keys) -> PositionSpec:
     """fairseq's: padding is not counted and gets nothing."""
     after = keys.whole("pad_token_id", least=0) + 1
-    keys.find(
-        "warning",
+    keys.warning(
         "pad_token_id",
         "input_ids are compared with it to count, whatever attention_mask says; "
         f"position_ids, where given, are rows of the table: position p is p + {after}",
@@ -56,8 +55,7 @@ def pegasus_x(keys: Keys) -> PositionSpec:
     """Encoder layers see blocks, shifted by half in every second layer, and global tokens, which have no position."""
     use = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
     size, n_global = keys.whole("block_size", 512), keys.whole("num_global_tokens", 32)
-    keys.find(
-        "note",
+    keys.note(
         "block_size",
         f"encoder layers attend within blocks of {size} and to {n_global} global tokens; only "
         "these carry from block to block"
@@ -70,8 +68,7 @@ def pegasus_x(keys: Keys) -> PositionSpec:
 @family("m2m_100", "nllb-moe", "fsmt")
 def m2m_100(keys: Keys) -> PositionSpec:
     use = fairseq(keys)
-    keys.find(
-        "warning",
+    keys.warning(
         "pad_token_id",
         "input_ids are compared with it to count, whatever attention_mask says; "
         "with inputs_embeds "
@@ -90,7 +87,7 @@ def xglm(keys: Keys) -> PositionSpec:
 
 @family("ctrl")
 def ctrl(keys: Keys) -> PositionSpec:
-    keys.find("note", "n_positions", "the table ends there; its angles are made in fp32")
+    keys.note("n_positions", "the table ends there; its angles are made in fp32")
     layers = [Layer()] * keys.whole("n_layer")
     return stack_of(
         keys,

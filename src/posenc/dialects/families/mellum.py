@@ -44,7 +44,7 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
     if before is None:
         return spec
     if keys.has("sliding_window") and keys.whole("sliding_window") != before + 1:
-        keys.find("warning", "sliding_window", f"sliding_window_size={before} wins: a window of {before + 1}")
+        keys.warning("sliding_window", f"sliding_window_size={before} wins: a window of {before + 1}")
     return replace(spec, layers=tuple(replace(layer, window=before + 1 if layer.window else None) for layer in spec.layers))
 
 
@@ -54,7 +54,7 @@ def zaya(keys: Keys) -> PositionSpec:
     which see order as well."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
     keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
-    keys.find("note", "cca_time0", "queries, keys and values pass short causal convolutions before they turn")
+    keys.note("cca_time0", "queries, keys and values pass short causal convolutions before they turn")
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     window = keys.whole("sliding_window", None)

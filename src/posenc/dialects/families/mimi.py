@@ -49,8 +49,7 @@ def moshi(keys: Keys) -> PositionSpec:
     """Masks show all earlier tokens, while caches that are made of the configuration keep sliding_window of them."""
     window = keys.whole("sliding_window", None)
     if window is not None:
-        keys.find(
-            "warning",
+        keys.warning(
             "sliding_window",
             f"masks of a plain forward pass show all earlier tokens; caches made of "
             f"this configuration keep {window}: generation has a window, a forward pass has none",

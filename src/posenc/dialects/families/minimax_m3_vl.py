@@ -19,7 +19,7 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
     assert use.rotation is not None
     if keys.has("rotary_dim"):
         said, turning = keys.whole("rotary_dim"), use.rotation.width
-        keys.find(
+        keys.remark(
             "note" if said == turning else "error",
             "rotary_dim",
             f"not read: {turning} of {d_head} channels turn by partial_rotary_factor",
@@ -30,8 +30,7 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('sparse_attention_config')}.sparse_attention_freq: expected {count} numbers")
     kinds = keys.names("layer_types", tuple("minimax_m3_sparse" if f else "full_attention" for f in every), length=count)
     if "minimax_m3_sparse" in kinds:
-        keys.find(
-            "note",
+        keys.note(
             "layer_types",
             "sparse layers attend to blocks that an indexer selects; it turns its own queries "
             "and keys by the same angles, and counts blocks by slot, so that left padding moves them",

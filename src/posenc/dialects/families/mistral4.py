@@ -76,9 +76,8 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
-    keys.find("note", "no_rope_layers", "1 means that the layer turns, 0 that it does not, whatever the name says")
-    keys.find(
-        "note",
+    keys.note("no_rope_layers", "1 means that the layer turns, 0 that it does not, whatever the name says")
+    keys.note(
         "rope_parameters",
         "frequencies are multiplied by exp(α), a buffer of the checkpoint "
         "(rotary_emb.alpha): the configuration alone gives those of α = 0",
@@ -160,8 +159,7 @@ def ministral3(keys: Keys) -> PositionSpec:
             ("length", inner.where("original_max_position_embeddings")),
         ),
     )
-    keys.find(
-        "note",
+    keys.note(
         f"{name}.llama_4_scaling_beta",
         f"queries grow by a step at position {step}, where Llama 4, whose "
         f"formula this is, has it at {step - 1}: it counts tokens, not positions",

@@ -43,8 +43,7 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
     last = (tiles("post_tile_positional_embedding"),)
     layers = [Layer(first if n == 0 else (), "local", causal=False) for n in range(local)]
     layers += [Layer(last if n == 0 else (), "global", causal=False) for n in range(count)]
-    keys.find(
-        "note",
+    keys.note(
         "max_num_tiles",
         "the first use of layer 0 comes before the class token is put in front, that of the "
         "first global layer before that layer",
@@ -63,5 +62,5 @@ def mllama_text_model(keys: Keys) -> PositionSpec:
     to_image = Layer((), "cross_attention", causal=False)
     layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
     if any(n >= count for n in crossing):
-        keys.find("warning", "cross_attention_layers", f"names layers beyond the last of {count}; there are none")
+        keys.warning("cross_attention_layers", f"names layers beyond the last of {count}; there are none")
     return replace(spec, layers=layers)

@@ -36,7 +36,7 @@ def modernbert_decoder(keys: Keys) -> PositionSpec:
     """As ModernBERT, looking back only: half of local_attention, whatever sliding_window says."""
     window = keys.whole("local_attention") // 2
     if keys.has("sliding_window") and keys.whole("sliding_window") != window:
-        keys.find("error", "sliding_window", f"the class takes local_attention / 2 = {window}")
+        keys.error("sliding_window", f"the class takes local_attention / 2 = {window}")
     keys.get("sliding_window", None)
     return _modernbert(keys, window)
 
@@ -68,7 +68,7 @@ def ultrabert(keys: Keys) -> PositionSpec:
             f"{keys.where('attention_windows')}: expected a whole number or null for each layer, got {windows}"
         )
     if len({w for w in windows if w}) > 1:
-        keys.find("error", "attention_windows", "the class takes the first of these windows for all layers that have one")
+        keys.error("attention_windows", "the class takes the first of these windows for all layers that have one")
     half = next((w for w in windows if w), None) or keys.whole("sliding_window")
     if windows and len(windows) != keys.whole("num_hidden_layers"):
         raise ConfigError(
@@ -93,6 +93,6 @@ def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
         return with_assumed(keys, both)
     numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
     if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
-        keys.find("error", "rope_theta", "layers of one kind have different bases: the class takes the last one for all")
+        keys.error("rope_theta", "layers of one kind have different bases: the class takes the last one for all")
     settings = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in numbers.items()}
     return keys.replaced({"rope_parameters": settings}, without=("rope_theta",))

@@ -17,8 +17,7 @@ def moonshine(keys: Keys) -> PositionSpec:
     """Neighbours paired, nine tenths of a head; encoder and decoder alike."""
     heads, other = keys.whole("encoder_num_attention_heads"), keys.whole("decoder_num_attention_heads")
     if heads != other:
-        keys.find(
-            "warning",
+        keys.warning(
             "decoder_num_attention_heads",
             f"{other} is lost: while the encoder is built its {heads} "
             "heads are written into the configuration under the name that the decoder reads",
@@ -52,9 +51,8 @@ def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
     fits = isinstance(windows, (list, tuple)) and len(windows) >= count
     if not fits or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in windows):
         raise ConfigError(f"{keys.where('sliding_windows')}: expected {count} pairs (behind, ahead), got {windows!r}"[:160])
-    keys.find("warning", "sliding_windows", "applied where an attention mask is given; without one every frame sees all")
-    keys.find(
-        "note",
+    keys.warning("sliding_windows", "applied where an attention mask is given; without one every frame sees all")
+    keys.note(
         "sliding_windows",
         "(behind, ahead): a frame sees itself and behind - 1 frames before it, and ahead - 1 after it",
     )
@@ -84,8 +82,7 @@ def moonshine_streaming(keys: Keys) -> PositionSpec:
         (("d_model", "encoder_config.hidden_size"), ("max_positions", keys.said_by("max_position_embeddings"))),
         (Weight("table", "pos_emb.weight"),),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "max_position_embeddings",
         "the table is added in place: a second call of the decoder with the "
         "same encoder output, cache or not, adds it again",

@@ -31,7 +31,7 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
     bases = said[: last + 1] if said is not None else [(last - n) % 4 for n in range(last + 1)]
     base = use.rotation.base if use and use.rotation else None
     if said and any(one not in (0, base) for one in said):
-        keys.find("error", "layer_rope_theta", f"only whether it is 0 counts: all other layers turn at base {base:g}")
+        keys.error("layer_rope_theta", f"only whether it is 0 counts: all other layers turn at base {base:g}")
     spec = decoder(keys, use, kinds=kinds)
     return rope_where(spec, [bool(one) for one in bases])
 
@@ -40,8 +40,7 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
 def muse_glimmer_assistant(keys: Keys) -> PositionSpec:
     """A draft model: a block of new tokens reads what the large model made of the context, and itself both ways."""
     kinds = schedule(keys, lambda n: SLIDING)
-    keys.find(
-        "note",
+    keys.note(
         "block_size",
         "keys are those of the context and then of the block, queries of the block alone, at the last of the positions",
     )
@@ -67,14 +66,12 @@ def muse_glimmer_vision(keys: Keys) -> PositionSpec:
     reads = "(row, column, height, width) from 0"
     if keys.family == "muse_spark_vision":
         reads = "for patch n of H × W, (n // H, n % H, W, H)"
-        keys.find(
-            "warning",
+        keys.warning(
             "pos_emb_height",
             "patch n of an image of H × W patches reads the learned grid where patch n "
             "of W × H is: images that are not square are scrambled, as they were in training",
         )
-    keys.find(
-        "note",
+    keys.note(
         "layer_types",
         f"window_attention sees windows of {side} × {side} patches; tokens stand in window "
         "order, with the coordinates that they have in the image",

@@ -31,9 +31,8 @@ def musicflamingo(keys: Keys) -> PositionSpec:
     keys.number("audio_frame_step")
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
-        keys.find("warning", "max_position_embeddings", f"the class puts rope_theta={turning.rotation.base:g} in its place")
-    keys.find(
-        "note",
+        keys.warning("max_position_embeddings", f"the class puts rope_theta={turning.rotation.base:g} in its place")
+    keys.note(
         "rope_parameters.rope_theta",
         "the base of the frequencies, and the longest number of windows and of frames in one: three things in one number",
     )

@@ -36,6 +36,6 @@ def nemotron_h(keys: Keys) -> PositionSpec:
         )
     kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
-        keys.find("warning", "num_hidden_layers", f"the list of layers has {len(kinds)}, which counts")
+        keys.warning("num_hidden_layers", f"the list of layers has {len(kinds)}, which counts")
     kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), "state space models or networks")
     return decoder(keys, None, kinds=kept, coordinates=CACHE_ONLY)

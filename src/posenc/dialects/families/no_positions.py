@@ -40,5 +40,5 @@ def timm_backbone(keys: Keys) -> PositionSpec:
     """A model of the timm library, given by its name."""
     key = "backbone" if keys.family == "timm_backbone" else "architecture"
     grade: Grade = "note" if keys.family == "gemma3n_vision" else "warning"  # a convolutional MobileNetV5
-    keys.find(grade, key, f"{keys.text(key, None) or 'no name'}: a model of timm; its positions are not read here")
+    keys.remark(grade, key, f"{keys.text(key, None) or 'no name'}: a model of timm; its positions are not read here")
     return PositionSpec(keys.family, coordinates="not read: a model of timm")

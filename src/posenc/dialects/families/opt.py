@@ -12,12 +12,11 @@ from posenc.dialects.spec import Layer, PositionSpec
 def opt(keys: Keys) -> PositionSpec:
     """position_ids count what is not padding; a padded token is at -1 and reads row 1."""
     rows = "the table has two rows more than positions: position p reads row p + 2"
-    keys.find("note", "max_position_embeddings", rows)
+    keys.note("max_position_embeddings", rows)
     where = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(attention_mask)"
     if keys.family == "biogpt":
         where = "0, 1, 2, … along the sequence; over the tokens that are not padding where a call says so (generate does)"
-        keys.find(
-            "warning",
+        keys.warning(
             "max_position_embeddings",
             "a forward pass without position_ids counts padding too, "
             "generate() does not: left-padded rows are read differently by the two",
@@ -29,8 +28,7 @@ def opt(keys: Keys) -> PositionSpec:
 @family("nystromformer", "mra", "yoso")
 def nystromformer(keys: Keys) -> PositionSpec:
     """Both directions; position_ids that a call gives are rows, two more than positions."""
-    keys.find(
-        "note",
+    keys.note(
         "max_position_embeddings",
         "the table has two rows more than positions: position p reads row p + 2; "
         "position_ids that a call gives are rows, so that 0 is two before the first token",

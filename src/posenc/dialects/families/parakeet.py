@@ -12,7 +12,7 @@ SUBSAMPLED = "0, 1, 2, … over frames after subsampling, padding included"
 
 @family("parakeet_encoder")
 def parakeet_encoder(keys: Keys) -> PositionSpec:
-    keys.find("note", "max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
+    keys.note("max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
     return _nvidia(keys, Layer((_terms(keys),), causal=False))
 
 
@@ -21,19 +21,17 @@ def nemotron_asr_streaming_encoder(keys: Keys) -> PositionSpec:
     """A frame sees its chunk of num_lookahead_tokens + 1 frames and the whole chunks within sliding_window - 1 frames."""
     window, ahead = keys.whole("sliding_window"), keys.whole("default_num_lookahead_tokens", least=0)
     behind = (window - 1) // (ahead + 1)
-    keys.find(
-        "note",
+    keys.note(
         "default_num_lookahead_tokens",
         f"frames come in chunks of {ahead + 1}; a frame sees its own chunk, "
         f"all of it, and {behind} before it; callers may ask for other chunks",
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "sliding_window",
         "with eager attention their mask comes out the wrong way round: frames see only "
         "what they should not; sdpa sees what is meant",
     )
-    keys.find("note", "max_position_embeddings", "longer inputs, together with what is cached, are an error")
+    keys.note("max_position_embeddings", "longer inputs, together with what is cached, are an error")
     return _nvidia(keys, Layer((_terms(keys),), "chunked_attention", window, causal=False))
 
 
@@ -71,7 +69,7 @@ def _terms(keys: Keys) -> Use:
 def fastspeech2_conformer(keys: Keys) -> PositionSpec:
     """Phonemes, then frames: the decoder counts what durations made of phonemes."""
     keys.get("max_source_positions", None)
-    keys.find("note", "max_source_positions", "not read: the table has 5000 distances to each side, and grows")
+    keys.note("max_source_positions", "not read: the table has 5000 distances to each side, and grows")
     where = {
         "encoder": "0, 1, 2, … over phonemes",
         "decoder": "0, 1, 2, … over frames, made of phonemes by their durations",

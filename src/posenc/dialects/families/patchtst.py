@@ -16,7 +16,7 @@ def _patches(keys: Keys) -> int:
 def _rows(keys: Keys, rows: int, weight: str) -> Use:
     kind = keys.text("positional_encoding_type", "sincos", among=("sincos", "random"))
     how = "sinusoids, centred and scaled, that are not trained" if kind == "sincos" else "random numbers that are trained"
-    keys.find("note", "positional_encoding_type", f"a stored table of {rows} rows, made of {how}")
+    keys.note("positional_encoding_type", f"a stored table of {rows} rows, made of {how}")
     return Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("d_model")), ("max_positions", rows)),

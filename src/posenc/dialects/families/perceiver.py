@@ -34,7 +34,7 @@ def perceiver(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('num_self_attends_per_block')}: {count} is more than any model has")
     layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
-    keys.find("note", "num_blocks", "the same layers run so many times over the latents")
+    keys.note("num_blocks", "the same layers run so many times over the latents")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),

@@ -35,8 +35,7 @@ def phimoe(keys: Keys) -> PositionSpec:
         kind="dialects.short_factors.short_factors_at_any_length",
         parameters=(*use.rotation.parameters, *scales),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "rope_scaling.long_factor",
         "never used: the family's code computes the frequencies without a "
         "length, for which it takes short_factor; only long_mscale is chosen by length",
@@ -51,7 +50,7 @@ def longrope(keys: Keys) -> Use | None:
     settings = keys.table(where)
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "yarn":
-        keys.find("warning", f"{where}.rope_type", "yarn is read as longrope: that is what it was called here once")
+        keys.warning(f"{where}.rope_type", "yarn is read as longrope: that is what it was called here once")
         keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
     elif kind not in ("default", "longrope", "su"):
         raise ConfigError(

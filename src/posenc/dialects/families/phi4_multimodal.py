@@ -21,9 +21,7 @@ def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
     """Every image is spread over the whole grid: a patch reads the cell that holds its corner."""
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
-    keys.find(
-        "note", "image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell"
-    )
+    keys.note("image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell")
     return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
 
 
@@ -36,8 +34,7 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
             f"{keys.where('bias_symmetric')}: expected false; with it the code reads a row behind the last "
             f"for keys {far} before the query, and fails"
         )
-    keys.find(
-        "warning",
+    keys.warning(
         "chunk_size",
         "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
         "may not: padding stays in sight, its scores 1 lower",

@@ -29,8 +29,7 @@ def pix2struct_vision_model(keys: Keys) -> PositionSpec:
             Weight("axis_tables.1", "embeddings.column_embedder.weight"),
         ),
     )
-    keys.find(
-        "note",
+    keys.note(
         key,
         "an image is scaled to at most so many patches, so rows and columns count pieces of it: the "
         "same number is another place in another image",
@@ -44,8 +43,8 @@ def pix2struct_text_model(keys: Keys) -> PositionSpec:
     use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
     causal = bool(keys.flag("is_decoder"))
     if not causal:
-        keys.find("warning", "is_decoder", "false: later tokens are seen, and all share the bucket of distance 0")
-    keys.find("note", "relative_attention_num_buckets", "patches of the image are asked without a bias")
+        keys.warning("is_decoder", "false: later tokens are seen, and all share the bucket of distance 0")
+    keys.note("relative_attention_num_buckets", "patches of the image are asked without a bias")
     layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
     return PositionSpec(
         keys.family,

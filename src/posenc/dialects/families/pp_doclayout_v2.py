@@ -62,23 +62,22 @@ def reading_order(keys: Keys) -> PositionSpec:
     )
     count = keys.whole("num_hidden_layers")
     if keys.flag("has_relative_attention_bias", False):
-        keys.find("error", "has_relative_attention_bias", "the code gives these layers no positions, and fails")
+        keys.error("has_relative_attention_bias", "the code gives these layers no positions, and fails")
     if keys.flag("has_spatial_attention_bias", True):
-        keys.find(
-            "warning",
+        keys.warning(
             "has_spatial_attention_bias",
             "scores get a network of sinusoids of the distances and sizes "
             "of two boxes, for which there is no encoding here",
         )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))
-    found = tuple(keys.findings)
+    found = tuple(keys.remarks)
     return PositionSpec(
         keys.family,
         part="reading_order_config",
         layers=layers,
         parts=(boxes_of,),
-        findings=found,
+        remarks=found,
         coordinates=TOKENS,
         d_model=keys.whole("hidden_size"),
     )

@@ -15,11 +15,8 @@ WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 @family("prophetnet")
 def prophetnet(keys: Keys) -> PositionSpec:
     if keys.whole("num_decoder_layers") > keys.whole("num_encoder_layers"):
-        keys.find(
-            "warning", "num_decoder_layers", "more than num_encoder_layers: caches are made for so many layers, and fail"
-        )
-    keys.find(
-        "warning",
+        keys.warning("num_decoder_layers", "more than num_encoder_layers: caches are made for so many layers, and fail")
+    keys.warning(
         "ngram",
         "whole sequences at once: the code mixes up tokens, streams and heads in the bias of the "
         "predicting streams; step by step with a cache it is right, as here",
@@ -28,8 +25,7 @@ def prophetnet(keys: Keys) -> PositionSpec:
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
     if rows <= padding + 1:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after pad_token_id={padding}")
-    keys.find(
-        "warning",
+    keys.warning(
         "max_position_embeddings",
         f"{padding + 1} rows come before position 0; further positions than "
         f"{rows - padding - 2} read the last row, but one step with a cache fails there; a mask is not looked at: "

@@ -28,8 +28,7 @@ def pvt(keys: Keys) -> PositionSpec:
         weight = (Weight("table", f"patch_embeddings.{stage}.position_embeddings", reshape=True),)
         table = Use("encodings.learned_grid.LearnedGrid", tuple(arguments.items()), said, weight)
         layers += [Layer((table,) if n == 0 else (), f"stage {stage}", causal=False) for n in range(depth)]
-    keys.find(
-        "warning",
+    keys.warning(
         "image_size",
         "images must have as many patches as this one: where they have another shape, the "
         "code reads the table row by row as if it had theirs, and interpolates nothing",

@@ -46,7 +46,7 @@ def _if_used(keys: Keys) -> int | None:
     if keys.flag("use_sliding_window", False):
         return window
     if window and keys.has("sliding_window"):
-        keys.find("note", "sliding_window", "not in use: use_sliding_window is off")
+        keys.note("sliding_window", "not in use: use_sliding_window is off")
     return None
 
 

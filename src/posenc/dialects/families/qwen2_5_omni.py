@@ -29,8 +29,7 @@ def _encoder(keys: Keys, length: str) -> PositionSpec:
         "encodings.sinusoidal.Sinusoidal", (("d_model", d_model), ("layout", "sin_cos"), ("denominator", "d/2-1")), said
     )
     attended = keys.whole("n_window_infer", window)
-    keys.find(
-        "note",
+    keys.note(
         "n_window",
         f"a chunk is {window} mel frames, counted from 0; attention spans {attended} of them; the table has {rows} rows",
     )
@@ -53,11 +52,10 @@ def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
         arguments=(*use.arguments, ("turning_heads", 1)),
         said_by=(*use.said_by, ("turning_heads", "constant of the code")),
     )
-    keys.find("warning", "rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
+    keys.warning("rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
     ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
     size = keys.whole("block_size", 24)
-    keys.find(
-        "note",
+    keys.note(
         "block_size",
         f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
         f"layers {list(back)} the one before",
@@ -74,7 +72,7 @@ def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
     assumed = tuple("sliding_attention" if window and n >= first else "full_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
     if "sliding_attention" in kinds:
-        keys.find("error", "layer_types", "the code makes no mask for sliding layers and fails")
+        keys.error("layer_types", "the code makes no mask for sliding layers and fails")
     return decoder(
         keys, rope(keys, d_head=head_width(keys)), kinds=kinds, coordinates="0, 1, 2, … within one frame of speech"
     )
@@ -98,8 +96,7 @@ def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
     keys.whole("position_id_per_seconds", 25)
     whole = keys.family == "qwen2_5_omni_thinker"
     if not whole:
-        keys.find(
-            "note",
+        keys.note(
             "position_id_per_seconds",
             "frames stand at fractions of it where their times do, and so does "
             "the text after them: positions are real numbers",

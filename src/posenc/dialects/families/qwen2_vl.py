@@ -47,7 +47,7 @@ def interleaved(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> M
     if not rows or not columns:
         raise ConfigError(f"{where}: {list(sizes)} leaves no pair of {pairs} to rows or to columns")
     if dealt != sizes:
-        keys.find("warning", "mrope_section", f"{where} is {list(sizes)}; of {pairs} pairs the code gives {list(dealt)}")
+        keys.warning("mrope_section", f"{where} is {list(sizes)}; of {pairs} pairs the code gives {list(dealt)}")
     return (("interleaved_sections", (("sizes", dealt),)),)
 
 
@@ -98,10 +98,10 @@ def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved
     """What the file says about dealing, where the code has no choice."""
     for key in ("mrope_interleaved", "interleaved"):
         if isinstance(settings.get(key), bool) and settings[key] != interleaved:
-            keys.find("error", f"{name}.{key}", f"{settings[key]}, but this family's code knows one way only, the other")
+            keys.error(f"{name}.{key}", f"{settings[key]}, but this family's code knows one way only, the other")
     fails = not knows_mrope and settings.get("rope_type", settings.get("type")) == "mrope"
     if fails:
-        keys.find("error", f"{name}.rope_type", "this family's code knows no 'mrope' and fails; 'default' means the same")
+        keys.error(f"{name}.rope_type", "this family's code knows no 'mrope' and fails; 'default' means the same")
 
 
 @family("qwen2_vl_text", "qwen2_5_vl_text")
@@ -123,7 +123,7 @@ def paddleocr_vl_text(keys: Keys) -> PositionSpec:
 @family("glm4v_text", "glm_ocr_text")
 def glm4v_text(keys: Keys) -> PositionSpec:
     """Neighbours are paired; without partial_rotary_factor the whole head turns, in GLM-4 half of it does."""
-    keys.find("note", "rope_parameters", LAYOUT_NOTE)
+    keys.note("rope_parameters", LAYOUT_NOTE)
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), layout="interleaved", partial=True))
 
 
@@ -142,7 +142,7 @@ def glm_image_text(keys: Keys) -> PositionSpec:
 @family("qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "qwen3_omni_moe_talker_text")
 def qwen3_vl_text(keys: Keys) -> PositionSpec:
     if keys.has("sliding_window"):
-        keys.find("note", "sliding_window", "the code gives every layer all tokens")
+        keys.note("sliding_window", "the code gives every layer all tokens")
     return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
 
 
@@ -161,8 +161,7 @@ def qwen3_5_text(keys: Keys) -> PositionSpec:
 @family("qwen4_exp_text")
 def qwen4_exp_text(keys: Keys) -> PositionSpec:
     """Attention reads tokens that an indexer selects, whose queries and keys turn by the same angles."""
-    keys.find(
-        "note",
+    keys.note(
         "indexer_head_dim",
         "the indexer's queries turn at the first channels of its own heads by the same "
         "angles; which tokens it selects is not compared",
@@ -177,10 +176,10 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", ("full_attention",) * count, length=count)
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if keys.whole("head_dim", d_model // n_heads) != d_model // n_heads:
-        keys.find("error", "head_dim", "the class overwrites it with hidden_size / num_attention_heads")
+        keys.error("head_dim", "the class overwrites it with hidden_size / num_attention_heads")
     labels = tuple(dict.fromkeys(kinds))
     if not is_nested(keys, labels):
-        keys.find("error", "rope_parameters", "the code looks for an entry for every kind of layer, and fails without")
+        keys.error("rope_parameters", "the code looks for an entry for every kind of layer, and fails without")
     by_kind = {kind: mrope(keys, interleaved, (24, 20, 20), label=kind, labels=labels) for kind in labels}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_model // n_heads, coordinates=COORDINATES)
 
@@ -188,9 +187,7 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
 @family("ernie4_5_vl_moe_text")
 def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
     """Neighbours are paired; rows and columns have the fast pairs, time the slowest. Only "default" is known."""
-    keys.find(
-        "note", "rope_parameters", "mrope_section is in the order rows, columns, time, positions in time, row, column"
-    )
+    keys.note("rope_parameters", "mrope_section is in the order rows, columns, time, positions in time, row, column")
     return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
 
 
@@ -217,9 +214,7 @@ def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
     count, every = keys.whole("num_hidden_layers"), keys.whole("full_attention_interval", 4)
     assumed = tuple("full_attention" if not (n + 1) % every else "linear_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
-    keys.find(
-        "note", "layer_types", "recurrent layers (gated delta rule) have no positions: order comes from the recurrence"
-    )
+    keys.note("layer_types", "recurrent layers (gated delta rule) have no positions: order comes from the recurrence")
     spec = decoder(keys, None, kinds=["full_attention"] * count, coordinates=COORDINATES)
     turning = Layer((use,) if use else (), attention)
     layers = tuple(Layer((), kind) if kind == "linear_attention" else turning for kind in kinds)

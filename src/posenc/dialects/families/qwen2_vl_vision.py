@@ -16,8 +16,7 @@ def exaone4_5_vision(keys: Keys) -> PositionSpec:
     """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
     count, whole = keys.whole("depth"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size")
-    keys.find(
-        "note",
+    keys.note(
         "window_size",
         f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
         "stand in window order, with the coordinates they have in the image",
@@ -34,7 +33,7 @@ def lfm3_vl_vision(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", assumed, length=count)
     spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
     size = keys.whole("conv_kernel_size")
-    keys.find("note", "conv_kernel_size", f"layers of kind conv mix {size} × {size} neighbours, and have no positions")
+    keys.note("conv_kernel_size", f"layers of kind conv mix {size} × {size} neighbours, and have no positions")
     layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
     return replace(spec, layers=layers)
 
@@ -50,7 +49,7 @@ def mlcd(keys: Keys) -> PositionSpec:
         said_by=said,
         weights=(Weight("angles", "class_pos_emb"),),
     )
-    keys.find("note", "rope_parameters", "the class token turns by angles of its own, a weight of the model")
+    keys.note("rope_parameters", "the class token turns by angles of its own, a weight of the model")
     return tower(keys, [use], coordinates="(row, column) of the patch, from 0, row by row; the class token at (-1, 0)")
 
 
@@ -70,8 +69,7 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
     """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
     count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size", 112)
-    keys.find(
-        "note",
+    keys.note(
         "window_size",
         f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
         "stand in window order, with the coordinates they have in the image",

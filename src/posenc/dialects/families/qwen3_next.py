@@ -37,6 +37,6 @@ def olmo_hybrid(keys: Keys) -> PositionSpec:
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     null = "rope_theta" in settings and settings["rope_theta"] is None
     if null or ("rope_theta" in keys.data and keys.data["rope_theta"] is None and not settings.get("rope_theta")):
-        keys.find("note", "rope_theta", "null: attention layers have no positions")
+        keys.note("rope_theta", "null: attention layers have no positions")
         return nope_among(keys, kinds, DELTA, "rope_theta", "rope_scaling", "rope_parameters")
     return rotary_among(keys, kinds, DELTA)

@@ -38,7 +38,7 @@ def reformer(keys: Keys) -> PositionSpec:
         )
         weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
         use, length = Use("encodings.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
-        keys.find("note", "axial_pos_shape", f"in training a text must have exactly {length} tokens")
+        keys.note("axial_pos_shape", f"in training a text must have exactly {length} tokens")
     else:
         length = keys.whole("max_position_embeddings")
         use = Use(
@@ -49,8 +49,7 @@ def reformer(keys: Keys) -> PositionSpec:
         )
     chunk, before = keys.whole("local_attn_chunk_length"), keys.whole("local_num_chunks_before", 1, least=0)
     after = keys.whole("local_num_chunks_after", 0, least=0)
-    keys.find(
-        "note",
+    keys.note(
         "local_attn_chunk_length",
         f"local layers see a token's own chunk of {chunk}, {before} before it and "
         f"{after} after; lsh layers see what hashes alike",

@@ -22,14 +22,13 @@ def mpnet(keys: Keys) -> PositionSpec:
     if usable < 1:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave no position after row {PADDING}")
     if buckets != BUCKETS:
-        keys.find(
-            "error",
+        keys.error(
             "relative_attention_num_buckets",
             f"the table has {buckets} rows, and the code always counts {BUCKETS} buckets",
         )
     if keys.whole("pad_token_id", PADDING, least=0) != PADDING:
-        keys.find("error", "pad_token_id", f"not read: positions count what is not token {PADDING}")
-    keys.find("note", "max_position_embeddings", f"{rows} rows are {usable} positions: two rows come before position 0")
+        keys.error("pad_token_id", f"not read: positions count what is not token {PADDING}")
+    keys.note("max_position_embeddings", f"{rows} rows are {usable} positions: two rows come before position 0")
     constant = "constant of the code"
     table = Use(
         "encodings.learned.Learned",
@@ -93,8 +92,7 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
         ("row_offset", keys.said_by("pad_token_id")),
         ("padding_row", keys.said_by("pad_token_id")),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "max_position_embeddings",
         f"{rows} rows are {usable} positions: {padding + 1} rows come before "
         "position 0; content equal to the padding token shifts what follows",

@@ -25,8 +25,8 @@ def roformer(keys: Keys) -> PositionSpec:
     d_head = even_head(keys, multiple=2)
     values = keys.flag("rotary_value", False)
     if values:
-        keys.find("note", "rotary_value", VALUES_ROTATE)
-    keys.find("note", "max_position_embeddings", "a table of this many rows is read; positions beyond it fail")
+        keys.note("rotary_value", VALUES_ROTATE)
+    keys.note("max_position_embeddings", "a table of this many rows is read; positions beyond it fail")
     use = rotary_sides(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")

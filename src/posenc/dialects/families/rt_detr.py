@@ -26,22 +26,21 @@ def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
     said = {"base": keys.said_by("positional_encoding_temperature")}
     use: Use | None = sine(keys, "encoder_hidden_dim", said=said, layout="sin_cos", base=base)
     if keys.get("eval_size", None) is not None:
-        keys.find("warning", "eval_size", "the code adds positions in training only where this is set; in use, none")
+        keys.warning("eval_size", "the code adds positions in training only where this is set; in use, none")
         use = None
     maps = keys.get("encoder_projection_indices" if omdet else "encode_proj_layers", [2])
     if not isinstance(maps, (list, tuple)):
         raise ConfigError(f"{keys.where('encode_proj_layers')}: expected a list of maps, got {maps!r}")
     kinds = [("full_attention", use)] * len(maps)
     if omdet:
-        keys.find(
-            "warning",
+        keys.warning(
             "encoder_projection_indices",
             "tokens stand row by row, but the code counts places column by "
             "column: where a map is not square, they get vectors of other places",
         )
     encoder = stack(keys, "encoder", kinds, "encoder_layers", COLUMNS if omdet else GRID, "encoder_hidden_dim")
     count = "decoder_num_layers" if omdet else "decoder_layers"
-    keys.find("note", count, "a network of the query's box, four numbers as they are, is added to queries in every layer")
+    keys.note(count, "a network of the query's box, four numbers as they are, is added to queries in every layer")
     where = "none of its own: a network of the query's box; deformable attention looks at a few places around it"
     names = ("text_config",) if omdet else ()
     decoder = stack(keys, "decoder", [("queries", None), ("deformable", None)], count, where, "d_model")
@@ -57,7 +56,7 @@ def deimv2(keys: Keys) -> PositionSpec:
     arguments = (("d_model", width), ("base", base), ("layout", "sin_cos"), ("axes", 2))
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     if keys.get("eval_size", None) is not None:
-        keys.find("error", "eval_size", "where it is set, the code adds no positions outside training")
+        keys.error("eval_size", "where it is set, the code adds no positions outside training")
     hybrid = keys.text("encoder_type", "hybrid") == "hybrid"
     maps = len(keys.numbers("encode_proj_layers", (2,))) if hybrid else 0
     added = () if keys.get("eval_size", None) is not None else (use,)
@@ -65,7 +64,7 @@ def deimv2(keys: Keys) -> PositionSpec:
     count, last = keys.whole("decoder_layers", 6), keys.whole("eval_idx", -1, least=-(2**14))
     deep = count + (count - (last if last >= 0 else count + last) - 1)
     layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
-    keys.find("note", "decoder_layers", "a network of each query's box is added to queries: no sinusoids there")
+    keys.note("decoder_layers", "a network of each query's box is added to queries: no sinusoids there")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),

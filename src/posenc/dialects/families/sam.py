@@ -44,7 +44,7 @@ def vitdet(keys: Keys) -> PositionSpec:
     if not keys.flag("use_relative_position_embeddings"):
         layers = _plain(layers)
     else:
-        keys.find("note", "image_size", LINEARLY)
+        keys.note("image_size", LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
         height, width, said = side_of(keys, "pretrain_image_size")
@@ -86,7 +86,7 @@ def sam_vision_model(keys: Keys) -> PositionSpec:
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
     height, width, said = side_of(keys)
     table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
-    keys.find("note", "window_size", "windows are padded to their size, and padding is seen")
+    keys.note("window_size", "windows are padded to their size, and padding is seen")
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
 
@@ -120,8 +120,7 @@ def sam_prompt_encoder(keys: Keys) -> PositionSpec:
 @family("sam_mask_decoder", "sam_hq_mask_decoder")
 def sam_mask_decoder(keys: Keys) -> PositionSpec:
     """The image's places are added in every layer anew, to queries and keys and not to values."""
-    keys.find(
-        "note",
+    keys.note(
         "hidden_size",
         "image tokens get the encoding in every layer, where they are queries or keys; prompt "
         "tokens get the vectors that they came with, but for the self-attention of the first layer",

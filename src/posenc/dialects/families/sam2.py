@@ -38,7 +38,7 @@ def sam2_hiera_det_model(keys: Keys) -> PositionSpec:
         mode="tile",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(sum(counts))]
-    keys.find("note", "window_size_per_stage", "attention within windows has no positions of its own")
+    keys.note("window_size_per_stage", "attention within windows has no positions of its own")
     layers = [Layer((large, small) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
     where = "(row, column, height, width) of the patch, from 0, row by row"
     return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, coordinates=where)
@@ -51,7 +51,7 @@ def sam2_vision_model(keys: Keys) -> PositionSpec:
     neck = Layer((sine(keys, width, "fpn_hidden_size"),), "neck", causal=False)
     foreign = (keys.table("backbone_config") or keys.facts["parts"].get("backbone_config", {})).get("model_type")
     if foreign == "timm_wrapper":
-        keys.find("note", "backbone_config", "a model of timm, which is not read; RepViT, EdgeTAM's, has convolutions only")
+        keys.note("backbone_config", "a model of timm, which is not read; RepViT, EdgeTAM's, has convolutions only")
     inside = () if foreign == "timm_wrapper" else parts(keys, "backbone_config")
     return PositionSpec(keys.family, layers=(neck,), parts=inside, d_model=width, coordinates=PIXELS)
 
@@ -110,8 +110,7 @@ def sam2_video(keys: Keys) -> PositionSpec:
     for name in ("memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"):
         keys.numbers(name, None)
     keys.number("memory_attention_rope_dropout", None, positive=False)  # dropout, no position
-    keys.find(
-        "note",
+    keys.note(
         "num_maskmem",
         "sinusoids of the neck, a tenth of them, are added to this frame, and whole ones "
         "to remembered frames, with a learned vector for how long ago; pointers have sinusoids of time",

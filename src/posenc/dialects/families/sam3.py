@@ -20,7 +20,7 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
     side, _, said = side_of(keys)
     whole, count = keys.numbers("global_attn_indexes", (7, 15, 23, 31)), keys.whole("num_hidden_layers")
     if len(set(pair(keys, "image_size"))) > 1:
-        keys.find("error", "image_size", "the code takes height for width in positions of images that are not square")
+        keys.error("image_size", "the code takes height for width in positions of images that are not square")
     inside = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
     across = _slowed(inside, side / window, said) if side != window else inside
     uses = [across if n in whole else inside for n in range(count)]
@@ -44,9 +44,7 @@ def sam3_geometry_encoder(keys: Keys) -> PositionSpec:
     """Sinusoids of the middle of a box, then its height and width, through a projection, added to each box."""
     width = keys.whole("hidden_size")
     boxes = sine(keys, width, "hidden_size", scale=6.283185307179586)
-    keys.find(
-        "note", "hidden_size", "height and width of a box stand beside the sinusoids, and all go through a projection"
-    )
+    keys.note("hidden_size", "height and width of a box stand beside the sinusoids, and all go through a projection")
     kinds = ["boxes", "boxes_to_image"] * keys.whole("num_layers")
     layers = [Layer((boxes,) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
     where = "(row, column) of the middle of a box, from 0 to 1; the neck's sinusoids are added to the image's keys"
@@ -80,8 +78,7 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
     )
     said = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
     sides = Use("encodings.families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
-    keys.find(
-        "note",
+    keys.note(
         "num_queries",
         "the first query, which says whether anything is there, has neither; all layers share "
         "the bias, which is for one map only",
@@ -107,8 +104,7 @@ def sam3_mask_decoder(keys: Keys) -> PositionSpec:
 def sam3_lite_text_text_model(keys: Keys) -> PositionSpec:
     """A learned table, squeezed to the length of the text where that is another: position depends on length."""
     rows, width, count = keys.whole("max_position_embeddings"), keys.whole("hidden_size"), keys.whole("num_hidden_layers")
-    keys.find(
-        "warning",
+    keys.warning(
         "max_position_embeddings",
         f"a text of another length has the table of {rows} stretched to it "
         "(Learned.resize(n, 'centres')): what a token gets depends on how many there are",

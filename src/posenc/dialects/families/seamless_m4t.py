@@ -15,7 +15,7 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
     """The encoder of units adds nothing: what it is given comes from a decoder that counted."""
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.find("note", "num_conv_pos_embeddings", "the class for this convolution is there, but no model has one")
+    keys.note("num_conv_pos_embeddings", "the class for this convolution is there, but no model has one")
     speech = _speech(keys, ("relative", "rotary"))
     units = _waves(keys, "t2u_pad_token_id")
     return _made(keys, speech, units, causal=True)
@@ -25,22 +25,19 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
 def seamless_m4t_v2(keys: Keys) -> PositionSpec:
     """Frames see their own chunk and some to its left. The decoder of units looks both ways, and counts padding too."""
     size, left = keys.whole("speech_encoder_chunk_size", None), keys.number("speech_encoder_left_chunk_num", positive=False)
-    keys.find(
-        "note",
+    keys.note(
         "speech_encoder_chunk_size",
         f"a frame sees its own chunk of {size} frames and {f'{left:g} chunks' if left >= 0 else 'all'} to its left",
     )
     if size is not None:
-        keys.find(
-            "warning",
+        keys.warning(
             "speech_encoder_chunk_size",
             "the mask of chunks is true or false: sdpa hides what is false, "
             "eager attention adds 1 to the scores of what is true and hides nothing",
         )
     speech = _speech(keys, ("relative_key",))
     units = _waves(keys, "t2u_pad_token_id", scaled=True)
-    keys.find(
-        "note",
+    keys.note(
         "t2u_pad_token_id",
         "characters get the same sinusoids, times a learned number of their own, before they are spread over units",
     )
@@ -83,7 +80,7 @@ def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> Posi
     """All five stacks; what writes units adds `units`, and sees earlier ones only if `causal`."""
     for name in ("max_position_embeddings", "t2u_max_position_embeddings"):
         keys.get(name, None)
-    keys.find("note", "max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
+    keys.note("max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
     words = _waves(keys, "pad_token_id")
     made = [speech]
     counted = TOKENS if causal else "0, 1, 2, … over all units"

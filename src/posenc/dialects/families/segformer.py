@@ -49,8 +49,7 @@ def pp_ocrv5_server_rec(keys: Keys) -> PositionSpec:
 @family("superglue")
 def superglue(keys: Keys) -> PositionSpec:
     """A network of a point's coordinates and score is added to its descriptor, before attention that has no positions."""
-    keys.find(
-        "note",
+    keys.note(
         "keypoint_encoder_sizes",
         "coordinates are features: a network of (x, y, score), for which there is no encoding here",
     )

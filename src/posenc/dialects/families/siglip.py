@@ -66,7 +66,7 @@ OWN_SIZE = "; (row, column, height, width) for images of another size"
 def siglip_vision_model(keys: Keys) -> PositionSpec:
     """The grid is read bicubically where a call says interpolate_pos_encoding; otherwise images must have its size."""
     height, width, said = square_side_of(keys)
-    keys.find("note", "image_size", "images of another size only where a call says interpolate_pos_encoding=True")
+    keys.note("image_size", "images of another size only where a call says interpolate_pos_encoding=True")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
     return tower(keys, [], embedding=[table], coordinates=RASTER + OWN_SIZE)
 
@@ -104,8 +104,7 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
     """
     height, width, said = square_side_of(keys)
     if height in ROUNDED:
-        keys.find(
-            "warning",
+        keys.warning(
             "image_size",
             f"{height} cells to a side: theirs divides in fp32, and in images of some "
             "sizes (as many patches, for one) patches on a border read the cell before",
@@ -126,11 +125,11 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
             ("base", "constant of the code"),
         )
         added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-        keys.find("note", "is_native", "columns come first: [sin column | cos column | sin row | cos row]")
+        keys.note("is_native", "columns come first: [sin column | cos column | sin row | cos row]")
         return tower(keys, [], embedding=[added], coordinates=RASTER)
     height, width, said_by = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said_by)
-    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated")
     return tower(keys, [], embedding=[table], coordinates=RASTER)
 
 
@@ -150,8 +149,7 @@ def siglip_text_model(keys: Keys) -> PositionSpec:
 @family("aimv2_text_model")
 def aimv2_text_model(keys: Keys) -> PositionSpec:
     """Causal, as CLIP, where a call gives an attention mask."""
-    keys.find(
-        "warning",
+    keys.warning(
         "model_type",
         "later tokens are hidden only where a call gives attention_mask; without one the "
         "code makes no mask, and every token sees every token",

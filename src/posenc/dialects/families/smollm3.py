@@ -20,8 +20,7 @@ def smollm3(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window", False) else None
     kinds = schedule(keys, lambda n: SLIDING if window and not turning[n] else FULL)
     if SLIDING in kinds and not window:
-        keys.find(
-            "warning",
+        keys.warning(
             "layer_types",
             "layers are called sliding while use_sliding_window is off: their mask has the "
             "window, but kernels that make their own mask are told of none",
@@ -39,7 +38,7 @@ def rope_layers(keys: Keys) -> tuple[bool, ...]:
             raise ConfigError(
                 f"{keys.where('no_rope_layers')}: expected {count} of 1 (turns) and 0 (does not), got {list(said)}"
             )
-        keys.find("note", "no_rope_layers", "1 stands for a layer that turns, 0 for one that does not")
+        keys.note("no_rope_layers", "1 stands for a layer that turns, 0 for one that does not")
         return tuple(bool(one) for one in said)
     every = keys.whole("no_rope_layer_interval")
     return tuple((n + 1) % every != 0 for n in range(count))

@@ -20,7 +20,7 @@ def speech_to_text(keys: Keys) -> PositionSpec:
     if padding != 1:
         frames = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")
         where = "0, 1, 2, … over frames after the convolutions, padding included"
-        keys.find(
+        keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
             f"{padding}: the encoder compares it with 0 for "
@@ -29,7 +29,7 @@ def speech_to_text(keys: Keys) -> PositionSpec:
         )
     for name in ("max_source_positions", "max_target_positions"):
         keys.get(name, None)
-        keys.find("note", name, "no limit: sinusoids are made for whatever length comes")
+        keys.note(name, "no limit: sinusoids are made for whatever length comes")
     both = two_stacks(keys, None if padding == 0 else frames, words, length=None)
     return with_coordinates(both, where, "0, 1, 2, … over tokens that are not padding")
 

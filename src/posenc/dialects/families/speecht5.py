@@ -33,20 +33,18 @@ def speecht5(keys: Keys) -> PositionSpec:
     else:
         frames = [sinusoid(keys, "hidden_size", layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")]
         frames = frames if padding else []
-        keys.find(
+        keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
             f"{padding}: frames are compared with it as 0, padding as 1; only where it is 1 does padding count as padding",
         )
-    keys.find(
-        "warning",
+    keys.warning(
         "num_conv_pos_embeddings",
         "padding is not zeroed before the convolution: the last frames of a sound hear it; posenc takes padding as absent",
     )
     for name in ("max_speech_positions", "max_text_positions"):
         keys.whole(name)
-    keys.find(
-        "note",
+    keys.note(
         "max_text_positions",
         "the text encoder and the speech decoder end at these lengths; sinusoids of the others grow",
     )

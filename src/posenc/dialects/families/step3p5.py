@@ -53,11 +53,11 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if all(isinstance(said.get(kind), Mapping) for kind in there):
         for name in ("rope_scaling", "rope_theta", "partial_rotary_factors"):
             if keys.has(name):
-                keys.find("warning", name, "not read: rope_parameters has an entry for each kind of layer")
+                keys.warning(name, "not read: rope_parameters has an entry for each kind of layer")
             keys.get(name, None)
         return _with_parameters(keys, {kind: said[kind] for kind in there})
     if said:
-        keys.find("error", "rope_parameters", f"has no entry for each of {', '.join(sorted(there))}, and is not read")
+        keys.error("rope_parameters", f"has no entry for each of {', '.join(sorted(there))}, and is not read")
     bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
     if bases is None and not keys.base_may_be_default:
         raise ConfigError(
@@ -65,7 +65,7 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
             "something else. Add it to the file, or read with defaults=True"
         )
     if bases is None:
-        keys.find("error", "rope_theta", f"missing: {keys.facts['class']} assumes 10000, other programs may not")
+        keys.error("rope_theta", f"missing: {keys.facts['class']} assumes 10000, other programs may not")
     settings: dict[str, Any] = {}
     for kind in there:
         first = list(kinds).index(kind)
@@ -75,7 +75,7 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if FULL in settings:
         settings[FULL] |= keys.table("rope_scaling")
         if isinstance(settings[FULL].get("type"), str) and "rope_type" not in keys.table("rope_scaling"):
-            keys.find("error", "rope_scaling.type", "the class reads rope_type alone here: nothing is scaled")
+            keys.error("rope_scaling.type", "the class reads rope_type alone here: nothing is scaled")
             settings[FULL].pop("type")
     return _with_parameters(keys, settings)
 
@@ -88,7 +88,7 @@ def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | 
     numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
     for kind in dict.fromkeys(kinds):
         if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
-            keys.find("error", name, f"differs among {kind} layers: the class takes the first one's for all of them")
+            keys.error(name, f"differs among {kind} layers: the class takes the first one's for all of them")
     return numbers
 
 

@@ -26,8 +26,7 @@ def dinat(keys: Keys) -> PositionSpec:
             note="stored [heads, rows, columns] by key - query, the other way round than here",
         )
         layers += [Layer((use,), "neighbourhood", causal=False)] * depth
-    keys.find(
-        "warning",
+    keys.warning(
         "kernel_size",
         "which neighbours are seen, and which number each gets, is natten's, a library "
         "that is not read here: with dilations, differences count in steps",
@@ -58,8 +57,7 @@ def swin(keys: Keys) -> PositionSpec:
     for stage, depth in enumerate(depths):
         sides = [-(-side // 2**stage) for side in (height, width)]
         if min(sides) < size and not padded:
-            keys.find(
-                "error",
+            keys.error(
                 "window_size",
                 f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
                 "smaller window there and fails, since its table is for the whole one",
@@ -77,8 +75,7 @@ def swin(keys: Keys) -> PositionSpec:
             layers.append(Layer((use,), _kind(block, padded or min(sides) > size), causal=False))
     _about_masks(keys, "-100")
     if not padded:
-        keys.find(
-            "warning",
+        keys.warning(
             "image_size",
             "the first image whose stage is no larger than a window takes the shift from "
             "these layers for good, for later images as well",
@@ -148,7 +145,7 @@ def levit(keys: Keys) -> PositionSpec:
             fewer = widths[stage] // keyed[0]
             layers.append(layer(fewer, f"{own}{each * depth}.attention_biases", "subsampling"))
             side = (side - 1) // 2 + 1
-    keys.find("note", "image_size", "images must have this size")
+    keys.note("image_size", "images must have this size")
     where = RASTER + " within its stage; queries of subsampling layers stand at every second row and column"
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)
 
@@ -156,16 +153,15 @@ def levit(keys: Keys) -> PositionSpec:
 def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpec:
     absolute, table = keys.flag("use_absolute_embeddings", False), []
     if absolute and usable:
-        keys.find("note", "use_absolute_embeddings", ON_REQUEST)
+        keys.note("use_absolute_embeddings", ON_REQUEST)
         table = [patch_table(keys, prefix=0, d_model="embed_dim", mode="bicubic")]
     elif absolute:
-        keys.find("error", "use_absolute_embeddings", "the code makes a row more than there are patches, and fails")
+        keys.error("use_absolute_embeddings", "the code makes a row more than there are patches, and fails")
     return stack_of(keys, layers, embedding=table, width="embed_dim", heads="no one number", length=None, coordinates=WHERE)
 
 
 def _about_masks(keys: Keys, low: str) -> None:
-    keys.find(
-        "note",
+    keys.note(
         "window_size",
         f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; "
         "padding to a multiple of the window is seen",

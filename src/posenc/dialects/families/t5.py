@@ -52,8 +52,7 @@ def stack(keys: Keys, side: str, use: Use, *, window: int | None = None) -> Posi
 def t5(keys: Keys) -> PositionSpec:
     layer = "{layer}" if keys.family == "umt5" else "0"
     weights = {side: BLOCK.format(side=side, layer=layer, attention="SelfAttention") for side in ("encoder", "decoder")}
-    keys.find(
-        "note",
+    keys.note(
         "relative_attention_num_buckets",
         "the encoder spends half of the buckets on tokens after the query, the decoder none",
     )

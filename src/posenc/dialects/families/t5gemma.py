@@ -42,8 +42,7 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
 
 @family("t5gemma2")
 def t5gemma2(keys: Keys) -> PositionSpec:
-    keys.find(
-        "note",
+    keys.note(
         "decoder",
         "decoder queries that have turned meet encoder keys that have not, in one softmax: those "
         "scores depend on the decoder's position, not on a distance",

@@ -17,8 +17,7 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
     prediction = keys.whole("prediction_length", None)
     context = keys.whole("context_length", prediction)
     length = context + prediction if context and prediction else None
-    keys.find(
-        "note",
+    keys.note(
         "context_length",
         f"the tables have {length or 'context_length + prediction_length'} rows and are "
         "stored: what a checkpoint holds is what the code reads",
@@ -41,16 +40,14 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
 
 def _attention(keys: Keys) -> str:
     if keys.family == "autoformer":
-        keys.find(
-            "note",
+        keys.note(
             "model_type",
             "attention is by delay: values are rolled by the delays of largest "
             "autocorrelation, so that order counts in it as well",
         )
         return "autocorrelation"
     if keys.family == "informer" and keys.text("attention_type", "prob") == "prob":
-        keys.find(
-            "note",
+        keys.note(
             "attention_type",
             "'prob': only some queries attend, found by random samples of keys; others get means of the values",
         )

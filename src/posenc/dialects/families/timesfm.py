@@ -13,9 +13,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 @family("timesfm2_5")
 def timesfm2_5(keys: Keys) -> PositionSpec:
     """Turns causal attention over patches of a time series; queries and keys are normalised after it."""
-    keys.find(
-        "note", "rope_parameters", "queries and keys are normalised after the rotation, which takes any magnitude away"
-    )
+    keys.note("rope_parameters", "queries and keys are normalised after the rotation, which takes any magnitude away")
     d_head = keys.whole("head_dim")
     return decoder(
         keys,
@@ -38,8 +36,7 @@ def timesfm(keys: Keys) -> PositionSpec:
     d_model = keys.whole("hidden_size")
     shortest, longest = keys.number("min_timescale"), keys.number("max_timescale")
     if shortest != 1:
-        keys.find(
-            "warning",
+        keys.warning(
             "min_timescale",
             "multiplies the frequencies where it should divide them: the fastest pair "
             f"turns by {shortest:g} for each patch, not by 1/{shortest:g}",

@@ -38,8 +38,7 @@ def udop(keys: Keys) -> PositionSpec:
         ),
     )
     bias, axes = _bias(keys)
-    keys.find(
-        "warning",
+    keys.warning(
         "relative_attention_num_buckets",
         "of the decoder only: the encoder has what relative_bias_args "
         "says, or 32 buckets and distances of its classes; a T5 table of its own is not read",
@@ -63,7 +62,7 @@ def _bias(keys: Keys) -> tuple[Use, list[str]]:
         )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
-            keys.find("error", "relative_bias_args", "prefix_bucket and one-way buckets are not built here")
+            keys.error("relative_bias_args", "prefix_bucket and one-way buckets are not built here")
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)

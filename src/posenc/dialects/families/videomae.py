@@ -33,7 +33,7 @@ def videomae(keys: Keys) -> PositionSpec:
         length=None,
         coordinates=f"{COUNT}; the ones that were seen first, then the masked",
     )
-    keys.find("note", "num_frames", "rows and columns are not told apart: the next row is as far as the width of the image")
+    keys.note("num_frames", "rows and columns are not told apart: the next row is as far as the width of the image")
     spec = tower(keys, [], embedding=[sinusoid("hidden_size")], coordinates=f"{COUNT}; masked ones are left out")
     return replace(spec, parts=(decoder.with_part("decoder"),))
 
@@ -68,8 +68,7 @@ def timesformer(keys: Keys) -> PositionSpec:
         said_by = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("num_frames")))
         weight = Weight("axis_tables.0", "embeddings.time_embeddings", reshape=True)
         uses.append(Use("encodings.learned_axes.LearnedAxes", arguments, said_by, (weight,)))
-    keys.find(
-        "warning",
+    keys.warning(
         "image_size",
         "layers cut tokens into num_frames frames, image_size / patch_size patches wide: "
         "videos of other widths or lengths fail, or mix places up",

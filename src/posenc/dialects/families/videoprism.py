@@ -17,10 +17,9 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(tubelet)}")
     said, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     if tubelet[0] != 1:
-        keys.find(
-            "warning",
+        keys.warning(
             "tubelet_size",
             "the code has a row for each of num_frames frames, not for each tubelet of them, and fails",
         )
@@ -61,8 +60,7 @@ def videoprism_text_model(keys: Keys) -> PositionSpec:
     arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("silent", "negative"))
     said = (("d_model", keys.said_by("hidden_size")), ("base", "constant of the code"), ("layout", "constant of the code"))
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-    keys.find(
-        "warning",
+    keys.warning(
         "num_hidden_layers",
         "without an attention mask nothing is hidden: later tokens, and the class token behind all, are seen",
     )

@@ -29,8 +29,7 @@ def vilt(keys: Keys) -> PositionSpec:
         prefix=1,
         reshape=True,
     )
-    keys.find(
-        "note",
+    keys.note(
         "max_image_length",
         "patches come in a random order, with their places; where there are more than this, random ones are left out",
     )
@@ -57,19 +56,16 @@ def tvp(keys: Keys) -> PositionSpec:
             Weight("axis_tables.1", "visual_embeddings.col_position_embeddings.weight"),
         ),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "max_grid_col_position_embeddings",
         "the code makes one row of vectors into a batch of them, and fails for more than one video at a time",
     )
-    keys.find(
-        "note",
+    keys.note(
         "max_grid_row_position_embeddings",
         f"images of more than {rows} × {columns} places fail, unless "
         "a call asks for interpolate_pos_encoding: sums are then read bicubically, unlike here",
     )
-    keys.find(
-        "note",
+    keys.note(
         "max_position_embeddings",
         "the tower's table of that name, visual_embeddings.position_embeddings, is read by nothing",
     )
@@ -87,8 +83,7 @@ def tvp(keys: Keys) -> PositionSpec:
 def git(keys: Keys) -> PositionSpec:
     """Patches of the image, or of the frames of a video, stand before the words; they see each other both ways."""
     frames = keys.whole("num_image_with_embedding", None)
-    keys.find(
-        "warning",
+    keys.warning(
         "max_position_embeddings",
         "with a cache and without position_ids words are counted on from the "
         "patches that stand in it, not from the words; generate() gives position_ids",
@@ -113,7 +108,7 @@ def git(keys: Keys) -> PositionSpec:
         )
         inside += (embedded(keys, "frames", use, "the number of the frame, the same for all its patches", frames),)
     else:
-        keys.find("note", "num_image_with_embedding", "null: one image; videos fail")
+        keys.note("num_image_with_embedding", "null: one image; videos fail")
     return stack_of(
         keys,
         layers,

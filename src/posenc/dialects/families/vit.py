@@ -32,9 +32,7 @@ def dpt(keys: Keys) -> PositionSpec:
     """ViT read bilinearly, without a call asking; or only a backbone; or (is_hybrid) ViT upon the features of one."""
     hybrid = bool(keys.flag("is_hybrid"))
     if keys.has("backbone_config") and not hybrid:
-        keys.find(
-            "note", "backbone_config", "depth and segmentation models are this backbone, and have no ViT of their own"
-        )
+        keys.note("backbone_config", "depth and segmentation models are this backbone, and have no ViT of their own")
         return PositionSpec(keys.family, parts=parts(keys, "backbone_config"))
     spec = image_tower(keys, patch_table(keys, mode="bilinear"), CLASS)
     return replace(spec, parts=parts(keys, backbone_config="bit")) if hybrid else spec
@@ -55,7 +53,7 @@ def audio_spectrogram_transformer(keys: Keys) -> PositionSpec:
         reshape=True,
         prefix=2,
     )
-    keys.find("note", "max_length", "no other length than this: the table is not resized")
+    keys.note("max_length", "no other length than this: the table is not resized")
     return tower(
         keys,
         [],
@@ -76,8 +74,7 @@ def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: st
     """The grid of the image that the model was made for, `prefix` rows for other tokens before it."""
     height, width, said = side_of(keys)
     if height != width and options.get("mode") is not None:
-        keys.find(
-            "warning",
+        keys.warning(
             "image_size",
             f"{height} × {width} patches: the code reads the table as a square where an "
             "image has another size, and fails or mixes rows up",
@@ -96,14 +93,14 @@ CLASS = "the class token stands first, at (-1, 0)"
 
 @family("vit", "vit_msn")
 def vit(keys: Keys) -> PositionSpec:
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("deit")
 def deit(keys: Keys) -> PositionSpec:
     """A row each for class token and distillation token."""
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(
         keys, patch_table(keys, prefix=2, mode="bicubic"), "class and distillation token first, at (-1, 0), (-1, 1)"
     )
@@ -112,7 +109,7 @@ def deit(keys: Keys) -> PositionSpec:
 @family("ijepa")
 def ijepa(keys: Keys) -> PositionSpec:
     """No class token."""
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, prefix=0, mode="bicubic"))
 
 
@@ -141,8 +138,7 @@ def pixio(keys: Keys) -> PositionSpec:
 @family("vitpose_backbone")
 def vitpose_backbone(keys: Keys) -> PositionSpec:
     """Images of one size; the class token's row is added to every patch, and there is no class token."""
-    keys.find(
-        "note",
+    keys.note(
         "image_size",
         "images must have this size; the first row of the table, the class token's in other "
         "families, is added to every patch alike",
@@ -163,8 +159,7 @@ def vivit(keys: Keys) -> PositionSpec:
         ("d_model", keys.said_by("hidden_size")),
         ("max_positions", f"{keys.said_by('num_frames')}, image_size, tubelet_size"),
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "image_size",
         "videos must have this size: interpolate_pos_encoding takes the tubelets of all "
         "frames for one square image, and fails",
@@ -182,8 +177,8 @@ def vivit(keys: Keys) -> PositionSpec:
 def mgp_str(keys: Keys) -> PositionSpec:
     """Lines of text in images of one size; a class token first."""
     if keys.flag("distilled", False):
-        keys.find("error", "distilled", "the code makes a row for a second token that it never puts in, and fails")
+        keys.error("distilled", "the code makes a row for a second token that it never puts in, and fails")
     height, width, said = side_of(keys)
-    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated")
     use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)
     return tower(keys, [], embedding=[use], coordinates=f"{RASTER}; {CLASS}")

@@ -17,14 +17,12 @@ def vit_mae(keys: Keys) -> PositionSpec:
 
     The decoder reads its own, where images have another size, as one long row of patches.
     """
-    keys.find("note", "image_size", ON_REQUEST)
-    keys.find(
-        "note",
+    keys.note("image_size", ON_REQUEST)
+    keys.note(
         "hidden_size",
         "tables start as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "decoder_hidden_size",
         "for images of another size the decoder's table is read as one long row, "
         "not as an image: patches get vectors of other places",
@@ -61,13 +59,12 @@ def hiera(keys: Keys) -> PositionSpec:
     (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
     rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
     depths = keys.wholes("depths")
-    keys.find("note", "image_size", ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     table = grid(
         keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
     )
     layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
-    keys.find(
-        "note",
+    keys.note(
         "masked_unit_size",
         "after the sum patches are put in the order of units, which attention stays in "
         "where masked_unit_attention says; no layer looks at positions",

@@ -14,13 +14,11 @@ WHERE = "(frame, row, column) of the tubelet, from 0, frame by frame, row by row
 def vjepa2(keys: Keys) -> PositionSpec:
     """Neighbours are paired, their angles laid out in halves, a third of the head for each axis; encoder and predictor."""
     side = keys.whole("crop_size", 256) // keys.whole("patch_size")
-    keys.find(
-        "warning",
+    keys.warning(
         "crop_size",
         f"rows and columns are counted with {side} to a row, crop_size / patch_size, whatever size a clip has",
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "model_type",
         "the channels of a pair turn by different angles, so that this is no rotation: "
         "lengths change, scores depend on more than distance; kept because the weights were trained so",

@@ -36,8 +36,7 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
         ]
         arguments |= {"weight_norm": False, "batch_norm": True}
         said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
-        keys.find(
-            "warning",
+        keys.warning(
             "conv_pos_batch_norm",
             "padding is zeroed before the batch norm, which makes something of it "
             "again: the last frames of a sound hear its padding; posenc takes padding as absent",
@@ -48,8 +47,7 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
             Weight("layers.0.direction", f"{inside}parametrizations.weight.original1"),
         ]
     weights.append(Weight("layers.0.bias", f"{inside}bias"))
-    keys.find(
-        "note",
+    keys.note(
         "num_conv_pos_embeddings",
         "padding is zeroed before the convolution only where an attention mask is "
         "given; without one what was padded is read as sound",
@@ -120,7 +118,7 @@ def _squeezed(keys: Keys, spec: PositionSpec) -> PositionSpec:
     """The convolution is read at every n-th frame only and joins the mean of n frames."""
     factor = keys.whole("squeeze_factor", 2)
     note = f"what it adds at frames 0, {factor}, {2 * factor}, … joins the means of {factor} frames each"
-    keys.find("note", "squeeze_factor", f"the convolution's {note}; attention sees the means")
+    keys.note("squeeze_factor", f"the convolution's {note}; attention sees the means")
     added, *inside = spec.layers[0].uses
     layers = (replace(spec.layers[0], uses=(replace(added, note=note), *inside)), *spec.layers[1:])
     return replace(spec, layers=layers)
@@ -131,7 +129,7 @@ def _disentangled(keys: Keys) -> Use | None:
     terms = tuple(term for term in keys.names("pos_att_type", ("p2c", "c2p")) if term in ("c2p", "p2c"))
     if not keys.flag("relative_attention", True) or not terms:
         if terms:
-            keys.find("warning", "pos_att_type", f"no positions, and yet q·k is divided by √(d·{1 + len(terms)})")
+            keys.warning("pos_att_type", f"no positions, and yet q·k is divided by √(d·{1 + len(terms)})")
         return None
     limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)
     rows = "max_relative_positions" if isinstance(limit, int) and limit > 0 else "max_position_embeddings"
@@ -192,8 +190,7 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
         for n in range(keys.whole("num_conv_pos_embeddings"))
         for kind in ("weight", "bias")
     )
-    keys.find(
-        "warning",
+    keys.warning(
         "num_conv_pos_embeddings",
         "padding is zeroed before the first convolution only: what the others "
         "make of it reaches the last frames of a sound; posenc takes padding as absent",

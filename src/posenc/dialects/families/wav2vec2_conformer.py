@@ -31,8 +31,7 @@ def wav2vec2_conformer(keys: Keys) -> PositionSpec:
     use = of_kind(keys, "num_attention_heads")
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.find(
-        "warning",
+    keys.warning(
         "num_conv_pos_embeddings",
         "its convolution is part of the model and of the checkpoint, but nothing calls it",
     )
@@ -58,7 +57,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind == "rotary" and kind in known:
         return _input_rotation(keys, d_model, d_head)
     if kind == "relative" and kind in known:
-        keys.find("note", "max_source_positions", "no limit: the table grows with the input")
+        keys.note("max_source_positions", "no limit: the table grows with the input")
         weights = (
             Weight("u", f"{stem}.pos_bias_u"),
             Weight("v", f"{stem}.pos_bias_v"),
@@ -85,8 +84,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
         )
         return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", f"{stem}.distance_embedding.weight"),))
     if kind is not None:
-        keys.find(
-            "warning",
+        keys.warning(
             "position_embeddings_type",
             f"{kind!r} is none that the code knows ({', '.join(known)}): attention has no positions",
         )
@@ -96,8 +94,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
 def _input_rotation(keys: Keys, d_model: int, d_head: int) -> Use:
     plain = rope(keys, d_head=d_head, base_key="rotary_embedding_base")
     assert plain is not None
-    keys.find(
-        "warning",
+    keys.warning(
         "position_embeddings_type",
         '"rotary" turns what goes into the projections of queries and keys, '
         "not queries and keys: scores are no function of distance. Kept as it was trained",

@@ -21,7 +21,7 @@ def whisper(keys: Keys) -> PositionSpec:
     """Sinusoids for frames, a learned table for text; `max_source_positions` frames always, no more, no less."""
     frames = _exactly(keys)
     waves = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
-    keys.find("note", "max_source_positions", STORED)
+    keys.note("max_source_positions", STORED)
     words = learned_table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
     both = two_stacks(keys, waves, words, length=None)
     encoder, decoder = both.parts
@@ -49,9 +49,8 @@ def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
     waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
     rows = keys.whole("max_position_embeddings")
     kernel = keys.whole("fsmn_kernel_size", 11)
-    keys.find("note", "max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
-    keys.find(
-        "note",
+    keys.note("max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
+    keys.note(
         "fsmn_kernel_size",
         f"beside attention every layer adds a convolution of the values, {kernel} wide: that tells order too",
     )
@@ -72,7 +71,7 @@ def _with(spec: PositionSpec, **values: object) -> PositionSpec:
 
 def _exactly(keys: Keys) -> int:
     rows = int(keys.whole("max_source_positions"))
-    keys.find("note", "max_source_positions", f"the whole table is added to exactly {rows} frames: any other length fails")
+    keys.note("max_source_positions", f"the whole table is added to exactly {rows} frames: any other length fails")
     return rows
 
 

@@ -13,8 +13,7 @@ def xcodec2(keys: Keys) -> PositionSpec:
     """The numbers 0 … num_attention_heads - 1 are given to the rotation as positions, and spread over heads."""
     d_head = keys.whole("head_dim", keys.whole("hidden_size") // keys.whole("num_attention_heads"))
     rope(keys, d_head=d_head)  # read and checked, for the file that says it
-    keys.find(
-        "warning",
+    keys.warning(
         "rope_parameters",
         "queries and keys of head n are turned as if every token stood at n: the turn "
         "cancels in every score, and attention has no positions",

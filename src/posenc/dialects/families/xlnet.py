@@ -39,11 +39,11 @@ def xlnet(keys: Keys) -> PositionSpec:
     )
     causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
     if keys.flag("bi_data", False):
-        keys.find("error", "bi_data", "the second half of a batch reads distances backwards; that is not built here")
+        keys.error("bi_data", "the second half of a batch reads distances backwards; that is not built here")
     clamp = keys.get("clamp_len", -1)
     if isinstance(clamp, int) and clamp > 0:
-        keys.find("error", "clamp_len", f"distances beyond {clamp} count as {clamp}; that is not built here")
-    keys.find("note", "mem_len", "memory that a call hands over has positions -mlen … -1 and segment 0")
+        keys.error("clamp_len", f"distances beyond {clamp} count as {clamp}; that is not built here")
+    keys.note("mem_len", "memory that a call hands over has positions -mlen … -1 and segment 0")
     layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
     return stack_of(
         keys,
@@ -99,8 +99,7 @@ def funnel(keys: Keys) -> PositionSpec:
     decoder = [layer(f"decoder.layers.{n}.attention.", "block_0") for n in range(keys.whole("num_decoder_layers", 2))]
     cls = "at 1 - 2^block" if arguments["separate"] else "like any token"
     cut = " but the last" * (bool(keys.flag("truncate_seq", True)) and arguments["separate"])
-    keys.find(
-        "note",
+    keys.note(
         "separate_cls",
         f"the class token (token type 2, segment -1 here) sits {cls}; pooling keeps "
         f"every other position of the others{cut}",

@@ -26,7 +26,7 @@ def yolos(keys: Keys) -> PositionSpec:
     spec = tower(keys, [], embedding=[table("embeddings.position_embeddings")], coordinates=where)
     if not keys.flag("use_mid_position_embeddings"):
         return spec
-    keys.find("note", "use_mid_position_embeddings", "the tables of layers 1, 2, … are added to what enters these layers")
+    keys.note("use_mid_position_embeddings", "the tables of layers 1, 2, … are added to what enters these layers")
     middle = "interpolation.mid_position_embeddings"
     return replace(
         spec,
@@ -40,8 +40,8 @@ def yolos(keys: Keys) -> PositionSpec:
 def eomt(keys: Keys) -> PositionSpec:
     """DINOv2's tower whose class token and registers have no rows; queries that join in later have none either."""
     height, width, said = side_of(keys)
-    keys.find("note", "image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated")
     table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
-    keys.find("note", "num_blocks", "queries join before the last num_blocks layers, without positions")
+    keys.note("num_blocks", "queries join before the last num_blocks layers, without positions")
     where = f"{RASTER}; class token and registers stand first, at (-1, -1), and get nothing"
     return tower(keys, [], embedding=[table], coordinates=where)

@@ -10,7 +10,7 @@ files.py       a file's bytes -> numbers, nothing executed, nothing unbounded
 from __future__ import annotations
 
 from posenc.explorer.recognition.files import read as read
-from posenc.explorer.recognition.findings import Finding as Finding
+from posenc.explorer.recognition.findings import Observation as Observation
 from posenc.explorer.recognition.formula import Formula as Formula
 from posenc.explorer.recognition.recogniser import Recognised as Recognised
 from posenc.explorer.recognition.recogniser import recognise as recognise

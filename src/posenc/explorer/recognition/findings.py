@@ -12,13 +12,13 @@ from posenc.explorer.recognition.formula import Arithmetic, Formula, Layout, Rou
 Level = Literal["good", "note", "wrong"]
 
 
-class Finding(NamedTuple):
+class Observation(NamedTuple):
     level: Level
     words: Words
 
 
-def _said(level: Level, en: str, zh: str) -> Finding:
-    return Finding(level, Words(en, zh))
+def _said(level: Level, en: str, zh: str) -> Observation:
+    return Observation(level, Words(en, zh))
 
 
 LAYOUTS: dict[Layout, Words] = {
@@ -100,10 +100,10 @@ MISTAKES: dict[Arithmetic, Words] = {
 
 def of_formula(
     formula: Formula, arithmetic: Arithmetic, transposed: bool, silent: tuple[int, ...], dtype_: Rounded
-) -> list[Finding]:
+) -> list[Observation]:
     """What the formula itself says; how well it fits is said by `residual`."""
     layout, per_channel = LAYOUTS[formula.layout], formula.layout == "per_channel"
-    said = [Finding(grave(arithmetic), MISTAKES[arithmetic])] if arithmetic != "exact" else []
+    said = [Observation(grave(arithmetic), MISTAKES[arithmetic])] if arithmetic != "exact" else []
     if per_channel:
         said.append(_one_angle_each())
     said.append(_said("wrong" if per_channel else "good", f"Channels: {layout.en}.", f"通道顺序：{layout.zh}。"))
@@ -142,7 +142,7 @@ def grave(arithmetic: Arithmetic) -> Level:
     return "note" if arithmetic in ("float32", "exp_log", "power") else "wrong"
 
 
-def _one_angle_each() -> Finding:
+def _one_angle_each() -> Observation:
     return _said(
         "wrong",
         "Sine and cosine of a pair must share one angle. Here they do not, so no rotation leads from one row to the next. "
@@ -152,7 +152,7 @@ def _one_angle_each() -> Finding:
     )
 
 
-def _base(formula: Formula) -> Finding:
+def _base(formula: Formula) -> Observation:
     if not formula.base_seen:
         return _said(
             "note",
@@ -163,7 +163,7 @@ def _base(formula: Formula) -> Finding:
     return _said("good", f"Base {base}.", f"底数 {base}。")
 
 
-def _denominator(formula: Formula) -> list[Finding]:
+def _denominator(formula: Formula) -> list[Observation]:
     said = []
     if formula.denominator == "d/2-1":
         said.append(
@@ -187,7 +187,7 @@ def _denominator(formula: Formula) -> list[Finding]:
     return said
 
 
-def _amplitude(formula: Formula) -> Finding:
+def _amplitude(formula: Formula) -> Observation:
     width, size = formula.width, formula.amplitude
     if size == (2 / width) ** 0.5:
         return _said(
@@ -197,7 +197,7 @@ def _amplitude(formula: Formula) -> Finding:
     return _said("note", f"All numbers are multiplied by {name}{size:.6g}.", f"所有数都乘以 {name}{size:.6g}。")
 
 
-def residual(off: np.ndarray, unexplained: float, arithmetic: Arithmetic, allowed: float) -> Finding:
+def residual(off: np.ndarray, unexplained: float, arithmetic: Arithmetic, allowed: float) -> Observation:
     """How far the numbers are from the formula."""
     worst = float(off.max())
     row, column = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
@@ -227,11 +227,11 @@ def residual(off: np.ndarray, unexplained: float, arithmetic: Arithmetic, allowe
     )
 
 
-def dtype(name: Rounded) -> Finding:
+def dtype(name: Rounded) -> Observation:
     return _said("note", f"Every number is exactly a {name} number.", f"每个数都能用 {name} 精确表示。")
 
 
-def repeated(numbers: np.ndarray) -> Finding:
+def repeated(numbers: np.ndarray) -> Observation:
     """Whether rows are equal to an earlier one."""
     first: dict[bytes, int] = {}
     pair = None
@@ -247,7 +247,7 @@ def repeated(numbers: np.ndarray) -> Finding:
     )
 
 
-def no_sinusoid() -> Finding:
+def no_sinusoid() -> Observation:
     return _said(
         "note",
         "This is none of the sinusoidal tables that are known here. What the numbers do show:",
@@ -255,7 +255,7 @@ def no_sinusoid() -> Finding:
     )
 
 
-def other_speeds(layout: Layout) -> Finding:
+def other_speeds(layout: Layout) -> Observation:
     words = LAYOUTS[layout]
     return _said(
         "note",
@@ -266,7 +266,7 @@ def other_speeds(layout: Layout) -> Finding:
     )
 
 
-def rows(numbers: np.ndarray) -> list[Finding]:
+def rows(numbers: np.ndarray) -> list[Observation]:
     """Of any table: how long its rows are, and whether neighbours are alike, as a learned table's often are."""
     norms = np.linalg.norm(numbers, axis=1)
     least, most, mean = f"{norms.min():.4g}", f"{norms.max():.4g}", f"{norms.mean():.4g}"
@@ -293,13 +293,13 @@ def rows(numbers: np.ndarray) -> list[Finding]:
     return [*said, _said("note", like.en + so.en, like.zh + so.zh)]
 
 
-def constant(numbers: np.ndarray) -> Finding:
+def constant(numbers: np.ndarray) -> Observation:
     if not numbers.any():
         return _said("wrong", "Every number is 0: it tells no position.", "所有数都是 0：分不出任何位置。")
     return _said("wrong", "All rows are the same: it tells no position.", "所有行都相同：分不出任何位置。")
 
 
-def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Finding:
+def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Observation:
     row, column = (int(i) for i in np.argwhere(~finite)[0])
     count, first = int((~finite).sum()), numbers[row, column]
     return _said(
@@ -309,7 +309,7 @@ def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Finding:
     )
 
 
-def out_of_range(size: float) -> Finding:
+def out_of_range(size: float) -> Observation:
     return _said(
         "wrong",
         f"The largest number has a size of {size:.2g}, which no table of positions has.",

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from posenc.explorer.recognition import findings
-from posenc.explorer.recognition.findings import Finding
+from posenc.explorer.recognition.findings import Observation
 from posenc.explorer.recognition.fit import LARGEST_OFFSET, fits, spread, uneven
 from posenc.explorer.recognition.formula import PAIRED, Arithmetic, Formula, Layout, Rounded
 
@@ -62,7 +62,7 @@ class Recognised:
     unexplained: float | None
     allowed: float | None
     silent: tuple[int, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Observation, ...]
     python: str
 
 
@@ -220,7 +220,7 @@ def _allowed(dtype: Rounded, formula: Formula, rows: int) -> float:
     return max(2 * ROUNDING[dtype], 4e-16 * farthest)
 
 
-def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Finding]:
+def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Observation]:
     """Whether pairs turn evenly after all, at speeds of their own."""
     if numbers.shape[1] % 2 or len(numbers) < 8:
         return []
@@ -228,7 +228,7 @@ def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Finding]:
     return [findings.other_speeds(even[0])] if even else []
 
 
-def _unknown(dtype: Rounded, said: Sequence[Finding], python: str) -> Recognised:
+def _unknown(dtype: Rounded, said: Sequence[Observation], python: str) -> Recognised:
     return Recognised(None, "exact", dtype, False, None, None, None, None, None, (), tuple(said), python)
 
 

@@ -20,7 +20,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.learn.claims.claim import Finding, Verdict, claim, verdict
+from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
 from posenc.learn.notes import compare
 from posenc.learn.walk import (
     NINE,
@@ -67,7 +67,7 @@ def apart(a: Tensor, b: Tensor) -> float:
     "Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it.",
     "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。",
 )
-def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
+def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     """A(PX) against A(X), against P·A(X), pooled, under a causal mask, and the last token of that."""
     x = some_words() if x is None else x
     turned, blind = x.flip(0), NoPE()
@@ -82,7 +82,7 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
         "causal_last_token_error": apart(attention(prefix_turned, blind, causal=True)[-1], masked[-1]),
     }
     exact, broken = numbers["equivariance_error"], numbers["causal_equivariance_error"]
-    return Finding(
+    return Evidence(
         verdict(numbers["invariance_error"] < EXACT),
         Words(
             f"equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask breaks even "
@@ -100,10 +100,10 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Finding:
     "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]].",
     "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] 得到 Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]。",
 )
-def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Finding:
+def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     wrong = _wrong(PRINTED_Q, q)
-    return Finding(
+    return Evidence(
         verdict(wrong == 0),
         Words(f"{_shown(q, 2)}: {wrong} of 9 are wrong", f"{_shown(q, 2)}：9 个数错了 {wrong} 个"),
         {"Q": q.tolist(), "wrong": wrong},
@@ -116,7 +116,9 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Finding:
     "Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67].",
     "它的 QKᵀ 是 [[.34 .68 1.02]…]，softmax 每一行都是 [.09 .24 .67]。",
 )
-def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS) -> Finding:
+def scores_by_hand(
+    q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
+) -> Evidence:
     """Whether each printed matrix follows from the printed one before it, and what follows from X and W."""
     own_q, own_scores = _fp64(_numbers(q)), _fp64(_numbers(scores))
     right_q = _fp64(NINE) @ _fp64(NINE)
@@ -130,7 +132,7 @@ def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, wei
     }
     slips = [_wrong(scores, own_q @ own_q.T), _wrong(weights, own_scores.softmax(dim=-1))]
     softmax = _shown(_fp64(numbers["weights"]), 3)
-    return Finding(
+    return Evidence(
         verdict(not any(slips)),
         Words(
             f"neither follows from the step before ({slips[0]} and {slips[1]} of 9 wrong); [.09 .24 .67] is "
@@ -148,11 +150,11 @@ def scores_by_hand(q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, wei
     "Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130].",
     "按公式得到的三个位置编码：[.841 .995 .010]、[.409 1.580 -.680]、[1.041 -.045 1.130]。",
 )
-def position_codes(printed: Printed = PRINTED_CODES) -> Finding:
+def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
     table = sinusoidal_table(3, 3, start=1, dtype=torch.float64)
     wrong, beyond = _wrong(printed, table), int((_fp64(_numbers(printed)).abs() > 1).sum())
-    return Finding(
+    return Evidence(
         verdict(wrong == 0),
         Words(
             f"d = 3 gives {_shown(table, 4)}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
@@ -168,11 +170,11 @@ def position_codes(printed: Printed = PRINTED_CODES) -> Finding:
     "Reversing the sentence leaves the attention weights the same.",
     "句子倒过来，注意力权重不变。",
 )
-def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Finding:
+def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
     change, moved = apart(backward, forward), apart(backward, forward.flip(0, 1))
-    return Finding(
+    return Evidence(
         verdict(change < EXACT),
         Words(
             f"they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
@@ -183,7 +185,7 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Finding:
 
 
 @claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
-def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Finding:
+def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     """For columns, R turning by +pω, and for rows, whose R is the transpose."""
     q, k = some_words(2, d_head)
     rope = RoPE(d_head)
@@ -193,7 +195,7 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Finding:
     score, turn = float(q_hat @ k_hat), rotation_matrix(i - j, d_head)
     columns, rows = (abs(float(q @ matrix @ k) - score) for matrix in (turn, turn.T))
     both, either = columns < EXACT and rows < EXACT, columns < EXACT or rows < EXACT
-    return Finding(
+    return Evidence(
         Verdict.TRUE if both else Verdict.CONVENTION if either else Verdict.FALSE,
         Words(
             f"for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
@@ -209,14 +211,14 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Finding:
     "After PX the position codes move along, so the output is no mere re-ordering.",
     "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
 )
-def positions_move_too(causal: bool = False) -> Finding:
+def positions_move_too(causal: bool = False) -> Evidence:
     """The note's operation A(P(X + p)), and the one that shows order, A(PX + p), each against P·A(X + p)."""
     x, blind = some_words(), NoPE()
     p = sinusoidal_table(len(x), x.shape[1], dtype=torch.float64)
     out = attention(x + p, blind, causal=causal).flip(0)
     together = apart(attention((x + p).flip(0), blind, causal=causal), out)
     alone = apart(attention(x.flip(0) + p, blind, causal=causal), out)
-    return Finding(
+    return Evidence(
         verdict(together > EXACT),
         Words(
             f"A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: A(PX+p) "
@@ -228,13 +230,13 @@ def positions_move_too(causal: bool = False) -> Finding:
 
 
 @claim("same-attention", "004", "Every word's attention is nearly the same.", "每个词的注意力分布几乎相同。")
-def same_attention(x: Rows = NINE, w: Rows = NINE) -> Finding:
+def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     weights = attention_weights(q, q, Unscaled())
     spread = float((weights.amax(dim=0) - weights.amin(dim=0)).max())
     on_last = weights[:, -1].tolist()
     shown = ", ".join(f"{weight:.3f}" for weight in on_last)
-    return Finding(
+    return Evidence(
         verdict(spread < 0.05),
         Words(f"the weight on 猫 is {shown}", f"三个词对“猫”的权重是 {shown}"),
         {"weights_on_cat": on_last, "spread": spread},
@@ -247,11 +249,11 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Finding:
     "The scores go into the softmax as they are, without 1/√d.",
     "分数直接进 softmax，不除以 √d。",
 )
-def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Finding:
+def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
     d = q.shape[1]
-    return Finding(
+    return Evidence(
         verdict(difference < EXACT),
         Words(
             f"the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
@@ -262,13 +264,13 @@ def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Finding:
 
 
 @claim("set-of-words", "000", "Attention treats the words as a set.", "注意力把词当作集合。")
-def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Finding:
+def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
     """A set holds a repeated word once; does the last word that stands once notice the repeat?"""
     once = tuple(dict.fromkeys(words))
     watcher = max(once, key=lambda word: (-words.count(word), once.index(word)))
     full, reduced = (attention(word_vectors(sentence, 8), NoPE())[sentence.index(watcher)] for sentence in (words, once))
     change = apart(full, reduced)
-    return Finding(
+    return Evidence(
         verdict(change < EXACT),
         Words(
             f"a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
@@ -284,13 +286,13 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Findi
     "The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½.",
     "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。",
 )
-def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Finding:
+def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: by how many powers of ten it falls when ε does by one."""
     one, tenth = split(eps=1e-3), split(eps=1e-4)
     right = _order(one.remainder, tenth.remainder)
     printed = _order(one.remainder_without_half, tenth.remainder_without_half)
     large, small = abs(one.remainder_without_half), abs(one.remainder)
-    return Finding(
+    return Evidence(
         verdict(printed > 2.5),
         Words(
             f"remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
@@ -315,7 +317,7 @@ def _order(at_eps: float, at_tenth: float) -> float:
     "Transformer-XL multiplies the query with R(i-j) itself.",
     "Transformer-XL 用 R(i-j) 本身与查询相乘。",
 )
-def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
+def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """q·R as the note has it, against q·W_R R of the paper, without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
     if w_r is None:
@@ -328,7 +330,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
     around = sinusoidal_table(9, d_head, start=-4, dtype=torch.float64)[distance + 4]  # [i, j, d], sin and cos in turn
     r = torch.cat([around[..., 0::2], around[..., 1::2]], dim=-1)
     difference = apart(torch.einsum("id,ijd->ij", q, r), term)
-    return Finding(
+    return Evidence(
         verdict(difference < EXACT),
         Words(
             f"the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
@@ -345,7 +347,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Finding:
     "GPT-2, trained at 1024, is an example of a sinusoid failing at 4096.",
     "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。",
 )
-def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Finding:
+def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
     """Which encoding the catalogue says the model has, and whether that encoding reaches the position at all."""
     name = next(entry.name for entry in catalogue.ENTRIES if model in entry.users())
     encoding = catalogue.create(name, d_model=8, n_heads=1, max_positions=trained)
@@ -359,7 +361,7 @@ def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) 
         if error
         else Words("is defined", "有定义")
     )
-    return Finding(
+    return Evidence(
         verdict(name == "sinusoidal" and not error),
         Words(f"its encoding is {name}: position {asked - 1} {there.en}", f"它用的是 {name}：位置 {asked - 1} {there.zh}"),
         {"encoding": name, "error": error},

@@ -46,7 +46,7 @@ _CHINESE = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class Evidence:
     """The verdict, the computed value in words, and the numbers behind it."""
 
     verdict: Verdict
@@ -61,14 +61,14 @@ class Claim:
     id: str
     words: Words
     notes: tuple[str, ...]
-    compute: Callable[..., Finding]
+    compute: Callable[..., Evidence]
 
-    def check(self, **inputs: Any) -> Finding:
+    def check(self, **inputs: Any) -> Evidence:
         """Compute it, with the note's inputs unless others are given."""
         return self.compute(**inputs)
 
 
-def claim(id: str, notes: str, en: str, zh: str) -> Callable[[Callable[..., Finding]], Claim]:
+def claim(id: str, notes: str, en: str, zh: str) -> Callable[[Callable[..., Evidence]], Claim]:
     """Makes a claim of the function that computes it; `notes` are numbers with spaces between."""
     return lambda compute: Claim(id, Words(en, zh), tuple(notes.split()), compute)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from posenc import catalogue, measures
 from posenc.bilingual import Words
 from posenc.encodings.alibi import ALiBi, alibi_slopes
-from posenc.learn.claims.claim import Finding, Verdict, claim
+from posenc.learn.claims.claim import Evidence, Verdict, claim
 from posenc.positions import Positions
 
 FAR = 1_000_000
@@ -28,7 +28,7 @@ MEASURED = Words("quality is measured by training: posenc compare", "效果要�
     "Sinusoids extrapolate without limit (000, 004), slightly beyond training (001).",
     "正弦编码可无限外推（000、004），可略超训练长度（001）。",
 )
-def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Finding:
+def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
     made = catalogue.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
     value = _far_value(lambda at: made.embed(torch.zeros(1, 1, d_model), at))
     defined = value is not None and bool(value.isfinite().all()) and float(value.abs().max()) <= 1
@@ -37,7 +37,7 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
 
 
 @claim("rope-unlimited", "000 003", "RoPE extrapolates smoothly to any length.", "RoPE 可平滑外推到任意长度。")
-def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Finding:
+def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
     made = catalogue.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
     value = _far_value(lambda at: made.rotate(ones, at, "query"))
@@ -52,12 +52,12 @@ def _far_value(encode: Callable[[Positions], Tensor]) -> Tensor | None:
         return None
 
 
-def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> Finding:
+def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> Evidence:
     """Defined everywhere is the half of the claim that a formula can hold."""
     numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
     if not defined:
-        return Finding(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
-    return Finding(
+        return Evidence(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
+    return Evidence(
         Verdict.PARTLY,
         Words(
             f"defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet new phases "
@@ -70,13 +70,13 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> F
 
 
 @claim("alibi-best", "000", "ALiBi extrapolates best.", "ALiBi 的外推能力最佳。")
-def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Finding:
+def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
     """Within how many tokens 99.9 % of a head's attention lies when all words score alike."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
     mass = bias.softmax(dim=-1).cumsum(dim=-1)
     windows = [int((row < 0.999).sum()) + 1 for row in mass]
     shown = f"{windows[0]} … {windows[-1]}"
-    return Finding(
+    return Evidence(
         Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
         Words(
             f"it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity flat; "
@@ -88,7 +88,7 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
 
 
 @claim("rope-decay", "003", "RoPE inherits long-range decay.", "RoPE 继承了远程衰减。")
-def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Finding:
+def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
     """The bound, the score of ones, and independent random q and k against q = k."""
     lags = torch.arange(length)
     bound, score = measures.rope_bound(d_head, lags, base), measures.rope_score(d_head, lags, base)
@@ -110,7 +110,7 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> F
     decided = Verdict.FALSE if not falls else Verdict.TRUE if steady else Verdict.PARTLY
     first, second = (f"{rise}→{rise + 1}" if rise is not None else "∅" for rise in rises.values())
     random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
-    return Finding(
+    return Evidence(
         decided,
         Words(
             f"the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {LAG} random q "
@@ -128,8 +128,8 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> F
     "RoPE helps linear attention; relative positions suit language better.",
     "RoPE 能提升线性注意力；相对位置编码更适合自然语言。",
 )
-def better_for_language() -> Finding:
-    return Finding(
+def better_for_language() -> Evidence:
+    return Evidence(
         Verdict.OPINION,
         Words(
             "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "

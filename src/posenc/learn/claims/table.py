@@ -16,7 +16,7 @@ from torch import Tensor
 from posenc import frequencies, measures
 from posenc.bilingual import Words
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
-from posenc.learn.claims.claim import Finding, Verdict, claim, verdict
+from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
 from posenc.learn.notes import compare
 from posenc.positions import Positions
 
@@ -33,12 +33,12 @@ def sinusoid(positions: Float[Tensor, "n"], d_model: int) -> Float[Tensor, "n d"
 
 
 @claim("denominators", "003", "The denominators for d = 8 are 1, 10, 100, 1000.", "d = 8 时分母依次是 1、10、100、1000。")
-def denominators(d_model: int = 8, base: float = BASE) -> Finding:
+def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
     right = [1 / frequency for frequency in frequencies.rotary(d_model, base)]
     printed = ("1", "10", "100", "1000")
     holds = len(right) == len(printed) and all(compare(p, r) == "same" for p, r in zip(printed, right, strict=True))
     shown = ", ".join(f"{value:.6g}" for value in right)
-    return Finding(verdict(holds), Words(shown, shown), {"denominators": right})
+    return Evidence(verdict(holds), Words(shown, shown), {"denominators": right})
 
 
 @claim(
@@ -49,14 +49,14 @@ def denominators(d_model: int = 8, base: float = BASE) -> Finding:
 )
 def last_cosine(
     printed: tuple[str, ...] = ("0.9999", "0.999", "0.198", "0.598"), base: float = BASE, small_base: float = 100.0
-) -> Finding:
+) -> Evidence:
     """PE(2) at d = 8 and at d = 4; at base 100 the sine that note 004 adds to 0.4."""
     sine = float(sinusoidal_table(3, 4, small_base, dtype=torch.float64)[2, 2])
     right = [float(sinusoidal_table(3, d, base, dtype=torch.float64)[2, -1]) for d in (8, 4)] + [sine, 0.4 + sine]
     found = {compare(p, r) for p, r in zip(printed, right, strict=True)}
     decided = Verdict.FALSE if "different" in found else Verdict.TRUNCATED if "truncated" in found else Verdict.TRUE
     rounded = ", ".join(f"{r:.{len(p) - 2}f}" for p, r in zip(printed, right, strict=True))
-    return Finding(
+    return Evidence(
         decided,
         Words(f"cos 0.002 = {right[0]:.6f}; rounded: {rounded}", f"cos 0.002 = {right[0]:.6f}；舍入后是 {rounded}"),
         {"right": right},
@@ -69,12 +69,12 @@ def last_cosine(
     "At d = 512, i = 256, positions 1000 and 1001 differ by 0.0000003.",
     "d = 512、i = 256 时，位置 1000 与 1001 只差 0.0000003。",
 )
-def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base: float = BASE) -> Finding:
+def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base: float = BASE) -> Evidence:
     omega = base ** (-2 * i / d_model)
     difference = math.sin((position + 1) * omega) - math.sin(position * omega)
     last = len(frequencies.rotary(d_model, base)) - 1
     holds = compare("0.0000003", difference) == "same" and i <= last
-    return Finding(
+    return Evidence(
         verdict(holds),
         Words(
             f"{difference:.2e}, {difference / 3e-7:.0f} times as much; i ends at {last}; slow it is all the same",
@@ -90,14 +90,14 @@ def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base
     "Neighbouring rows differ less and less as the position grows.",
     "位置越靠后，相邻两行的差异越小。",
 )
-def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Finding:
+def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Evidence:
     """‖PE(p+1) - PE(p)‖ along the positions, d = 8 and 512."""
     at = torch.tensor(positions, dtype=torch.float64)
     distances = {d: (encode(at + 1, d) - encode(at, d)).norm(dim=1).tolist() for d in (8, 512)}
     shrink = all(a > b + 1e-9 for row in distances.values() for a, b in itertools.pairwise(row))
     eight, many = distances[8][-1], distances[512][-1]
     spread = max(max(row) - min(row) for row in distances.values())
-    return Finding(
+    return Evidence(
         verdict(shrink),
         Words(
             f"‖PE(p+1) - PE(p)‖ is {eight:.3f} (d = 8) and {many:.3f} (d = 512) for every p; varies by {spread:.0e} "
@@ -110,9 +110,9 @@ def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0
 
 
 @claim("third-component", "000", "The third component divides the position by 10000².", "第三个分量的分母是 10000²。")
-def third_component(d_model: int = 8, base: float = BASE) -> Finding:
+def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     printed, right = base**-2, frequencies.rotary(d_model, base)[1]
-    return Finding(
+    return Evidence(
         verdict(math.isclose(printed, right)),
         Words(
             f"by 10000^(2/d): a frequency of {right:g} at d = {d_model}, not {printed:g}; a lost superscript",
@@ -128,13 +128,13 @@ def third_component(d_model: int = 8, base: float = BASE) -> Finding:
     "Training sees low frequencies; far positions bring very high ones.",
     "训练只见到低频；位置远了，频率就变得极高。",
 )
-def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Finding:
+def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Evidence:
     """The angle by which each pair turns from p to p+1, near the start and far away."""
     near, far = (_turns(encode, d_model, position) for position in (10, 100_000))
     change = float((far - near).abs().max())
     unseen = measures.unfinished_pairs(d_model, length)
     pairs = d_model // 2
-    return Finding(
+    return Evidence(
         verdict(change > 1e-6),
         Words(
             f"frequencies change by {change:.0e}; what is new is the phase: {unseen} of {pairs} pairs have not "
@@ -155,11 +155,11 @@ def _turns(encode: Encode, d_model: int, position: int) -> Float[Tensor, "d/2"]:
 @claim("longest-wavelength", "004", "Wavelengths run from 2π to 20000π at d = 512.", "d = 512 时波长从 2π 到 20000π。")
 def longest_wavelength(
     d_model: int = 512, base: float = BASE, spacing: Callable[[int, float], Sequence[float]] = frequencies.rotary
-) -> Finding:
+) -> Evidence:
     longest = 2 * math.pi / spacing(d_model, base)[-1]
     ratio = longest / (20000 * math.pi)
     decided = Verdict.TRUE if math.isclose(ratio, 1) else Verdict.LIMIT if ratio < 1 else Verdict.FALSE
-    return Finding(
+    return Evidence(
         decided,
         Words(f"{longest:.0f} = {ratio:.3f}·20000π", f"{longest:.0f} = {ratio:.3f}·20000π"),
         {"longest": longest, "ratio": ratio},
@@ -167,14 +167,14 @@ def longest_wavelength(
 
 
 @claim("recurrence", "004", "PE(1) ≈ PE(0)·M(1) + PE(1).", "PE(1) ≈ PE(0)·M(1) + PE(1)。")
-def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Finding:
+def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     """M acts on columns; the error is ‖M PE(0) + PE(1) - PE(1)‖."""
     shift = measures.shift_matrix(1, d_model)
     zero, one = sinusoid(torch.arange(2), d_model)
     exact = float((shift @ zero - one).norm())
     claimed = (shift if matrix is None else matrix) @ zero + one
     error, times = float((claimed - one).norm()), float(claimed.norm() / one.norm())
-    return Finding(
+    return Evidence(
         verdict(error < 1e-9),
         Words(
             f"PE(p+k) = M(k)·PE(p): error {exact:.1g}; the claim gives {times:g} times PE(1), off by {error:.3g}",
@@ -185,7 +185,7 @@ def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Finding:
 
 
 @claim("never-repeats", "000 001 004", "No two positions ever have the same code.", "任意两个位置的编码都不会重复。")
-def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_model: int = 512) -> Finding:
+def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_model: int = 512) -> Evidence:
     """Exactly, and once the positions themselves are cast to `dtype`."""
     exact = measures.uniqueness(d_model, length)
     distinct = measures.distinct_rows_of_rounded_positions(d_model, length, dtype)
@@ -194,7 +194,7 @@ def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_mod
     first = int(changed[0]) if len(changed) else None
     decided = Verdict.FALSE if exact.distance == 0 else Verdict.PARTLY if distinct < length else Verdict.TRUE
     name = str(dtype).removeprefix("torch.")
-    return Finding(
+    return Evidence(
         decided,
         Words(
             f"exact: at least {exact.distance:.3f} apart (d = {d_model}); positions cast to {name}: {distinct} of "
@@ -212,11 +212,11 @@ def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_mod
     "The codes have mean 0 and variance 1, like the embeddings.",
     "编码与词嵌入一样，均值 0、方差 1。",
 )
-def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | None = None) -> Finding:
+def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | None = None) -> Evidence:
     table = sinusoidal_table(length, d_model, dtype=torch.float64) if table is None else table
     mean, variance = float(table.mean()), float(table.var(correction=0))
     square, norm = float(table.square().mean()), float(table[0].norm())
-    return Finding(
+    return Evidence(
         verdict(abs(mean) < 0.05 and abs(variance - 1) < 0.05),
         Words(
             f"mean {mean:.3f}, variance {variance:.3f}, mean square {square:.3f}; every row has length √(d/2) = {norm:g}",
@@ -232,9 +232,9 @@ def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | Non
     "Values of the d = 512 table match embeddings normalised to length 1.",
     "d = 512 的编码与 L2 归一化的词嵌入数值相当。",
 )
-def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Finding:
+def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     norm, root = float(sinusoidal_table(1, d_model, start=7, dtype=torch.float64).norm()), d_model**0.5
-    return Finding(
+    return Evidence(
         verdict(0.5 <= norm / embedding_norm <= 2),
         Words(
             f"length {norm:g} against {embedding_norm:g}; the original model multiplies embeddings by √d = {root:.1f}",
@@ -250,7 +250,7 @@ def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Finding:
     "Long-range decay means that low dimensions change fast and high ones slowly; the denominators are powers of two.",
     "远程衰减就是低维变化快、高维变化慢；分母是 2 的幂次。",
 )
-def decay_is_spread(d_model: int = 512, base: float = BASE) -> Finding:
+def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     """Decay would be a similarity PE(p)·PE(p+k) that falls with k."""
     logarithms = [math.log2(1 / frequency) for frequency in frequencies.rotary(d_model, base)]
     powers = all(abs(log - round(log)) < 1e-9 for log in logarithms)
@@ -258,7 +258,7 @@ def decay_is_spread(d_model: int = 512, base: float = BASE) -> Finding:
     holds = powers + (rise is None)
     ratio = base ** (2 / d_model)
     decided = {0: Verdict.FALSE, 1: Verdict.PARTLY, 2: Verdict.TRUE}[holds]
-    return Finding(
+    return Evidence(
         decided,
         Words(
             f"that is a spread of frequencies; the ratio is 10000^(2/d) = {ratio:.4g}; the similarity PE(p)·PE(p+k) "
@@ -275,14 +275,14 @@ def decay_is_spread(d_model: int = 512, base: float = BASE) -> Finding:
     "Sinusoids carry absolute position only (001, 003); they are weak on it (004).",
     "正弦编码只含绝对位置（001、003）；正弦编码对绝对位置不敏感（004）。",
 )
-def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dtype = torch.float64) -> Finding:
+def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dtype = torch.float64) -> Evidence:
     """Relative: M_k moves every row to the row k later. Absolute: every row is nearest to itself among all exact rows."""
     exact = sinusoidal_table(length, d_model, dtype=torch.float64)
     table = sinusoidal_table(length, d_model, dtype=dtype).double()
     error = max(float((table[:-k] @ measures.shift_matrix(k, d_model).T - table[k:]).abs().max()) for k in (1, 7, 100))
     found = int((torch.cdist(table, exact).argmin(dim=1) == torch.arange(length)).sum())
     relative, absolute = error < 1e3 * torch.finfo(dtype).eps, found == length
-    return Finding(
+    return Evidence(
         Verdict.CONTRADICTION if relative and absolute else Verdict.PARTLY if relative or absolute else Verdict.FALSE,
         Words(
             f"both can be read off: {found} of {length} positions from their row alone; the row k later by the fixed "
@@ -300,11 +300,11 @@ def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dt
     "Positions 0 and 50 differ clearly in the right half of the 50×128 picture.",
     "50×128 的热力图上，位置 0 与 50 在右半边有明显区别。",
 )
-def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: int = 50) -> Finding:
+def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: int = 50) -> Evidence:
     rows = (sinusoidal_table(1, d_model, base, start=p, dtype=torch.float64)[0, d_model // 2 :] for p in (first, second))
     gaps = (next(rows) - next(rows)).abs()
     small, columns, last = int((gaps < 0.1).sum()), len(gaps), float(gaps[-1])
-    return Finding(
+    return Evidence(
         verdict(small <= columns / 2),
         Words(
             f"{small} of {columns} columns differ by less than 0.1, the last by {last:.0e}",
@@ -320,7 +320,7 @@ def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: i
     "sin(pos+k) = sin pos·cos k + cos pos·sin k, in every dimension.",
     "每一维都有 sin(pos+k) = sin pos·cos k + cos pos·sin k。",
 )
-def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Finding:
+def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Evidence:
     """Turn by k as printed, and by ω·k, in every pair."""
     table = sinusoidal_table(k + 1, d_model, base, start=position, dtype=torch.float64)
     sin, cos, moved = table[0, 0::2], table[0, 1::2], table[k, 0::2]
@@ -328,7 +328,7 @@ def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k:
     printed = (sin * math.cos(k) + cos * math.sin(k) - moved).abs()
     right = float((sin * angle.cos() + cos * angle.sin() - moved).abs().max())
     holds, pairs, worst = int((printed < 1e-12).sum()), len(printed), float(printed.max())
-    return Finding(
+    return Evidence(
         Verdict.TRUE if holds == pairs else Verdict.PARTLY if holds else Verdict.FALSE,
         Words(
             f"holds in {holds} of {pairs} pairs, where ω = 1; elsewhere off by up to {worst:.2f}; with ω·k everywhere",
@@ -339,20 +339,20 @@ def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k:
 
 
 @claim("index-range", "000", "The index i runs 0, 1, … d/2.", "下标 i 取 0、1、……、d/2。")
-def index_range(d_model: int = 512) -> Finding:
+def index_range(d_model: int = 512) -> Evidence:
     last = len(frequencies.rotary(d_model)) - 1
-    return Finding(
+    return Evidence(
         verdict(last == d_model // 2), Words(f"to d/2 - 1 = {last}", f"到 d/2 - 1 = {last} 为止"), {"last_i": last}
     )
 
 
 @claim("orthogonal-columns", "004", "The sine and cosine columns form an orthogonal basis.", "正弦列与余弦列构成正交基。")
-def orthogonal_columns(length: int = 512, d_model: int = 512) -> Finding:
+def orthogonal_columns(length: int = 512, d_model: int = 512) -> Evidence:
     """The largest cosine of the angle between the two columns of a pair, and between any two."""
     columns = torch.nn.functional.normalize(sinusoidal_table(length, d_model, dtype=torch.float64), dim=0)
     cosines = (columns.T @ columns).fill_diagonal_(0).abs()
     pair, largest = float(cosines.diagonal(1)[0::2].max()), float(cosines.max())
-    return Finding(
+    return Evidence(
         verdict(largest < 0.01),
         Words(
             f"at [{length}, {d_model}] the two columns of a pair have a cosine of up to {pair:.2f}, any two columns "
@@ -364,12 +364,12 @@ def orthogonal_columns(length: int = 512, d_model: int = 512) -> Finding:
 
 
 @claim("shift-is-learned", "004", "M(1) is a matrix that attention learns.", "M(1) 是模型通过注意力学到的矩阵。")
-def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Finding:
+def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
     """One matrix, written down without any training, moves every position."""
     at = torch.tensor([0, 10, 1_000_000], dtype=torch.float64)
     errors = (encode(at, d_model) @ measures.shift_matrix(1, d_model).T - encode(at + 1, d_model)).abs().amax(dim=1)
     error = float(errors.max())
-    return Finding(
+    return Evidence(
         verdict(error > 1e-9),
         Words(
             f"the formula fixes it: M(1)·PE(p) = PE(p+1) to {float(errors[1]):.0e} at 10, {error:.0e} at 1 000 000",
@@ -380,13 +380,13 @@ def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Finding:
 
 
 @claim("column-is-index", "003", "The curve of column 64 of 128 shows i = 64.", "128 列中第 64 列的曲线就是 i = 64。")
-def column_is_index(column: int = 64, d_model: int = 128) -> Finding:
+def column_is_index(column: int = 64, d_model: int = 128) -> Evidence:
     """Which pair's sine the column holds, by comparing it with all of them."""
     at = torch.arange(512)
     waves = (at[:, None] * torch.tensor(frequencies.rotary(d_model), dtype=torch.float64)).sin()
     pair = int((waves - sinusoid(at, d_model)[:, column : column + 1]).abs().amax(dim=0).argmin())
     omega, last = frequencies.rotary(d_model)[pair], d_model // 2 - 1
-    return Finding(
+    return Evidence(
         verdict(pair == column),
         Words(
             f"it is pair {pair}, sin {omega:g}p; i ends at {last}", f"它是第 {pair} 对，即 sin {omega:g}p；i 只到 {last}"

@@ -47,6 +47,27 @@ def test_the_page_of_backends_runs_as_printed_in_both_languages(capsys):
         assert blocks("backends.md", language) == blocks("backends.zh-CN.md", language)
 
 
+@pytest.mark.parametrize("name", posenc.names())
+def test_the_examples_of_every_encoding_run(name):
+    english, chinese = (blocks(f"encodings/{name}{suffix}", "python") for suffix in (".md", ".zh-CN.md"))
+    assert english == chinese
+    made = {}
+    for code in english:
+        exec(compile(code, name, "exec"), made)
+    assert isinstance(made["encoding"], posenc.PositionalEncoding)
+    if "x" in made:
+        assert made["x"].shape == made["words"].shape
+        assert not made["x"].equal(made["words"])
+    if "out" in made:
+        assert made["out"].shape == made["q"].shape
+        drawn = posenc.laws.draw_parameters(made["encoding"], seed=1)  # some tables start at zero
+        at = posenc.Positions.arange(made["batch"], made["length"])
+        qkv = made["q"], made["k"], made["v"]
+        with_positions, without = posenc.attend(*qkv, drawn, at), posenc.attend(*qkv, posenc.create("nope"), at)
+        assert with_positions.equal(without) == (drawn.sites == posenc.Site.NONE)
+    assert {"x", "out"} & made.keys()
+
+
 def test_every_encoding_has_a_page():
     for name in posenc.names():
         assert (ROOT / "docs" / "encodings" / f"{name}.md").exists()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import posenc
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -27,6 +29,17 @@ def test_python_runs_as_printed(page, capsys):
     assert "decode_equals_prefill True" in printed
     assert " False" not in printed
     assert namespace["y"].shape == namespace["x"].shape
+
+
+def test_yarn_on_rope_is_one_step_from_the_first_page():
+    encoding = {}
+    exec(next(block for block in blocks("README.md", "python") if "yarn" in block).strip(), {"posenc": posenc}, encoding)
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 1,
+              "max_position_embeddings": 32768, "rope_theta": 500000.0,
+              "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}  # fmt: skip
+    read = posenc.read_config(config).encoding(layer=0)
+    assert encoding["encoding"].frequencies.values == pytest.approx(read.frequencies.values, rel=1e-12)
+    assert encoding["encoding"].layout == read.layout
 
 
 def test_every_command_of_the_shell_blocks_exists():

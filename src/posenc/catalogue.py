@@ -119,14 +119,14 @@ def create(
     return BY_NAME[name].load()(**arguments, **options)
 
 
-def takes(name: str) -> set[str]:
+def arguments_of(name: str) -> set[str]:
     """The sizes and options that an encoding's class takes."""
     return set(inspect.signature(BY_NAME[name].load()).parameters)
 
 
 def directed(name: str, causal: bool) -> dict[str, bool]:
     """The options that make an encoding causal or bidirectional: {} unless it has `bidirectional` among its own."""
-    return {"bidirectional": not causal} if "bidirectional" in takes(name) else {}
+    return {"bidirectional": not causal} if "bidirectional" in arguments_of(name) else {}
 
 
 def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         if option in own:
             continue
         close = difflib.get_close_matches(option, own, n=1)
-        others = [other for other in names() if other != name and option in takes(other)]
+        others = [other for other in names() if other != name and option in arguments_of(other)]
         meant = f"; did you mean {close[0]!r}?" if close else f"; it is an option of {', '.join(others)}" if others else ""
         takes = f"takes {', '.join(own)}" if own else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")

@@ -48,4 +48,5 @@ def describe(entry: Entry) -> dict[str, Any]:
         "also_called": list(entry.also_called),
         "used_by": {language: entry.users(language) for language in LANGUAGES},
         "source": entry.source,
+        "example": entry.example,
     }

@@ -46,6 +46,7 @@ class Entry:
     needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional
     per_layer    the paper gives each layer its own parameters
     small        options of an example whose tables fit on a page
+    example      lines of Python that its page shows after the common example
     """
 
     name: str
@@ -61,6 +62,7 @@ class Entry:
     needs: tuple[Need, ...] = ()
     per_layer: bool = False
     small: dict[str, int] = field(default_factory=dict)
+    example: str = ""
 
     @property
     def order(self) -> tuple[int, bool, str, str]:

@@ -92,7 +92,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
 
 
 def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
-    assert names() == [
+    assert [name for name in names() if name in FOUNDATION] == [
         "nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope"
     ]  # fmt: skip
 

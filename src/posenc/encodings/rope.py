@@ -190,6 +190,13 @@ ENTRY = Entry(
         "旋转式位置编码",
     ),
     used_by=("LLaMA", "Qwen", "Mistral", "GPT-NeoX", "GPT-J"),
+    example="""\
+trained = posenc.frequencies.rotary(64, base=500_000.0)
+yarn = posenc.frequencies.yarn(trained, factor=4.0, original_length=8192)
+encoding = posenc.create("rope", d_head=64, layout="half", frequencies=yarn)
+at = encoding.prepare(posenc.Positions.arange(batch, length, 30_000))
+out = posenc.attend(q, k, v, encoding, at)
+""",
     source="Su et al. 2021, arXiv 2104.09864, section 3.2",
     idea=Words(
         "Queries and keys are rotated by an angle proportional to their position; "

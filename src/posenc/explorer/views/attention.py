@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 import posenc
-from posenc.catalogue import BY_NAME, ENTRIES, directed, takes
+from posenc.catalogue import BY_NAME, ENTRIES, arguments_of, directed
 from posenc.encoding import Site
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
@@ -25,7 +25,7 @@ ORDER = 70
 
 CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
 BOTH_WAYS = [entry.name for entry in ENTRIES if "causal" not in entry.needs]
-WITH_BASE = [entry.name for entry in ENTRIES if "base" in takes(entry.name)]
+WITH_BASE = [entry.name for entry in ENTRIES if "base" in arguments_of(entry.name)]
 if TYPE_CHECKING:
     Method = str
 else:
@@ -147,7 +147,7 @@ ARRAYS = (
 def data(asked: Parameters) -> Data:
     case = CASES[asked.case]
     entry = BY_NAME[asked.encoding]
-    if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in takes(entry.name):
+    if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
         raise Refused(
             f"{entry.title.en} rotates channels in pairs, and this example has {case.d_head} · "
             f"{entry.title.en} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
@@ -190,7 +190,7 @@ def _options(asked: Parameters, case: Case) -> dict[str, Any]:
         **entry.small,
         **directed(entry.name, asked.causal),
     }
-    return {name: value for name, value in options.items() if name in takes(entry.name)}
+    return {name: value for name, value in options.items() if name in arguments_of(entry.name)}
 
 
 def _program(asked: Parameters, case: Case, options: dict[str, Any], sites: Site, causal: bool) -> str:

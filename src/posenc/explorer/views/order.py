@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc import measures
 from posenc.backends.reference import probabilities
-from posenc.catalogue import create, directed, takes
+from posenc.catalogue import arguments_of, create, directed
 from posenc.encoding import PositionalEncoding
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
@@ -115,7 +115,7 @@ def _weights(attention: Layers, x: Tensor, encoding: PositionalEncoding, at: Pos
 
 def _python(asked: Parameters, words: tuple[str, ...]) -> str:
     sided = "".join(f", {name}={value}" for name, value in directed(asked.encoding, asked.causal).items())
-    sided = (f", n_layers={asked.layers}" if "n_layers" in takes(asked.encoding) else "") + sided
+    sided = (f", n_layers={asked.layers}" if "n_layers" in arguments_of(asked.encoding) else "") + sided
     below = (
         ""
         if asked.layers == 1

@@ -5,16 +5,65 @@ Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from torch import Tensor
 
 from posenc.backends import choose
 from posenc.encoding import PositionalEncoding, full_precision
+from posenc.options import PLAIN, Options
 from posenc.positions import Positions
+from posenc.windows import by_pieces
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
+
+
+NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
+
+
+@overload
+def attend(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = ...,
+    *,
+    causal: bool = ...,
+    mask: Tensor | None = ...,
+    scale: float | None = ...,
+    window: tuple[int | None, int | None] | None = ...,
+    chunk: int | None = ...,
+    softcap: float | None = ...,
+    sinks: Tensor | None = ...,
+    dropout: float = ...,
+    return_lse: Literal[False] = ...,
+    impl: str = ...,
+) -> Tensor: ...
+
+
+@overload
+def attend(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = ...,
+    *,
+    causal: bool = ...,
+    mask: Tensor | None = ...,
+    scale: float | None = ...,
+    window: tuple[int | None, int | None] | None = ...,
+    chunk: int | None = ...,
+    softcap: float | None = ...,
+    sinks: Tensor | None = ...,
+    dropout: float = ...,
+    return_lse: Literal[True],
+    impl: str = ...,
+) -> tuple[Tensor, Tensor]: ...
 
 
 def attend(
@@ -26,28 +75,47 @@ def attend(
     at_k: Positions | None = None,
     *,
     causal: bool = True,
+    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    chunk: int | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "h"] | None = None,
+    dropout: float = 0.0,
+    return_lse: bool = False,
     impl: str = "auto",
-) -> Float[Tensor, "b h i dv"]:
+) -> Float[Tensor, "b h i dv"] | tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:
     """Attention of q over k and v with the encoding's rotation, bias, context and value seams.
 
         q̂, k̂ = rotate(q), rotate(k)
-        out   = rotate(softmax(context(q̂·k̂·scale + bias))·v + value)
+        logits = context(cap(q̂·k̂·scale) + bias) + mask
+        out    = rotate(softmax(logits)·v + value)
 
-    q, k, v   float64, float32, bfloat16 or float16; key heads may be fewer than query heads
-    at_q      positions of the queries; at_k of the keys, the same where it is left out
-    causal    a query sees keys up to its own `order`; documents and padding are respected either way
-    impl      "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
+    q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
+    at_q        positions of the queries; at_k of the keys, the same where it is left out
+    causal      a query sees keys up to its own `order`; documents and padding are respected either way
+    mask        bool (True: may attend) or floating (added to the logits), 4 axes that broadcast to [b, h, i, j]
+    scale       what q·k is multiplied with; None: the encoding's `softmax_scale`, usually 1/√d. The bias is not scaled
+    window      (left, right): a query sees keys at most `left` positions before and `right` positions after it in `order`;
+                None is no limit. Keys outside are not read where positions count up by one
+    chunk       a query sees keys of its own chunk of so many positions in `order`
+    softcap     cap(x) = softcap·tanh(x / softcap), applied to q·k·scale alone, as in Gemma 2
+    sinks       one more logit per head in the softmax, whose share goes to no value, as in gpt-oss
+    dropout     the probability with which an attention weight is dropped; the others grow by 1 / (1 - dropout)
+    return_lse  also return the log of the sum of exp(logits) over the visible keys, [b, h, i], without the sink
+    impl        "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
 
     `embed` is not called: absolute encodings are added to the embeddings, before the projections.
-    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, and for a backend
-    that cannot express the encoding; TypeError for mixed or integer dtypes.
+    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, for values of options out
+    of range, and for a backend that cannot express the encoding or an option; TypeError for mixed or integer dtypes.
     """
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
+    options = _options(q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     with full_precision(q):
         q, k = encoding.rotate_both(q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
-    return attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl)
+    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
 
 
 def attend_rotated(
@@ -59,16 +127,53 @@ def attend_rotated(
     at_k: Positions,
     *,
     causal: bool = True,
+    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    chunk: int | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "h"] | None = None,
+    dropout: float = 0.0,
+    return_lse: bool = False,
     impl: str = "auto",
-) -> Float[Tensor, "b h i dv"]:
+) -> Any:
     """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
     _check(q, k, v, encoding, at_q, at_k, causal)
+    options = _options(q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)
+
+
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+    impl: str,
+) -> Any:
     same = at_q is at_k
     at_q = at_q.expand(q.shape[0])
     at_k = at_q if same else at_k.expand(q.shape[0])
     with full_precision(q):
-        out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
-        return encoding.rotate(out, at_q, "output")
+        if options is PLAIN:
+            out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
+            return encoding.rotate(out, at_q, "output")
+        found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
+        out, lse = found if options.return_lse else (found, None)
+        out = encoding.rotate(out, at_q, "output")
+    return (out, lse) if options.return_lse else out
+
+
+def _options(q: Tensor, k: Tensor, *given: Any) -> Options:
+    """The checked options of a call; the plain ones cost next to nothing."""
+    if given == NONE_GIVEN:
+        return PLAIN
+    options = Options(*given)
+    options.check(q, k)
+    return options
 
 
 def _check(

@@ -1,8 +1,11 @@
 """The ways to compute attention. Each has
 
-    attend(q, k, v, encoding, at_q, at_k, causal)       rotated q and k, shapes checked; k and v may have fewer heads
-    refuses(encoding)                                   why it can never serve this encoding, or None
-    refuses_call(q, encoding, at_q, at_k, causal)       why it cannot serve this call: positions, device, dtype; or None
+    attend(q, k, v, encoding, at_q, at_k, causal, options)
+        rotated q and k, shapes checked; k and v may have fewer heads. Returns the output, or (output, lse) where
+        options.return_lse
+    refuses(encoding)                                why it can never serve this encoding, or None
+    refuses_call(q, encoding, at_q, at_k, causal)    why it cannot serve this call: positions, device, dtype; or None
+    OPTIONS                                          the names of the options that it serves
 
 None imports another. `reference` is the definition; the others must agree with it.
 """
@@ -15,6 +18,7 @@ from torch import Tensor
 
 from posenc.backends import flex, reference, relative, sdpa, toeplitz
 from posenc.encoding import PositionalEncoding, Site
+from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 
 BACKENDS: dict[str, ModuleType] = {
@@ -37,7 +41,13 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
 
 
 def choose(
-    impl: str, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    impl: str,
+    q: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> ModuleType:
     """The backend for `impl`. "auto" is the first of `candidates` that can serve the call; the result is the same.
 
@@ -45,17 +55,25 @@ def choose(
     """
     if impl == "auto":
         able = (BACKENDS[name] for name in candidates(q.device.type, encoding))
-        return next(one for one in able if not reason(one, q, encoding, at_q, at_k, causal))
+        return next(one for one in able if not reason(one, q, encoding, at_q, at_k, causal, options))
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
-    if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal):
+    if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal, options):
         raise ValueError(f"impl={impl!r} cannot express {encoding.owner}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 
 def reason(
-    backend: ModuleType, q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    backend: ModuleType,
+    q: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> str | None:
     """Why the backend cannot serve the call, or None."""
+    if options is not PLAIN and (missing := [name for name in options.asked() if name not in backend.OPTIONS]):
+        return f"it does not serve {', '.join(missing)}"
     why: str | None = backend.refuses(encoding) or backend.refuses_call(q, encoding, at_q, at_k, causal)
     return why

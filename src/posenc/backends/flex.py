@@ -23,12 +23,14 @@ from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.backends.fused import hidden_from
-from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.options import PLAIN, Options, capped, softmax_scale
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
+OPTIONS = frozenset({"scale", "window", "chunk", "softcap"})
 NARROWEST = 16  # channels of a head: Triton multiplies no smaller matrices
 
 
@@ -52,34 +54,48 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Tensor:
     """Raises RuntimeError where the kernel cannot be compiled; the unfused fallback of FlexAttention is never taken."""
     groups = q.shape[1] // k.shape[1]
     if q.device.type == "cpu" and _recorded(q, k, v):
         raise ValueError("impl='flex': has no gradient on the CPU, and k or v requires one; use impl='reference' or 'auto'")
-    score_mod = None
+    bias = None
     if encoding.sites & Site.BIAS:
         dtype = working_dtype(q.dtype)
         wide_k = k.to(dtype).repeat_interleave(groups, dim=1)
         bias = encoding.bias(q.to(dtype), wide_k, *_as_runs(encoding, at_q, at_k))
-        if bias is not None:
-
-            def score_mod(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-                return score + bias(b, h, i, j)
-
     if groups & (groups - 1):  # the kernel for few queries shares keys between 2, 4, 8 … heads only
         k, v, groups = k.repeat_interleave(groups, dim=1), v.repeat_interleave(groups, dim=1), 1
     out: Tensor = _kernel(q.device.type)(
         q,
         k,
         v,
-        score_mod=score_mod,
-        block_mask=_blocks(at_q, at_k, causal),
-        scale=encoding.softmax_scale(q.shape[-1]),
+        score_mod=_score_mod(bias, options.softcap),
+        block_mask=_blocks(at_q, at_k, causal, options),
+        scale=softmax_scale(encoding, q.shape[-1], options),
         enable_gqa=groups > 1,
     )
     return out
+
+
+def _score_mod(bias: BiasFn | None, softcap: float | None) -> Callable[..., Tensor] | None:
+    """cap(score) + bias; None where the score stays as it is."""
+    if bias is None and softcap is None:
+        return None
+
+    def changed(score: Tensor, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        score = capped(score, softcap)
+        return score if bias is None else score + bias(b, h, i, j)
+
+    return changed
 
 
 def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:
@@ -89,18 +105,29 @@ def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> 
     return at_q, at_k
 
 
-def _blocks(at_q: Positions, at_k: Positions, causal: bool) -> BlockMask | None:
+def _blocks(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> BlockMask | None:
     """Blocks of keys that some query of a block may see; within them `sees` decides. None where all see all."""
     from torch.nn.attention.flex_attention import create_block_mask
 
-    if at_q.consecutive and at_k.consecutive and not causal:
+    narrow = options.window is not None or options.chunk is not None
+    if at_q.consecutive and at_k.consecutive and not causal and not narrow:
         return None
+    (left, right), chunk = options.window or (None, None), options.chunk
     of_q, of_k, order_q, order_k = at_q.document, at_k.document, at_q.order, at_k.order
 
     def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         document = of_q[b, i]
         allowed = (document == of_k[b, j]) & (document >= 0)
-        return allowed & (order_q[b, i] >= order_k[b, j]) if causal else allowed
+        ahead = order_q[b, i] - order_k[b, j]
+        if causal:
+            allowed = allowed & (ahead >= 0)
+        if left is not None:
+            allowed = allowed & (ahead <= left)
+        if right is not None:
+            allowed = allowed & (-ahead <= right)
+        if chunk is not None:
+            allowed = allowed & (order_q[b, i] // chunk == order_k[b, j] // chunk)
+        return allowed
 
     return create_block_mask(sees, at_q.batch, None, at_q.length, at_k.length, device=str(at_q.document.device))
 

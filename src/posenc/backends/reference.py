@@ -8,13 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.positions import Positions, may_attend
+from posenc.options import PLAIN, Options, allowed, capped, softmax_scale
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Bool, Float
+
+OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -26,33 +30,70 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
-) -> Tensor:
-    """softmax(context(q·k·scale + bias))·v + value, in float32 (float64 for float64), rounded once at the end.
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """softmax(context(cap(q·k·scale) + bias) + mask)·v + value, in float32 (float64 for float64), rounded once at the end.
 
-    A query that may see no key gets zeros.
+    A query that may see no key gets zeros, and a log-sum-exp of -inf.
     """
-    probs = probabilities(q, k, encoding, at_q, at_k, causal)
+    logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
+    probs = normalised(logits, seen, options.sinks)
+    if options.dropout:
+        probs = F.dropout(probs, options.dropout)
     out = probs @ v.to(probs.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
         out = out + addend
-    return out.to(q.dtype)
+    out = out.to(q.dtype)
+    return (out, logits.logsumexp(dim=-1)) if options.return_lse else out
 
 
 def probabilities(
-    q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
-    """softmax(context(q·k·scale + bias)) of rotated q and k; zeros where a query may see no key."""
+    """The softmax of rotated q and k; zeros where a query may see no key."""
+    logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
+    return normalised(logits, seen, options.sinks)
+
+
+def visible_logits(
+    q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
+) -> tuple[Float[Tensor, "b h i j"], Bool[Tensor, "b #h i j"]]:
+    """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may."""
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     wide_q = q.to(dtype)
     wide_k = k.to(dtype).repeat_interleave(groups, dim=1)
 
-    logits = wide_q @ wide_k.transpose(-1, -2) * encoding.softmax_scale(q.shape[-1])
+    logits = capped(wide_q @ wide_k.transpose(-1, -2) * softmax_scale(encoding, q.shape[-1], options), options.softcap)
     if (bias := encoding.bias(wide_q, wide_k, at_q, at_k)) is not None:
         logits = logits + bias(*index_grid(logits))
-    allowed = may_attend(at_q, at_k, causal)
-    logits = encoding.context(logits, wide_q, at_q, at_k, allowed)
-    return logits.masked_fill(~allowed, float("-inf")).softmax(dim=-1).masked_fill(~allowed, 0.0)
+    seen = allowed(at_q, at_k, causal, options)
+    logits = encoding.context(logits, wide_q, at_q, at_k, seen)
+    if options.mask is not None and options.mask.dtype != torch.bool:
+        logits = logits + options.mask.to(dtype)
+    return logits.masked_fill(~seen, float("-inf")), seen
+
+
+def normalised(
+    logits: Float[Tensor, "b h i j"], seen: Bool[Tensor, "b #h i j"], sinks: Float[Tensor, "h"] | None
+) -> Float[Tensor, "b h i j"]:
+    """The softmax over keys; a sink is one more logit per head whose share goes to no value."""
+    if sinks is None:
+        return logits.softmax(dim=-1).masked_fill(~seen, 0.0)
+    sink = sinks.to(logits.dtype)[None, :, None, None].expand(*logits.shape[:3], 1)
+    return torch.cat([logits, sink], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(~seen, 0.0)
 
 
 def index_grid(logits: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -11,7 +11,10 @@ from torch import Tensor
 
 from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, Site, working_dtype
-from posenc.positions import Positions, may_attend
+from posenc.options import PLAIN, Options, allowed, softmax_scale
+from posenc.positions import Positions
+
+OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -23,9 +26,16 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Tensor:
-    scale = encoding.softmax_scale(q.shape[-1])
+    scale = softmax_scale(encoding, q.shape[-1], options)
     grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     bias = None
@@ -33,19 +43,47 @@ def attend(
         bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
-    if bias is None and at_q.consecutive and at_k.consecutive and (not causal or at_q is at_k):
-        return F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped)
-
-    allowed = may_attend(at_q, at_k, causal)
-    mask = allowed
-    if bias is not None:
-        b, h, i, j = q.shape[0], q.shape[1], q.shape[2], k.shape[2]
-        term = bias(
-            *(
-                torch.arange(size, device=q.device).view(*[-1 if axis == own else 1 for axis in range(4)])
-                for own, size in enumerate((b, h, i, j))
-            )
+    unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
+    if unmasked and bias is None and at_q.consecutive and at_k.consecutive and (not causal or at_q is at_k):
+        return F.scaled_dot_product_attention(
+            q, k, v, dropout_p=options.dropout, is_causal=causal, scale=scale, enable_gqa=grouped
         )
-        mask = term.to(dtype).masked_fill(~allowed, float("-inf"))
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=grouped)
-    return out.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros
+
+    seen = mask = allowed(at_q, at_k, causal, options)
+    if bias is not None:
+        term = bias(*_index_grid(q, k)).to(dtype)
+        mask = _added(term, options.mask).masked_fill(~seen, float("-inf"))
+    elif options.mask is not None and options.mask.dtype != torch.bool:
+        mask = options.mask.to(dtype).masked_fill(~seen, float("-inf"))
+    if options.sinks is not None:
+        k, v, mask = _with_sink(q, k, v, mask, options.sinks)
+    if mask.dtype != torch.bool and mask.dtype != q.dtype and q.dtype != torch.float64:
+        mask = mask.to(dtype)
+    out = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, dropout_p=options.dropout, scale=scale, enable_gqa=grouped
+    )
+    return out.masked_fill(~seen.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros
+
+
+def _index_grid(q: Tensor, k: Tensor) -> list[Tensor]:
+    """b, h, i, j of every logit, each a vector along its own axis."""
+    sizes = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    return [
+        torch.arange(size, device=q.device).view(*[-1 if axis == own else 1 for axis in range(4)])
+        for own, size in enumerate(sizes)
+    ]
+
+
+def _added(term: Tensor, mask: Tensor | None) -> Tensor:
+    return term if mask is None or mask.dtype == torch.bool else term + mask.to(term.dtype)
+
+
+def _with_sink(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, sinks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """One more key of zeros, so that its logit is the sink alone, with a value of zeros."""
+    dtype = working_dtype(q.dtype)
+    if mask.dtype == torch.bool:
+        mask = torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, float("-inf"))
+    mask = mask.expand(mask.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    sink = sinks.to(dtype)[None, :, None, None].expand(*mask.shape[:3], 1)
+    k, v = (torch.cat([x, x.new_zeros(*x.shape[:2], 1, x.shape[3])], dim=2) for x in (k, v))
+    return k, v, torch.cat([mask, sink], dim=-1)

@@ -11,8 +11,11 @@ from torch import Tensor
 
 from posenc.backends.relative import attention as _operator  # noqa: F401 - registers the operator
 from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions
 from posenc.relative_vectors import RelativeVectors
+
+OPTIONS = frozenset({"scale"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -40,7 +43,14 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Tensor:
     assert isinstance(encoding, RelativeVectors)
     queries, keys = q.shape[2], k.shape[2]
@@ -57,7 +67,7 @@ def attend(
         given.values,
         start - given.first,
         seen,
-        encoding.softmax_scale(q.shape[-1]),
+        softmax_scale(encoding, q.shape[-1], options),
     )
     return out
 

@@ -14,8 +14,11 @@ from torch import Tensor
 from posenc.backends.fused import hidden_from
 from posenc.backends.toeplitz.attention import attend_by_distance, attend_small, is_small
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
 from posenc.stack import Stack
+
+OPTIONS = frozenset({"scale"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -39,9 +42,16 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Tensor:
-    scale = encoding.softmax_scale(q.shape[-1])
+    scale = softmax_scale(encoding, q.shape[-1], options)
     if at_q is at_k and at_q.consecutive and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1)

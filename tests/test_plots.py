@@ -168,7 +168,7 @@ def test_the_ladder_of_wavelengths():
     assert float(within.y[0]) == pytest.approx(2 * math.pi)
     assert float(beyond.y[-1]) == pytest.approx(2 * math.pi * 10000 ** (126 / 128))
     assert len(tables.wavelength_ladder(RoPE(128), length=10**6).lines) == 1
-    with pytest.raises(ValueError, match="Learned: has no frequencies"):
+    with pytest.raises(ValueError, match="encoding: Learned has no frequencies"):
         tables.wavelength_ladder(Learned(4, 4))
 
 

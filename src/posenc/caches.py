@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import layouts
+from posenc import checks, layouts
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.encodings.learned_rope import MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.layouts import Layout
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
+@checked
 def convert_keys(
     keys: Float[Tensor, "*s d"], source: Layout, target: Layout, *, rotary_dim: int | None = None, trailing: bool = False
 ) -> Float[Tensor, "*s d"]:
@@ -32,10 +34,13 @@ def convert_keys(
     rotary_dim, trailing   the first, or the last, rotary_dim channels of a head turn; all if left out
     Queries must be converted too, or come from converted weights. Raises ValueError as `layouts.head_permutation` does.
     """
+    if rotary_dim is None and (keys.shape[-1] < 2 or keys.shape[-1] % 2):
+        raise ValueError(f"keys: expected an even number of channels, or a rotary_dim, got {list(keys.shape)}")
     index = layouts.head_permutation(keys.shape[-1], source, target, rotary_dim=rotary_dim, trailing=trailing)
     return keys[..., index.to(keys.device)]
 
 
+@checked
 def rerotate(
     keys: Float[Tensor, "b g t d"], *, by: float | Num[Tensor, "b t *axes"], encoding: PositionalEncoding
 ) -> Float[Tensor, "b g t d"]:
@@ -61,6 +66,8 @@ def rerotate(
         raise TypeError(f"encoding: expected the RoPE or xPos that rotated the keys, got {type(encoding).__name__}")
     if keys.ndim != 4 or not keys.is_floating_point():
         raise ValueError(f"keys: expected real numbers [b, g, t, d], got {keys.dtype} {list(keys.shape)}")
+    if keys.shape[3] != encoding.d_head:
+        raise ValueError(f"keys: expected {encoding.d_head} channels as the encoding has, got {list(keys.shape)}")
     at = Positions.at(_per_token(by, keys, encoding.coordinate_axes))
     if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
         return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
@@ -80,6 +87,12 @@ def rerotate(
 def _per_token(by: float | Tensor, keys: Tensor, axes: int) -> Tensor:
     batch, length = keys.shape[0], keys.shape[2]
     shape = (length,) if axes == 1 else (length, axes)
+    if not isinstance(by, Tensor):
+        checks.finite(by=by)
+        if abs(by) >= 2**63:
+            raise ValueError(f"by: expected less than 2**63 positions, got {by}")
+    elif readable(by) and not bool(torch.isfinite(by).all()):
+        raise ValueError("by: expected finite numbers, got NaN or infinity")
     if not isinstance(by, Tensor) or by.ndim == 0:
         exact = torch.float64 if isinstance(by, float) else None  # a Python float would become fp32
         return torch.as_tensor(by, dtype=exact, device=keys.device).expand(1, *shape)

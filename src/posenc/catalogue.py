@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.entry import Entry
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).with_name("encodings")
 
 
+@checked
 def entries_in(folder: Path = HERE) -> tuple[Entry, ...]:
     """The entries that the files of a folder end with, in the order of the catalogue.
 
@@ -66,6 +68,7 @@ def names() -> list[str]:
     return [entry.name for entry in ENTRIES]
 
 
+@checked
 def create(
     name: str,
     *,
@@ -88,7 +91,7 @@ def create(
     if not isinstance(name, str):
         raise TypeError(f"name: expected a name such as 'rope', got {name!r}")
     if name not in BY_NAME:
-        raise ValueError(f"unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
+        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
     sizes: dict[str, int | None] = {
         "d_model": d_model,
         "n_heads": n_heads,
@@ -141,12 +144,14 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
 
 
+@checked
 def hint(word: str) -> str:
     """'; did you mean …?' for a word from elsewhere, or nothing."""
     found = look_up(word)
     return f"; did you mean {found}?" if found else ""
 
 
+@checked
 def look_up(word: str) -> str | None:
     """Where a name from a paper, another library or the founding notes leads: an expression of this package."""
     for elsewhere, place in ELSEWHERE.items():
@@ -156,6 +161,7 @@ def look_up(word: str) -> str | None:
     return f'posenc.create("{entry.name}", …)' if entry else None
 
 
+@checked
 def entry_of(word: str) -> Entry | None:
     """The encoding that goes by a word, exactly or nearly, here or elsewhere."""
     known = {

@@ -18,28 +18,28 @@ from typing import Any
 def whole(least: int = 1, /, **values: Any) -> None:
     """Raises ValueError for what is not an integer of at least `least`."""
     for name, value in values.items():
-        if not (_is_integer(value) and value >= least):
+        if not (is_whole(value) and value >= least):
             raise ValueError(f"{name}: expected a whole number from {least}, got {shown(value)}")
 
 
 def even(**values: Any) -> None:
     """Raises ValueError for what is not an even integer from 2."""
     for name, value in values.items():
-        if not (_is_integer(value) and value >= 2 and value % 2 == 0):
+        if not (is_whole(value) and value >= 2 and value % 2 == 0):
             raise ValueError(f"{name}: expected an even number from 2, got {shown(value)}")
 
 
 def positive(**values: Any) -> None:
     """Raises ValueError for what is not a finite number above 0."""
     for name, value in values.items():
-        if not (_is_finite(value) and value > 0):
+        if not (is_finite(value) and value > 0):
             raise ValueError(f"{name}: expected a positive number, got {shown(value)}")
 
 
 def finite(**values: Any) -> None:
     """Raises ValueError for what is not a finite number."""
     for name, value in values.items():
-        if not _is_finite(value):
+        if not is_finite(value):
             raise ValueError(f"{name}: expected a finite number, got {shown(value)}")
 
 
@@ -52,20 +52,23 @@ def one_of(choices: Sequence[str], /, **values: Any) -> None:
 
 def shown(value: Any) -> str:
     """How a message shows what it got: on one line, and a tensor or array by its dtype and shape."""
+    if hasattr(value, "is_nested") and value.is_nested:
+        return f"a nested {type(value).__name__}"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
+        layout = str(getattr(value, "layout", "")).removeprefix("torch.").replace("strided", "")
+        return " ".join(f"{type(value).__name__} {value.dtype} {list(value.shape)} {layout}".split())
     text = " ".join(repr(value).split())
     return text if len(text) <= 120 else f"{text[:100]}… ({type(value).__name__})"
 
 
-def _is_integer(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
     """Python's integers, NumPy's, and the symbolic ones that torch.export passes; not booleans."""
     if isinstance(value, int):
         return not isinstance(value, bool)
     return isinstance(value, Integral) or type(value).__name__ == "SymInt"
 
 
-def _is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     try:

@@ -13,20 +13,26 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
+from posenc.checked import checked
+
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Float, Int, Num
 
 Layout = Literal["half", "interleaved"]
 
 
+@checked
 def check(layout: str) -> Layout:
     if layout not in get_args(Layout):
         raise ValueError(f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}")
     return layout  # type: ignore[return-value]
 
 
-def split(x: Float[Tensor, "*s d"], layout: Layout) -> tuple[Float[Tensor, "*s n"], Float[Tensor, "*s n"]]:
-    """The two members of every pair, as views."""
+@checked
+def split(x: Num[Tensor, "*s d"], layout: Layout) -> tuple[Num[Tensor, "*s n"], Num[Tensor, "*s n"]]:
+    """The two members of every pair, as views. Raises ValueError for an odd number of channels."""
+    if x.shape[-1] % 2:
+        raise ValueError(f"x: expected an even number of channels, got {list(x.shape)}")
     if layout == "half":
         first, second = x.chunk(2, dim=-1)
     else:
@@ -34,18 +40,23 @@ def split(x: Float[Tensor, "*s d"], layout: Layout) -> tuple[Float[Tensor, "*s n
     return first, second
 
 
-def join(first: Float[Tensor, "*s n"], second: Float[Tensor, "*s n"], layout: Layout) -> Float[Tensor, "*s d"]:
-    """The inverse of `split`."""
+@checked
+def join(first: Num[Tensor, "*s n"], second: Num[Tensor, "*s n"], layout: Layout) -> Num[Tensor, "*s d"]:
+    """The inverse of `split`. Raises ValueError for two of different shapes."""
+    if first.shape != second.shape:
+        raise ValueError(f"first, second: expected one shape, got {list(first.shape)} and {list(second.shape)}")
     if layout == "half":
         return torch.cat([first, second], dim=-1)
     return torch.stack([first, second], dim=-1).flatten(-2)
 
 
+@checked
 def permutation(d: int, source: Layout, target: Layout) -> Int[Tensor, "d"]:
     """Where channel c of `target` comes from in `source`: x_target = x_source[..., permutation]."""
     return join(*split(torch.arange(d), source), target)
 
 
+@checked
 def head_permutation(
     d_head: int, source: Layout, target: Layout, *, rotary_dim: int | None = None, trailing: bool = False
 ) -> Int[Tensor, "d_head"]:
@@ -63,10 +74,11 @@ def head_permutation(
     return index
 
 
+@checked
 def turn(
     x: Float[Tensor, "b h t d"],
-    cos: Float[Tensor, "b 1 t n"],
-    sin: Float[Tensor, "b 1 t n"],
+    cos: Float[Tensor, "#b #h t n"],
+    sin: Float[Tensor, "#b #h t n"],
     layout: Layout,
     returns: Layout | None = None,
 ) -> Float[Tensor, "b h t d"]:
@@ -74,6 +86,10 @@ def turn(
 
     Rounds once.
     """
+    if x.shape[-1] < 2 * cos.shape[-1]:
+        raise ValueError(
+            f"x: expected at least {2 * cos.shape[-1]} channels for {cos.shape[-1]} pairs, got {list(x.shape)}"
+        )
     rotated = x[..., : 2 * cos.shape[-1]]
     first, second = split(rotated.to(cos.dtype), layout)
     turned = join(first * cos - second * sin, second * cos + first * sin, returns or layout).to(x.dtype)

@@ -46,6 +46,13 @@ def integers(axes: str, /, **tensors: Any) -> None:
         _check_axes(name, value, axes)
 
 
+def with_values(**tensors: Tensor) -> None:
+    """Raises ValueError for a tensor without elements, or whose elements have no values (meta)."""
+    for name, value in tensors.items():
+        if value.device.type == "meta" or not value.numel():
+            raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")
+
+
 def _check_axes(name: str, value: Tensor, axes: str) -> None:
     if value.ndim != axes.count(",") + 1:
         raise ValueError(f"{name}: expected a tensor {axes}, got the shape {list(value.shape)}")

@@ -155,7 +155,7 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
         ValueError, match=r"unknown encoding 'sinusodal'; did you mean posenc.create\(\"sinusoidal\", …\)\?; known: nope"
     ):
         create("sinusodal", d_model=4)
-    with pytest.raises(ValueError, match=r"^unknown encoding 'qqqq'; known: nope, sinusoidal"):
+    with pytest.raises(ValueError, match=r"^name: unknown encoding 'qqqq'; known: nope, sinusoidal"):
         create("qqqq")
     with pytest.raises(AttributeError, match=r"module 'posenc' has no attribute 'qqqq'$"):
         posenc.qqqq  # noqa: B018

@@ -52,13 +52,13 @@ def test_builders():
     with pytest.raises(ValueError, match="parts: expected at least one Positions, got none"):
         Positions.cat([])
     for batch in ("2", 2.0, True, 0):
-        with pytest.raises(ValueError, match=f"batch: expected a whole number from 1, got {batch}"):
+        with pytest.raises(ValueError, match=f"batch: expected a whole number from 1, got {batch!r}"):
             Positions.arange(batch, 3)
 
 
 def test_things_that_are_no_encoding_name_or_tensor():
     x = torch.zeros(1, 1, 2, 4)
-    with pytest.raises(TypeError, match="name: expected a name such as 'rope', got None"):
+    with pytest.raises(TypeError, match="name: expected a string, got None"):
         posenc.create(None)
     with pytest.raises(TypeError, match=r"encoding: expected a PositionalEncoding such as .* got 'rope'"):
         posenc.attend(x, x, x, "rope", Positions.arange(1, 2))

@@ -61,10 +61,12 @@ def test_frequencies_are_python_numbers():
         assert isinstance(hash(spacing(6)), int)
 
 
-@pytest.mark.parametrize("spacing", [frequencies.rotary, frequencies.to_the_end, wavelengths])
+@pytest.mark.parametrize(
+    ("spacing", "name"), [(frequencies.rotary, "d"), (frequencies.to_the_end, "d"), (wavelengths, "d_model")]
+)
 @pytest.mark.parametrize("d", [0, -2, 4.0, True, "8"])
-def test_a_width_that_is_no_count_is_refused(spacing, d):
-    with pytest.raises(ValueError, match="d: expected a whole number from 1"):
+def test_a_width_that_is_no_count_is_refused(spacing, name, d):
+    with pytest.raises(ValueError, match=f"^{name}: expected a whole number from 1"):
         spacing(d)
 
 
@@ -132,12 +134,12 @@ def test_frequencies_refuse_what_cannot_be_turned_by():
     make = frequencies.Frequencies
     for words, arguments in (
         ("values: expected one finite number", {"values": ()}),
-        ("values: expected one finite number", {"values": (1.0, math.nan)}),
+        ("values: expected a sequence, each a finite number", {"values": (1.0, math.nan)}),
         ("cos_sin_scale: expected a positive number", {"values": (1.0,), "cos_sin_scale": 0.0}),
         ("softmax_scale: expected a positive number", {"values": (1.0,), "softmax_scale": -1.0}),
         ("axes: expected an axis from 0 for each of 2 pairs", {"values": (1.0, 0.5), "axes": (0,)}),
         ("axes: expected an axis from 0 for each of 2 pairs", {"values": (1.0, 0.5), "axes": (0, -1)}),
-        ("arithmetic: expected 'float64' or 'float32'", {"values": (1.0,), "arithmetic": "bfloat16"}),
+        ("arithmetic: expected one of 'float64', 'float32'", {"values": (1.0,), "arithmetic": "bfloat16"}),
     ):
         with pytest.raises(ValueError, match=words):
             make(**arguments)

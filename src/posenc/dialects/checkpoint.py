@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from posenc.checked import checked
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.read import read_config
 from posenc.dialects.spec import PositionSpec
@@ -32,7 +33,7 @@ class Checkpoint(Mapping[str, Tensor]):
         if not files:
             pickled = [*found.glob("*.bin"), *found.glob("*.pt")] if found.is_dir() else []
             also = f"; {pickled[0].name} is a pickle, which can run code: save it as safetensors first" if pickled else ""
-            raise FileNotFoundError(f"{found}: no *.safetensors here{also}")
+            raise FileNotFoundError(f"checkpoint: no *.safetensors in {found}{also}")
         self.files: dict[str, Any] = {}
         for file in files:
             if file.suffix != ".safetensors":
@@ -57,6 +58,7 @@ class Checkpoint(Mapping[str, Tensor]):
         return len(self.files)
 
 
+@checked
 def load_encodings(
     checkpoint: str | PathLike[str] | Mapping[str, Tensor], spec: PositionSpec | None = None
 ) -> dict[str, list[PositionalEncoding]]:

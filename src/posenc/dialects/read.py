@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
+from posenc.checked import checked
 from posenc.dialects import source
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import read
@@ -13,6 +14,7 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
 
+@checked
 def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = False) -> PositionSpec:
     """What a model does with position, for every layer: exactly as transformers 5.23 computes it.
 
@@ -31,6 +33,6 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     if not isinstance(model_type, str):
         raise ConfigError(
             f"model_type: expected the name of a family such as 'llama', got {model_type!r}; "
-            "it is what says how the other keys are meant"
+            "it is what says how the other keys of the config are meant"
         )
     return read(Keys(found, model_type, defaults=defaults))

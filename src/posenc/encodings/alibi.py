@@ -16,6 +16,7 @@ from torch import Tensor
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
+@checked
 def alibi_slopes(n_heads: int, bias_max: float = 8.0) -> tuple[float, ...]:
     """The slope of every head, per position; the last of 2^k heads has 2^-bias_max: 8 in the paper, an option in MPT.
 

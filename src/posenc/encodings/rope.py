@@ -17,6 +17,7 @@ from torch import Tensor
 
 from posenc import angles, checks, layouts
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
@@ -158,6 +159,7 @@ def _shared_evenly(d_head: int, rotary_dim: int, axes: int, base: float) -> Freq
     )
 
 
+@checked
 def rotation_matrix(
     position: float, d_head: int, base: float = 10000.0, layout: Layout = "interleaved"
 ) -> Float[Tensor, "d d"]:

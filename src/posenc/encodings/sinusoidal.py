@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from posenc import checks, frequencies
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.entry import Entry
@@ -174,6 +175,7 @@ def arrange(sin_cos: Float[Tensor, "*s n 2"], width: int, layout: ChannelLayout)
     return torch.cat([sin, cos] if layout == "sin_cos" else [cos, sin], dim=-1)
 
 
+@checked
 def sinusoidal_table(
     length: int, d_model: int, base: float = 10000.0, start: int = 0, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "length d_model"]:
@@ -190,6 +192,7 @@ def sinusoidal_table(
     return Sinusoidal(d_model, base=base).tables(at, dtype)[0][0]
 
 
+@checked
 def centred_table(
     length: int, d_model: int, base: float = 10000.0, dtype: torch.dtype = torch.float32
 ) -> Float[Tensor, "length d_model"]:

@@ -19,9 +19,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from posenc import checks
+from posenc.checked import checked
 from posenc.frequencies.base import Frequencies
 
 
+@checked
 def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = False) -> Frequencies:
     """f for each axis of `order`, one block after the other; alternating: each ω for all axes in turn.
 
@@ -37,6 +39,7 @@ def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = 
     return _with(f, values, axes, f"axial(order={tuple(order)}{', alternating' if alternating else ''})")
 
 
+@checked
 def in_turns(f: Frequencies) -> Frequencies:
     """2π·ω: frequencies that count turns, not radians, for each unit of the coordinate.
 
@@ -45,6 +48,7 @@ def in_turns(f: Frequencies) -> Frequencies:
     return replace(f, values=tuple(2 * math.pi * w for w in f), base=None, values_from=f"2π · {f.values_from}")
 
 
+@checked
 def strided(f: Frequencies, order: Sequence[int] = (0, 1)) -> Frequencies:
     """Axis order[k] gets ω_k, ω_(k+n), ω_(k+2n), …: one spectrum dealt out, in one block for each of n axes (Pixtral)."""
     _check(f, order)
@@ -56,6 +60,7 @@ def strided(f: Frequencies, order: Sequence[int] = (0, 1)) -> Frequencies:
     return _with(f, values, axes, f"strided(order={tuple(order)})")
 
 
+@checked
 def sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
     """The first sizes[0] pairs read axis 0, the next sizes[1] axis 1, …: contiguous bands of one spectrum.
 
@@ -67,6 +72,7 @@ def sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
     return _with(f, list(f), axes, f"sections(sizes={tuple(sizes)})")
 
 
+@checked
 def interleaved_sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
     """Axis a > 0 reads pairs a, a+n, a+2n, … sizes[a] of them, n the number of axes; axis 0 reads all others.
 
@@ -85,6 +91,7 @@ def interleaved_sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
     return _with(f, list(f), axes, f"interleaved_sections(sizes={tuple(sizes)})")
 
 
+@checked
 def cycling(f: Frequencies, order: Sequence[int] = (0, 1), *, n: int | None = None, rest: int = 0) -> Frequencies:
     """The first n pairs read the axes of `order` in turn, the others axis `rest`; all in turn where n is left out.
 

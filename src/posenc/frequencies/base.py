@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, overload, runtime_checkable
 
 from posenc import checks
+from posenc.checked import check_fields, checked
 
 Arithmetic = Literal["float64", "float32"]
 
@@ -41,6 +42,7 @@ class Frequencies(Sequence[float]):
     softmax_scale_from: str = "none asked for"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         object.__setattr__(self, "values", tuple(map(float, self.values)))
         object.__setattr__(self, "axes", tuple(self.axes))
         if not self.values or not all(map(math.isfinite, self.values)):
@@ -61,6 +63,7 @@ class Frequencies(Sequence[float]):
     def __len__(self) -> int:
         return len(self.values)
 
+    @checked
     def at_length(self, n: int) -> Frequencies:
         """These, whatever the length: so that a set stands wherever a family by length does."""
         return self
@@ -95,6 +98,7 @@ class ByLength(Protocol):
     def at_length(self, n: int) -> Frequencies: ...
 
 
+@checked
 def rotary(d: int, base: float = 10000.0) -> Frequencies:
     """base^(-2i/d) for i = 0 … ⌈d/2⌉-1: one frequency per pair of channels, from 1 down to nearly 1/base.
 
@@ -105,6 +109,7 @@ def rotary(d: int, base: float = 10000.0) -> Frequencies:
     return Frequencies(values, base=base, width=d, values_from=f"rotary(d={d}, base={base:g})")
 
 
+@checked
 def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> Frequencies:
     """rotary(int(d_head·fraction), base): the first channels turn, the rest keeps still (partial_rotary_factor).
 
@@ -123,6 +128,7 @@ def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> 
     return replace(made, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {made.values_from}")
 
 
+@checked
 def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0) -> Frequencies:
     """base^(-2i/d_head)/factor for the first ⌊fraction·d_head/2⌋ pairs, zero for all others, up to d_head/2 pairs.
 
@@ -140,6 +146,7 @@ def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0)
     return Frequencies(values, width=d_head, values_from=f"{said}: {turning} pairs turn")
 
 
+@checked
 def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
     """base^(-i/(n-1)) for i = 0 … n-1, n = ⌈d/2⌉: the spacing that reaches 1/base exactly (tensor2tensor, Whisper)."""
     _check(d, base)
@@ -147,6 +154,7 @@ def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
     return tuple(base ** (-i / max(n - 1, 1)) for i in range(n))
 
 
+@checked
 def wavelengths(d_model: int, base: float = 10000.0) -> tuple[float, ...]:
     """2π·base^(2i/d): after how many positions each pair of channels has turned once. d = 512: 6.28 to 60 611."""
     return tuple(2 * math.pi / frequency for frequency in rotary(d_model, base))

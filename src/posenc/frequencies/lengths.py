@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from posenc import checks
+from posenc.checked import check_fields, checked
 from posenc.frequencies.base import Frequencies
 from posenc.frequencies.scalings import check_exact, check_plain, rebased
 
@@ -27,13 +28,17 @@ class DynamicNTK:
     factor: float
     trained_length: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
         checks.whole(n=n)
         if n <= self.trained_length:
             return self.plain
         ratio = self.factor * n / self.trained_length - (self.factor - 1)
-        return rebased(self.plain, ratio, f"dynamic(factor={self.factor:g}, trained_length={self.trained_length}) at {n}")
+        return rebased(self.plain, ratio, f"dynamic(factor={self.factor:g}, trained_length={self.trained_length}) at n={n}")
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,17 @@ class LongRoPE:
     long: Frequencies
     original_length: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
         checks.whole(n=n)
         return self.long if n > self.original_length else self.short
 
 
+@checked
 def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
     """NTK scaling by as much as a request needs. "Dynamic NTK", as transformers computes it; YaRN, section 3.3.
 
@@ -65,6 +75,7 @@ def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
     return DynamicNTK(f, factor, trained_length)
 
 
+@checked
 def longrope(
     f: Frequencies,
     short_factor: Sequence[float],

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from posenc import checks
+from posenc.checked import checked
 from posenc.frequencies.base import Frequencies, rotary
 
 
+@checked
 def linear(f: Frequencies, factor: float) -> Frequencies:
     """ω/factor: positions squeezed into the trained range.
 
@@ -24,6 +26,7 @@ def linear(f: Frequencies, factor: float) -> Frequencies:
     return _scaled(f, [w / factor for w in f], f"linear(factor={factor:g})")
 
 
+@checked
 def ntk(f: Frequencies, factor: float) -> Frequencies:
     """Rotary frequencies of base·factor^(d/(d-2)): the slowest pair slows by `factor`, the fastest not at all.
 
@@ -34,21 +37,30 @@ def ntk(f: Frequencies, factor: float) -> Frequencies:
     return rebased(f, factor, f"ntk(factor={factor:g})")
 
 
+@checked
 def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
     """The same as `ntk`, under the name by which HunYuan's models ask for it: base·alpha^(d/(d-2)), once for all."""
     checks.positive(alpha=alpha)
     return rebased(f, alpha, f"ntk_alpha(alpha={alpha:g})")
 
 
+@checked
 def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
     """Rotary frequencies of base·ratio^(d/(d-2)), with the magnitudes of f."""
     base, d = check_plain(f)
     if d <= 2:
         raise ValueError(f"f: width {d} has no slower pair to stretch, d/(d-2) needs d > 2")
-    new = rotary(d, base * ratio ** (d / (d - 2)))
+    try:
+        largest = base * ratio ** (d / (d - 2))
+    except OverflowError:
+        largest = math.inf
+    if math.isinf(largest):
+        raise ValueError(f"{said}: the base grows beyond float64, {base:g}·{ratio:g}^({d}/{d - 2}); take a smaller number")
+    new = rotary(d, largest)
     return replace(f, values=new.values, base=new.base, values_from=f"{f.values_from}, {said}: base {new.base:.8g}")
 
 
+@checked
 def yarn(
     f: Frequencies,
     factor: float,
@@ -85,6 +97,7 @@ def yarn(
     return _scaled(f, values, said, cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from)
 
 
+@checked
 def yarn_range(
     f: Frequencies, original_length: int, beta_fast: float = 32.0, beta_slow: float = 1.0, truncate: bool = True
 ) -> tuple[float, float]:
@@ -112,6 +125,7 @@ def yarn_range(
     return low, high + 0.001 if low == high else high
 
 
+@checked
 def mscale_of(factor: float, mscale: float = 1.0) -> float:
     """0.1·mscale·ln(factor) + 1, and 1 for factors up to 1: how much sharper attention must be over longer contexts.
 
@@ -120,6 +134,7 @@ def mscale_of(factor: float, mscale: float = 1.0) -> float:
     return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
+@checked
 def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Frequencies:
     """The same frequencies with a softmax scale of mscale_of(factor, mscale_all_dim)² times the old one.
 
@@ -127,13 +142,17 @@ def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Freq
     mscale/mscale_all_dim, mostly 1: so channels that do not turn are sharpened as well. Raises ValueError.
     """
     checks.positive(factor=factor, mscale_all_dim=mscale_all_dim)
+    scale = mscale_of(factor, mscale_all_dim) * mscale_of(factor, mscale_all_dim)
+    if math.isinf(f.softmax_scale * scale):
+        raise ValueError(f"mscale_all_dim: the softmax scale grows beyond float64, got {mscale_all_dim:g}")
     return replace(
         f,
-        softmax_scale=f.softmax_scale * mscale_of(factor, mscale_all_dim) ** 2,
+        softmax_scale=f.softmax_scale * scale,
         softmax_scale_from=f"softmax_mscale(factor={factor:g}, mscale_all_dim={mscale_all_dim:g}), squared",
     )
 
 
+@checked
 def llama3(
     f: Frequencies, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
 ) -> Frequencies:
@@ -165,6 +184,7 @@ def llama3(
     return _scaled(f, values, said)
 
 
+@checked
 def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> Frequencies:
     """ω_i·by_i: any factor for each pair, for instance LeRoPE's exp(α_i) as trained (Mistral-Large-4).
 
@@ -176,6 +196,7 @@ def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> 
     return _scaled(f, [w * factor for w, factor in zip(f, by, strict=True)], why)
 
 
+@checked
 def resonance(f: Frequencies) -> Frequencies:
     """2π/round(2π/ω): every wavelength a whole number of positions, so that phases seen in training come again.
 
@@ -187,6 +208,7 @@ def resonance(f: Frequencies) -> Frequencies:
     return _scaled(f, [2 * math.pi / round(2 * math.pi / w) if w else 0.0 for w in f], "resonance()")
 
 
+@checked
 def clipped(f: Frequencies, n: int = 20) -> Frequencies:
     """The slowest n pairs fade out: ω·(1 + cos(πk/(n-1)))/2 for k = 0 … n-1; the last stands still.
 

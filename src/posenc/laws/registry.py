@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.laws.errors import NotApplicable
 from posenc.laws.world import Setting, backends_used
@@ -14,10 +15,13 @@ Law = Callable[[PositionalEncoding, Setting], None]
 LAWS: dict[str, Law] = {}
 
 
+@checked
 def law(function: Law) -> Law:
-    """Adds the function to LAWS under its own name."""
-    LAWS[function.__name__] = function
-    return function
+    """Adds the function to LAWS under its own name, behind a check of its arguments."""
+    if not hasattr(function, "__name__"):
+        raise TypeError(f"function: expected a function with a name, got {type(function).__name__}")
+    LAWS[function.__name__] = checked(function)
+    return LAWS[function.__name__]
 
 
 @dataclass(frozen=True)
@@ -42,29 +46,31 @@ class LawResult:
         return self.verdict != "broken"
 
 
+@checked
 def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> None:
     """Tries every law, or those named.
 
     Raises LawBroken at the first law that is broken, and ValueError for an unknown law or a backend that cannot express
     the encoding. Laws that are not applicable are passed over.
     """
-    for name in laws or LAWS:
+    for name in LAWS if laws is None else laws:
         try:
             _named(name)(encoding, setting or Setting())
         except NotApplicable:
             continue
 
 
+@checked
 def report(
     encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None
 ) -> list[LawResult]:
     """The result of every law, or of those named. Raises ValueError for an unknown law."""
-    return [_result(name, _named(name), encoding, setting or Setting()) for name in laws or LAWS]
+    return [_result(name, _named(name), encoding, setting or Setting()) for name in (LAWS if laws is None else laws)]
 
 
 def _named(name: str) -> Law:
     if name not in LAWS:
-        raise ValueError(f"unknown law {name!r}; known: {', '.join(LAWS)}")
+        raise ValueError(f"laws: unknown law {name!r}; known: {', '.join(LAWS)}")
     return LAWS[name]
 
 

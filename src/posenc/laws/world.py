@@ -14,6 +14,7 @@ from torch import Tensor
 
 from posenc.attention import attend, attend_rotated
 from posenc.backends import BACKENDS, candidates, choose
+from posenc.checked import check_fields, checked
 from posenc.encoding import PositionalEncoding, Side
 from posenc.laws.errors import LawBroken, NotApplicable
 from posenc.positions import Positions
@@ -35,11 +36,15 @@ class Setting:
     device: str = "cpu"
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def d_head(self) -> int:
         return self.d_model // self.n_heads
 
 
+@checked
 @torch.no_grad()
 def draw_parameters(encoding: PositionalEncoding, seed: int = 0, std: float = 0.5) -> PositionalEncoding:
     """A copy whose parameters are drawn from N(0, std²), so that no seam hides behind a start at zero."""
@@ -50,6 +55,7 @@ def draw_parameters(encoding: PositionalEncoding, seed: int = 0, std: float = 0.
     return drawn
 
 
+@checked
 def expressible(encoding: PositionalEncoding, device: str = "cpu") -> list[str]:
     """The backends that "auto" may take there. One that compiles for seconds is tried by name: Setting(impl="flex")."""
     return [name for name in candidates(device, encoding) if not BACKENDS[name].refuses(encoding)]
@@ -72,6 +78,7 @@ def backends_used() -> Iterator[dict[str, None]]:
 class World:
     """Seeded tokens and projections for a setting: the same for every encoding."""
 
+    @checked
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.x = self.draw("x", setting.batch, setting.length, setting.d_model)

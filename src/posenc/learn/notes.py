@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from posenc.checked import checked
+
 FILES = {
     "000": "000_21bce972ed406ee5.txt",
     "001": "001_97b78477df31d8b2.txt",
@@ -14,6 +16,7 @@ FILES = {
 Comparison = Literal["same", "truncated", "different"]
 
 
+@checked
 def number(note: str) -> str:
     """The number of a note given by number or by file name. Raises ValueError for a note that there is not."""
     for key, file in FILES.items():
@@ -22,6 +25,7 @@ def number(note: str) -> str:
     raise ValueError(f"note: expected one of {', '.join(FILES)}, got {note!r}")
 
 
+@checked
 def compare(printed: str, right: float) -> Comparison:
     """Whether `printed` is `right` rounded to the digits printed, only cut off there, or another number.
 
@@ -29,7 +33,10 @@ def compare(printed: str, right: float) -> Comparison:
     ('same', 'truncated', 'different')
     """
     unit = 10.0 ** -len(printed.partition(".")[2])
-    shown = float(printed)
+    try:
+        shown = float(printed)
+    except ValueError:
+        raise ValueError(f"printed: expected a number in decimal digits such as '0.38', got {printed!r}") from None
     if abs(shown - right) <= unit / 2 * (1 + 1e-9):
         return "same"
     cut = shown * right >= 0 and 0 <= abs(right) - abs(shown) < unit

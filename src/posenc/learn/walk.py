@@ -21,6 +21,7 @@ from torch import Tensor
 from posenc import frequencies
 from posenc.attention import attend
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
@@ -89,6 +90,7 @@ class Unscaled(PositionalEncoding):
         return 1.0
 
 
+@checked
 def attention_weights(
     q: Float[Tensor, "i d"], k: Float[Tensor, "j d"], encoding: PositionalEncoding
 ) -> Float[Tensor, "i j"]:
@@ -96,6 +98,7 @@ def attention_weights(
     return attended(q, k, torch.eye(len(k), dtype=q.dtype), encoding)
 
 
+@checked
 def attended(
     q: Float[Tensor, "t d"], k: Float[Tensor, "t d"], v: Float[Tensor, "t e"], encoding: PositionalEncoding
 ) -> Float[Tensor, "t e"]:
@@ -113,6 +116,7 @@ PRINTED_TABLE = (("0.0", "1.0", "0.0", "1.0"), ("0.841", "0.540", "0.0998", "0.9
 PRINTED_SUMS = (("0.5", "1.2", "-0.1", "1.3"), ("1.141", "0.140", "0.700", "1.095"), ("0.709", "0.284", "0.598", "0.480"))
 
 
+@checked
 def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
     words, tokens = _fp64(EMBEDDINGS), _at_positions(CAT_EATS_FISH)
     table = sinusoidal_table(3, 4, base, dtype=torch.float64)
@@ -341,6 +345,7 @@ KEYS = ((0.6, -0.2, 0.9, 0.4), (0.3, 0.8, -0.5, 0.2), (0.7, 0.1, 0.4, -0.6), (-0
 VALUES = ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 1.0), (0.0, 0.0))
 
 
+@checked
 def rope_steps(base: float = 100.0) -> tuple[Step, ...]:
     q, k, v = _fp64([QUERY]), _fp64(KEYS), _fp64(VALUES)
     rope, at_query, at = RoPE(4, base=base), Positions.arange(1, 1, start=2), Positions.arange(1, 5)
@@ -459,6 +464,7 @@ def rope_steps(base: float = 100.0) -> tuple[Step, ...]:
 # PE(2), component by component ------------------------------------------------------------------------------------------
 
 
+@checked
 def components_steps(position: int = 2, base: float = 10000.0) -> tuple[Step, ...]:
     eight = (
         ("1", "2.0", "0.9093", "-0.4161"),

@@ -14,11 +14,14 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
+from posenc.checked import checked
+from posenc.tensor_checks import with_values
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
+@checked
 def sinusoidal_similarity(d_model: int, lags: Num[Tensor, "k"], base: float = 10000.0) -> Float[Tensor, "k"]:
     """PE(p)·PE(p+k) = Σ_i cos kω_i: d/2 at lag 0, the same for k and -k, the same for every p.
 
@@ -27,11 +30,13 @@ def sinusoidal_similarity(d_model: int, lags: Num[Tensor, "k"], base: float = 10
     return _angles(d_model, lags, base).cos().sum(dim=-1)
 
 
+@checked
 def rope_score(d_head: int, lags: Num[Tensor, "k"], base: float = 10000.0) -> Float[Tensor, "k"]:
     """q̂·k̂ for q and k of ones, without 1/√d: 2 Σ_i cos kω_i, twice the sinusoid's similarity at that width."""
     return 2 * sinusoidal_similarity(d_head, lags, base)
 
 
+@checked
 def rope_score_of(
     q: Float[Tensor, "r d"], k: Float[Tensor, "r d"], lags: Num[Tensor, "k"], base: float = 10000.0
 ) -> Float[Tensor, "r k"]:
@@ -45,6 +50,7 @@ def rope_score_of(
     return (product @ turn.T).real
 
 
+@checked
 def rope_bound(d_head: int, lags: Num[Tensor, "k"], base: float = 10000.0) -> Float[Tensor, "k"]:
     """(2/d) Σ_i |S_i|,  S_i = Σ_{j<i} e^(i·k·ω_j),  i = 1 … d/2: the factor of the bound that depends on the lag.
 
@@ -55,16 +61,21 @@ def rope_bound(d_head: int, lags: Num[Tensor, "k"], base: float = 10000.0) -> Fl
     return torch.polar(torch.ones_like(angle), angle).cumsum(dim=-1).abs().mean(dim=-1)
 
 
+@checked
 def first_rise(curve: Float[Tensor, "k"]) -> int | None:
     """The first index whose successor is larger, or None where the curve never rises."""
+    with_values(curve=curve)
     rises = (curve[1:] > curve[:-1]).nonzero()
     return int(rises[0]) if len(rises) else None
 
 
 def _angles(d: int, lags: Tensor, base: float) -> Float[Tensor, "k n"]:
+    with_values(lags=lags)
     omega = torch.tensor(frequencies.rotary(d, base), dtype=torch.float64)
     if d % 2:
-        raise ValueError(f"d: expected an even width, got {d}; the last sine of an odd one has no cosine beside it")
+        raise ValueError(
+            f"d_model, d_head: expected an even width, got {d}; the last sine of an odd one has no cosine beside it"
+        )
     return lags.double()[:, None] * omega
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.measures.layers import Layers, normal, redrawn, seeded
 from posenc.positions import Positions
@@ -42,6 +43,7 @@ SENTENCE_PAIRS = (
 )
 
 
+@checked
 def order_sensitivity(
     encoding: PositionalEncoding,
     *,
@@ -70,6 +72,7 @@ def order_sensitivity(
     )
 
 
+@checked
 def order_sensitivity_of(
     encoding: PositionalEncoding,
     words: Float[Tensor, "t d"],
@@ -82,10 +85,17 @@ def order_sensitivity_of(
     seed: int = 0,
 ) -> float:
     """The same for given words and re-orderings: place i of re-ordering r holds word orders[r, i]."""
+    length, d_model = words.shape
+    if d_model < n_heads or d_model % n_heads:
+        raise ValueError(f"words: expected d_model a multiple of n_heads={n_heads}, got the shape {list(words.shape)}")
+    if not orders.numel() or not torch.equal(orders.long().sort(dim=1).values, torch.arange(length).expand_as(orders)):
+        raise ValueError(f"orders: expected re-orderings of 0 … {length - 1}, one in each row")
+    words, orders = words.double(), orders.long()
     before, after = _outputs(encoding, words, orders, n_heads, n_kv_heads, causal, layers, seed)
     return float((after - before[orders]).abs().max())
 
 
+@checked
 def sentence_sensitivity(
     encoding: PositionalEncoding,
     pair: SentencePair,
@@ -114,6 +124,7 @@ def sentence_sensitivity(
     )
 
 
+@checked
 def last_token_sensitivity(
     encoding: PositionalEncoding,
     *,
@@ -146,6 +157,7 @@ class OrderBlindness(NamedTuple):
     attention: float
 
 
+@checked
 def rnn_sensitivity(pair: SentencePair = SENTENCE_PAIRS[0], *, d_model: int = 16, seed: int = 0) -> OrderBlindness:
     """The largest difference of a recurrent network's final state, and of attention's mean output without positions (S20).
 
@@ -167,6 +179,7 @@ def rnn_sensitivity(pair: SentencePair = SENTENCE_PAIRS[0], *, d_model: int = 16
     return OrderBlindness(*(float((one - other).abs().max()) for one, other in (state, pooled)))
 
 
+@checked
 def word_vectors(words: tuple[str, ...], d_model: int, seed: int = 0) -> Float[Tensor, "t d"]:
     """A random vector for every word, the same wherever the word stands."""
     return torch.stack([normal(d_model, random=seeded(seed + zlib.crc32(word.encode()))) for word in words])

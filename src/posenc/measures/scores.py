@@ -11,14 +11,17 @@ import torch
 from torch import Tensor
 
 from posenc.backends.reference import index_grid
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.measures.layers import normal, seeded
 from posenc.positions import Positions, may_attend
+from posenc.tensor_checks import with_values
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Num
 
 
+@checked
 @torch.no_grad()
 def added_to_logits(
     encoding: PositionalEncoding, *, n_heads: int, d_head: int, length: int, causal: bool, seed: int = 0
@@ -35,9 +38,11 @@ def added_to_logits(
     return added.masked_fill(~allowed, float("nan"))[0]
 
 
+@checked
 @torch.no_grad()
-def score_of_ones(encoding: PositionalEncoding, lags: Float[Tensor, "k"], d_head: int) -> Float[Tensor, "k"]:
+def score_of_ones(encoding: PositionalEncoding, lags: Num[Tensor, "k"], d_head: int) -> Float[Tensor, "k"]:
     """q̂·k̂/d for q and k of ones, the query `lag` positions after the key: what the rotate seam alone makes of distance."""
+    with_values(lags=lags)
     last = float(lags.max())
     at_q = Positions.at(torch.full((1, 1), last, dtype=torch.float64))
     at_k = Positions.at(last - lags.double()[None])
@@ -46,8 +51,10 @@ def score_of_ones(encoding: PositionalEncoding, lags: Float[Tensor, "k"], d_head
     return (k @ q.transpose(-1, -2))[0, 0, :, 0] / d_head
 
 
+@checked
 def row_similarity(table: Float[Tensor, "t d"]) -> Float[Tensor, "t"]:
     """The mean of table[p]·table[p + k] over p, for k = 0 … t-1, relative to k = 0."""
+    with_values(table=table)
     products = table @ table.T
     means = torch.stack([products.diagonal(lag).mean() for lag in range(len(table))])
     return means / means[0]

@@ -12,13 +12,16 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
+from posenc.checked import checked
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.positions import Positions
+from posenc.tensor_checks import with_values
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Num
 
 
+@checked
 def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> Float[Tensor, "d d"]:
     """M_k with PE(p + k) = M_k PE(p) for every p, acting on columns; k is any real number (S11).
 
@@ -40,6 +43,7 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> Float[Tensor,
     return matrix
 
 
+@checked
 def distances(lags: Num[Tensor, "k"], d_model: int, base: float = 10000.0) -> Float[Tensor, "k"]:
     """‖PE(p+k) - PE(p)‖ for every lag k, the same at every p.
 
@@ -49,6 +53,7 @@ def distances(lags: Num[Tensor, "k"], d_model: int, base: float = 10000.0) -> Fl
     digits where the cosine is nearly 1. Raises ValueError for an odd width.
     """
     _check_pairs(d_model, "the distance of two rows depends on more than their lag")
+    with_values(lags=lags)
     squared = torch.zeros(len(lags), dtype=torch.float64)
     for omega in _omega(d_model, base):  # pair by pair: no [lags, pairs] array
         squared += 4 * (lags.double() * (omega / 2)).sin().square()
@@ -62,6 +67,7 @@ class Closest(NamedTuple):
     lag: int
 
 
+@checked
 def uniqueness(d_model: int, length: int = 4096, base: float = 10000.0) -> Closest:
     """The smallest distance between any two of the rows 0 … length-1, and the lag at which it occurs (S13).
 
@@ -75,11 +81,13 @@ def uniqueness(d_model: int, length: int = 4096, base: float = 10000.0) -> Close
     return Closest(float(apart[nearest]), nearest + 1)
 
 
+@checked
 def neighbour_distance(d_model: int, base: float = 10000.0) -> float:
     """‖PE(p+1) - PE(p)‖ = √Σ(2 - 2 cos ω_i), the same at every p: 0.964 for d = 8, 3.714 for d = 512."""
     return float(distances(torch.ones(1), d_model, base))
 
 
+@checked
 def distinct_rows_of_rounded_table(d_model: int, length: int, dtype: torch.dtype, base: float = 10000.0) -> int:
     """How many different rows are left of `length` when the exact table is rounded once to `dtype` (S13).
 
@@ -88,6 +96,7 @@ def distinct_rows_of_rounded_table(d_model: int, length: int, dtype: torch.dtype
     return _distinct(sinusoidal_table(length, d_model, base, dtype=dtype))
 
 
+@checked
 def distinct_rows_of_rounded_positions(d_model: int, length: int, dtype: torch.dtype, base: float = 10000.0) -> int:
     """The same when the positions are cast to `dtype` first and the sines are exact after that (S13).
 
@@ -99,6 +108,7 @@ def distinct_rows_of_rounded_positions(d_model: int, length: int, dtype: torch.d
     return _distinct(encoding.tables(Positions.at(cast[None]), torch.float64)[0][0])
 
 
+@checked
 def unfinished_pairs(d: int, length: int, base: float = 10000.0) -> int:
     """Pairs with a wavelength above `length`: a model trained there never sees them turn once. d = 128, 4096: 18 of 64."""
     return sum(wavelength > length for wavelength in frequencies.wavelengths(d, base))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.measures.layers import Layers, normal, seeded
@@ -48,6 +49,7 @@ class TaylorTerms(NamedTuple):
         return self.remainder - self.curvature_m - self.curvature_n
 
 
+@checked
 def taylor_split(
     *,
     eps: float = 1e-3,
@@ -72,6 +74,7 @@ def taylor_split(
     return TaylorTerms(*terms[:, max(m, n), channel].tolist())
 
 
+@checked
 def relative_share(
     *,
     eps: float = 1.0,
@@ -119,5 +122,7 @@ def _split(
             curvature[..., 0, 1],
         ]
     )
+    if not bool(torch.isfinite(terms).all()):
+        raise ValueError(f"eps: expected a number whose powers are finite, got {eps:g}")
     remainder = output(torch.ones_like(origin)) - terms.sum(dim=0)
     return torch.cat([terms, remainder[None]])

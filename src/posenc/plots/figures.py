@@ -8,6 +8,7 @@ from functools import singledispatch
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from posenc.checked import checked
 from posenc.plots.picture import Bars, Clocks, Curves, Line, Matrices, Path, Picture, number, rounded
 from posenc.plots.style import (
     CYCLIC,
@@ -32,12 +33,18 @@ DPI = 160
 LEADER = {"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 3}  # from a mark to its words
 
 
-@singledispatch
+@checked
 def figure(picture: Picture) -> Figure:
     """The picture as a matplotlib Figure. Raises ModuleNotFoundError without matplotlib."""
-    raise TypeError(f"no way to draw a {type(picture).__name__}")
+    return _figure(picture)
 
 
+@singledispatch
+def _figure(picture: Picture) -> Figure:
+    raise TypeError(f"picture: there is no way to draw a {type(picture).__name__}")
+
+
+@checked
 def save(picture: Picture, path: FilePath) -> None:
     """The picture as a file; the suffix of `path` says which format."""
     kind = path.suffix.lower()
@@ -51,7 +58,7 @@ def save(picture: Picture, path: FilePath) -> None:
         drawn.savefig(path, format=kind[1:], dpi=DPI, metadata=dateless[kind])
 
 
-@figure.register(Matrices)
+@_figure.register(Matrices)
 def _matrices(picture: Matrices) -> Figure:
     count = len(picture.panels)
     across = min(count, 4 if count > 4 else count if count < 4 else 2)
@@ -102,7 +109,7 @@ def _matrices(picture: Matrices) -> Figure:
     return canvas
 
 
-@figure.register(Curves)
+@_figure.register(Curves)
 def _curves(picture: Curves) -> Figure:
     if picture.stacked:
         return _stacked(picture)
@@ -171,7 +178,7 @@ def _draw(axes: Axes, line: Line, colour: str) -> None:
     axes.plot(line.x.numpy(), line.y.numpy(), color=colour, label=line.name, **style)
 
 
-@figure.register(Bars)
+@_figure.register(Bars)
 def _bars(picture: Bars) -> Figure:
     groups, names = len(picture.groups), len(picture.names)
     canvas = _canvas(picture, 8.6, 1.1 + 0.36 * names + 0.17 * names * (groups - 1))
@@ -227,7 +234,7 @@ def _bars(picture: Bars) -> Figure:
     return canvas
 
 
-@figure.register(Clocks)
+@_figure.register(Clocks)
 def _clocks(picture: Clocks) -> Figure:
     from matplotlib.patches import Circle
 
@@ -257,7 +264,7 @@ def _clocks(picture: Clocks) -> Figure:
     return canvas
 
 
-@figure.register(Path)
+@_figure.register(Path)
 def _path(picture: Path) -> Figure:
     from matplotlib.collections import LineCollection
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from posenc import measures
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.plots.picture import Bars, Curves, Group, Line
 
@@ -18,6 +19,7 @@ KINDS = (
 )
 
 
+@checked
 def order(encodings: Mapping[str, PositionalEncoding], *, d_model: int = 32, n_heads: int = 4, length: int = 6) -> Bars:
     """max|A(PX + p) − P·A(X + p)| for each encoding (S7); for two layers an encoding per layer must exist."""
 
@@ -45,6 +47,7 @@ def order(encodings: Mapping[str, PositionalEncoding], *, d_model: int = 32, n_h
     )
 
 
+@checked
 def taylor(*, eps: float = 0.1, seed: int = 0, base: float = 10000.0) -> Bars:
     """The terms of the second-order expansion of one attention output in two positions (S8)."""
     terms = measures.taylor_split(eps=eps, seed=seed, base=base)
@@ -64,6 +67,7 @@ def taylor(*, eps: float = 0.1, seed: int = 0, base: float = 10000.0) -> Bars:
     )
 
 
+@checked
 def remainder(*, seed: int = 0, base: float = 10000.0) -> Curves:
     """What the expansion leaves, against the size of the positions: third order with the factors ½, second without (S8)."""
     eps = torch.logspace(-4, 0, 17, dtype=torch.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from posenc import measures
+from posenc.checked import checked
 from posenc.encoding import DistanceBias, PositionalEncoding, Site
 from posenc.encodings.rope import RoPE
 from posenc.encodings.transformer_xl import TransformerXL
@@ -19,6 +20,7 @@ from posenc.positions import Positions
 RANDOM_ROWS = 256
 
 
+@checked
 def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) -> Curves:
     """The score against distance (S21).
 
@@ -48,6 +50,7 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
     )
 
 
+@checked
 def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 10000.0) -> Curves:
     """PE(p)·PE(p+k) for lags on both sides, relative to lag 0: symmetric, and not monotone (S21)."""
     lags = torch.arange(1 - length, length)
@@ -63,6 +66,7 @@ def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 100
     )
 
 
+@checked
 def rope_decay(*, length: int = 256, d_head: int = 128, base: float = 10000.0, seed: int = 0) -> Curves:
     """RoPE's score of ones, the bound that is quoted for its decay, and random vectors, which show none (S21)."""
     lags = torch.arange(length)
@@ -109,6 +113,7 @@ def _bias_by_distance(encoding: DistanceBias, length: int) -> Curves:
     )
 
 
+@checked
 def bias(
     encoding: PositionalEncoding, *, n_heads: int, d_head: int, length: int = 32, causal: bool = False, seed: int = 0
 ) -> Matrices:
@@ -130,6 +135,7 @@ def bias(
     )
 
 
+@checked
 @torch.no_grad()
 def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matrices:
     """The four terms of Transformer-XL's score, of head 0, each on its own (S5)."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies, layouts
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site
 from posenc.frequencies import Frequencies
 from posenc.measures import distances, shift_matrix, uniqueness
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 
+@checked
 @torch.no_grad()
 def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Tensor, "t d"]:
     """What an encoding does at positions 0 … length-1, as a table in fp64.
@@ -36,9 +38,12 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
         ones = torch.ones(1, 1, length, width // 2, dtype=torch.float64)
         query = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
         return encoding.rotate(query, at, "query")[0, 0]
-    raise ValueError(f"{type(encoding).__name__}: adds to the scores, not to the tokens; it has no table of positions")
+    raise ValueError(
+        f"encoding: {type(encoding).__name__} adds to the scores, not to the tokens; it has no table of positions"
+    )
 
 
+@checked
 def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128) -> Matrices:
     """Position × channel, -1 blue to +1 red (S9). `width` is d_model, or d_head for an encoding that rotates."""
     table = table_of(encoding, length, width)
@@ -57,11 +62,14 @@ def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128)
     )
 
 
+@checked
 def waves(
     encoding: PositionalEncoding, *, length: int = 512, width: int = 128, columns: tuple[int, ...] | None = None
 ) -> Curves:
     """Chosen channels against position: 0, d/4 and d/2 unless said (S10). Interleaved channel c belongs to pair ⌊c/2⌋."""
     columns = tuple(sorted({0, width // 4 // 2 * 2, width // 2 // 2 * 2})) if columns is None else columns
+    if not columns:
+        raise ValueError("columns: expected at least one channel, got none")
     for column in columns:
         if not 0 <= column < width:
             raise ValueError(f"columns: expected channels 0 … {width - 1}, got {column}")
@@ -86,6 +94,7 @@ def waves(
     )
 
 
+@checked
 def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -> Clocks:
     """Pairs as the hands of clocks, fast to slow (S12): the hand of pair i turns by ω_i at each position.
 
@@ -109,6 +118,7 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
     )
 
 
+@checked
 def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Curves:
     """After how many positions each pair has turned once, and which pairs never do within `length` (S12)."""
     omega = _needed(encoding)
@@ -137,6 +147,7 @@ def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Cu
     )
 
 
+@checked
 def shift(*, lag: float = 3, d_model: int = 16, base: float = 10000.0) -> Matrices:
     """M_k with PE(p+k) = M_k PE(p) (S11)."""
     matrix = shift_matrix(lag, d_model, base)
@@ -156,6 +167,7 @@ def shift(*, lag: float = 3, d_model: int = 16, base: float = 10000.0) -> Matric
     )
 
 
+@checked
 def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
     """Position × pair: the angle by which queries and keys are turned, as a colour on a ring."""
     omega = _needed(encoding)
@@ -175,6 +187,7 @@ def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
     )
 
 
+@checked
 def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) -> Path:
     """The rows of the table as a walk, seen in the plane that shows most of it (its two principal axes; S6)."""
     if length < 2 or width < 2:
@@ -195,6 +208,7 @@ def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) ->
     )
 
 
+@checked
 def distance(*, length: int = 4096, d_model: int = 8, base: float = 10000.0) -> Curves:
     """‖PE(p+k) - PE(p)‖ against the lag, its smallest value marked (S13)."""
     lags = torch.arange(1, length)
@@ -253,7 +267,7 @@ def _omega(encoding: PositionalEncoding) -> tuple[float, ...] | None:
 def _needed(encoding: PositionalEncoding) -> tuple[float, ...]:
     omega = _omega(encoding)
     if omega is None:
-        raise ValueError(f"{type(encoding).__name__}: has no frequencies to draw")
+        raise ValueError(f"encoding: {type(encoding).__name__} has no frequencies to draw")
     return omega
 
 

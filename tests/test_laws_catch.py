@@ -184,6 +184,17 @@ class KeysByStorage(ALiBi):
         return lambda b, h, i, j: -slopes[h] * (at_q.coords[b, i] - at_k.coords[b, 0 * j] - j).abs()
 
 
+class PairsByStorage(ALiBi):
+    """Distance from the indices at which query and key are stored: wrong where only the keys of a window are handed over."""
+
+    def __init__(self):
+        super().__init__(4)
+
+    def bias(self, q, k, at_q, at_k):
+        slopes = torch.tensor(self.slopes)
+        return lambda b, h, i, j: -slopes[h] * (i - j).abs()
+
+
 PLANTED = [
     ("locality", SmearsTokens),
     ("norm_preservation", Stretches),
@@ -210,6 +221,7 @@ PLANTED = [
     ("gradients", NoGradient),
     ("backends_agree", UndeclaredContext),
     ("backends_agree", HidesItsBias),
+    ("options_agree", PairsByStorage),
 ]
 
 

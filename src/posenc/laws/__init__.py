@@ -14,6 +14,7 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
     compilation     torch.compile
     derivatives     gradients
     backends        every backend computes the same
+    options         masks, windows, chunks, scales and caps mean the same everywhere
 
 Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
 """
@@ -31,6 +32,7 @@ from posenc.laws.backends import backends_agree
 from posenc.laws.compilation import one_graph_over_lengths
 from posenc.laws.derivatives import gradients
 from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.options import options_agree
 from posenc.laws.registry import LAWS, Law, LawResult, check, law, report
 from posenc.laws.rows import locality, norm_preservation
 from posenc.laws.state import (
@@ -62,6 +64,7 @@ __all__ = [
     "locality",
     "norm_preservation",
     "one_graph_over_lengths",
+    "options_agree",
     "packed_equals_separate",
     "padded_equals_unpadded",
     "report",

@@ -1,0 +1,59 @@
+"""Masks, windows, chunks, scales and caps mean the same on every way through attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from posenc.attention import attend
+from posenc.backends import BACKENDS
+from posenc.encoding import PositionalEncoding
+from posenc.laws.compare import close
+from posenc.laws.errors import LawBroken
+from posenc.laws.registry import law
+from posenc.laws.world import Setting, World, expressible
+from posenc.positions import Positions
+
+
+@law
+def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Under every option, "auto" and each backend that serves it give what the reference gives; the others raise.
+
+    The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk.
+    """
+    world = World(setting)
+    at = world.plain()
+    q, k, v = world.heads(encoding, world.x, at)
+    drawn = world.draw("mask", setting.batch, 1, setting.length, setting.length)
+    combinations: list[dict[str, Any]] = [
+        {"window": (3, 0)},
+        {"chunk": 5},
+        {"mask": drawn > -1},
+        {"mask": drawn, "scale": 0.5},
+        {"window": (4, None), "sinks": world.draw("sinks", setting.n_heads)},
+        {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},
+    ]
+    for options in combinations:
+        expected = attend(q, k, v, encoding, at, causal=setting.causal, impl="reference", **options)
+        for impl in (*expressible(encoding, setting.device), "auto"):
+            about = f"{' '.join(options)} by {impl}"
+            lacking = [] if impl == "auto" else [name for name in options if name not in BACKENDS[impl].OPTIONS]
+            try:
+                out = attend(q, k, v, encoding, at, causal=setting.causal, impl=impl, **options)
+            except ValueError as error:
+                if lacking and all(name in str(error) for name in lacking):
+                    continue
+                raise
+            if lacking:
+                raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
+            close(options_agree, encoding, out, expected, setting.dtype, about)
+    hidden = torch.zeros_like(drawn, dtype=torch.bool)
+    if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
+        raise LawBroken(f"options_agree: {encoding.owner}: a query that may see no key gets something else than zeros")
+    if setting.causal:
+        last = Positions.arange(setting.batch, 1, setting.length - 1, device=setting.device)
+        for options in ({"window": (3, 0)}, {"chunk": 5}):  # of the cached keys only those inside are read
+            whole = attend(q, k, v, encoding, at, impl="reference", **options)[:, :, -1:]
+            alone = attend(q[:, :, -1:], k, v, encoding, last, at, **options)
+            close(options_agree, encoding, alone, whole, setting.dtype, f"{' '.join(options)} of one token")

@@ -39,7 +39,11 @@ def build(name: str) -> posenc.PositionalEncoding:
 AT_ONCE = candidates("cpu", posenc.PositionalEncoding())  # flex compiles for seconds: oracles/test_flex.py tries it
 ALL = [*posenc.names(), *VARIANTS, "stack"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-BY_BACKEND = [name for name in laws.LAWS if name not in ("gradients", "backends_agree", "locality", "norm_preservation")]
+BY_BACKEND = [
+    name
+    for name in laws.LAWS
+    if name not in ("gradients", "backends_agree", "options_agree", "locality", "norm_preservation")
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -73,7 +77,7 @@ def test_laws_of_rows_and_backends(name, dtype):
     laws.check(encoding, laws.Setting(dtype=dtype), ["locality", "norm_preservation"])
     for causal in (True, False):
         if causal or "causal_only" not in encoding.traits:
-            laws.check(encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree"])
+            laws.check(encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree", "options_agree"])
 
 
 # FLOATER's differences go through a solver, a stack's through several encodings: oracles/test_floater.py has a few.

@@ -185,7 +185,7 @@ class KeysByStorage(ALiBi):
 
 
 class PairsByStorage(ALiBi):
-    """Distance from the indices at which query and key are stored: wrong where only the keys of a window are handed over."""
+    """Distance from the indices at which query and key are stored: wrong where keys outside a window are left out."""
 
     def __init__(self):
         super().__init__(4)

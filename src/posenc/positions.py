@@ -398,12 +398,19 @@ def _made(
 ) -> Positions:
     """Positions of tensors that are theirs and right already; a leaf of a pytree may be a specification."""
     at = object.__new__(Positions)
-    object.__setattr__(at, "coords", coords)
-    object.__setattr__(at, "order", order)
-    object.__setattr__(at, "document", document)
-    object.__setattr__(at, "consecutive", consecutive)
-    object.__setattr__(at, "counted", counted)
-    object.__setattr__(at, "tables", tables)
+    made = {
+        "coords": coords,
+        "order": order,
+        "document": document,
+        "consecutive": consecutive,
+        "counted": counted,
+        "tables": tables,
+    }
+    if not torch.compiler.is_compiling():  # the decoding of one token makes several
+        at.__dict__.update(made)
+        return at
+    for name, value in made.items():
+        object.__setattr__(at, name, value)
     return at
 
 

@@ -8,6 +8,7 @@ import torch
 
 from posenc import Attention, KeyValueCache, Positions
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cope import CoPE
 from posenc.encodings.learned import Learned
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
@@ -130,6 +131,33 @@ def test_decoding_by_one_equals_all_at_once_F8_H3_I1(encoding, impl):
         close(torch.cat(parts, dim=1), whole)
         assert cache.k.shape == cache.v.shape == (2, SHARED, 8, 4)
         assert cache.at.coords.tolist() == [list(range(8))] * 2
+
+
+def test_decoding_turns_values_as_forward_does():
+    """A method that turns values and turns outputs back, as the cache holds them turned."""
+    module = filled(RoPE(4, sides=("query", "key", "value", "output")), d_head=4)
+    x = torch.from_numpy(draw(1, 2, 6, D_MODEL))
+    whole = module(x, Positions.arange(2, 6)).detach()
+    out, cache = module.decode(x[:, :4], Positions.arange(2, 4))
+    parts = [out]
+    for t in (4, 5):
+        out, cache = module.decode(x[:, t : t + 1], Positions.decode([t, t]), cache)
+        parts.append(out)
+    close(torch.cat(parts, dim=1), whole)
+    plain = filled(RoPE(4), d_head=4)(x, Positions.arange(2, 6)).detach()
+    assert (whole - plain).abs().max() > 0.01  # turning the values does something
+
+
+def test_the_backend_asked_for_is_the_one_that_runs():
+    """CoPE reads the logits, which sdpa never shows: asked for by name, it refuses."""
+    module = filled(CoPE(3, n_positions=4))
+    x, at = torch.from_numpy(draw(1, 1, 4, D_MODEL)), Positions.arange(1, 4)
+    for impl in ("auto", "reference"):
+        module(x, at, impl=impl)
+        module.decode(x, at, impl=impl)
+    for call in (module, module.decode):
+        with pytest.raises(ValueError, match="impl='sdpa' cannot express CoPE"):
+            call(x, at, impl="sdpa")
 
 
 def test_rows_of_different_length_decode_at_their_own_positions_F1_F2():

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,20 @@ def test_cat_keeps_tables_that_all_have():
     assert both.consecutive
     assert not Positions.cat([second, first]).consecutive
     assert Positions.cat([second, Positions.arange(1, 1)]).tables == {}
+
+
+def test_cat_is_consecutive_only_where_everything_goes_on_in_every_row():
+    """Coordinates that go on do not suffice: a fast path reads the causal order and the document off the first token."""
+    first, start = Positions.arange(2, 3, torch.tensor([0, 4])), torch.tensor([3, 7])
+    assert Positions.cat([first, Positions.arange(2, 2, start)]).consecutive
+    assert not Positions.cat([first, Positions.arange(2, 2, torch.tensor([3, 9]))]).consecutive  # the second row has a gap
+    assert not Positions.cat([first, Positions.arange(2, 2, torch.tensor([2, 7]))]).consecutive  # the first row overlaps
+    moved = Positions.arange(2, 2).shift(start)  # coordinates go on, the causal order begins again
+    both = Positions.cat([first, moved])
+    assert rows(both)[:2] == ([[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]], [[0, 1, 2, 0, 1], [4, 5, 6, 0, 1]])
+    assert not both.consecutive
+    other = replace(Positions.arange(2, 2, start), document=torch.ones(2, 2, dtype=torch.int64))  # another document
+    assert not Positions.cat([first, other]).consecutive
 
 
 def test_cat_of_two_precisions_does_not_pass_fp32_tables_for_fp64():

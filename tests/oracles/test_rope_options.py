@@ -62,6 +62,14 @@ def test_the_magnitude_is_on_cos_and_sin_of_what_turns_and_not_on_the_rest():
     close(reversed_.rotate(torch.from_numpy(x), at(*positions), "query"), expected)
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.0, 1.25])
+def test_magnitudes_below_and_above_one(scale):
+    x, positions = draw(3, 1, 1, 2, 6), [[2, 9]]
+    encoding = RoPE(6, frequencies=Frequencies(GIVEN, cos_sin_scale=scale))
+    got = encoding.rotate(torch.from_numpy(x), at(*positions), "query")
+    close(got, turned_rows(x, positions, GIVEN, scale=scale))
+
+
 def test_the_softmax_scale_is_another_number():
     encoding = RoPE(16, frequencies=Frequencies(GIVEN, softmax_scale=1.5, cos_sin_scale=2.0))
     assert encoding.softmax_scale(16) == pytest.approx(1.5 / 4)

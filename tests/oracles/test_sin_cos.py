@@ -72,6 +72,15 @@ def test_every_row_starts_where_it_says():
     close(phasors(shifted, [FREQUENCIES], torch.float64), expected(moved))
 
 
+@pytest.mark.parametrize("start", [2**24 + 1, -(2**24) - 3, 2**31 + 1])
+def test_runs_that_start_where_fp32_has_no_odd_numbers(start):
+    """Starts are exact to fp64: fp32 would move the whole run by one position."""
+    got = consecutive(torch.tensor([start, 1]), 70, FREQUENCIES, torch.float64)
+    close(got, expected([range(start, start + 70), range(1, 71)]), atol=1e-6)
+    direct = phasors(Positions.arange(1, 70, start), [FREQUENCIES], torch.float64)
+    close(direct, expected([range(start, start + 70)]), atol=1e-6)
+
+
 def test_real_shift_of_consecutive_positions():
     """Still counting up by one, but from 0.5: not the blocks of whole positions."""
     at = Positions.arange(1, 5).shift(0.5)

@@ -487,6 +487,18 @@ def test_what_it_refuses():
         attend(q, q, q, ALiBi(2), scattered, impl="toeplitz")
 
 
+@pytest.mark.parametrize("length", [4, 40])
+@pytest.mark.parametrize("impl", ["auto", "toeplitz", "reference"])
+def test_real_positions_reach_the_bias_as_real_numbers(impl, length):
+    """They count up by one, so the distances are whole, but T5 takes integer positions only: on short inputs too."""
+    q, k, v = heads(1, 4, 2, length, length)
+    at = Positions.arange(1, length).shift(0.5)
+    with pytest.raises(TypeError, match="needs integer positions"):
+        attend(q, k, v, T5(4).double(), at, impl=impl)
+    of_integers = attend(q, k, v, ALiBi(4), Positions.arange(1, length), impl=impl)
+    torch.testing.assert_close(attend(q, k, v, ALiBi(4), at, impl=impl), of_integers)
+
+
 @pytest.mark.parametrize("make", [ALiBi, T5])
 def test_decoding_token_by_token(make):
     """Prompt, chunk and single tokens through a growing cache: the same as all at once, on this path at every step."""

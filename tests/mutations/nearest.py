@@ -1,0 +1,74 @@
+"""The test files that stand nearest to a source file: those that bear its name, and those that import from it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+FILES = 6  # at most, so that a mutant is judged in seconds
+
+# What everything imports has its tests named here, the nearest first.
+NAMED = {
+    "encoding": "encoding sizes door attention t5 stack",
+    "positions": "positions randomized door attention module",
+    "attention": "attention door xpos rope",
+    "attention_module": "module door",
+    "layouts": "layouts rotation",
+    "angles": "sin_cos rope rope_options",
+    "coordinates": "sinusoidal_families learned_families",
+    "content_dependent": "distance_bank t5_families",
+    "relative_vectors": "relative_attention shaw transformer_xl",
+    "caches": "module rope",
+    "checks": "checks",
+    "tensor_checks": "checks door",
+    "entry": "catalogue checks",
+    "description": "encoding checks",
+    "encodings/rope": "rope rope_options axes attention",
+    "frequencies/base": "frequencies sinusoidal",
+    "frequencies/lengths": "scalings",
+    "backends/__init__": "attention toeplitz_attention flex",
+    "backends/reference": "attention cope shaw",
+    "backends/sdpa": "attention alibi t5 transformer_xl",
+    "backends/fused": "attention cope shaw",
+    "backends/toeplitz/__init__": "toeplitz_attention alibi t5",
+    "backends/toeplitz/attention": "toeplitz_attention",
+    "backends/toeplitz/bias_gradients": "toeplitz_attention",
+    "backends/relative/__init__": "relative_attention transformer_xl shaw",
+    "backends/relative/attention": "relative_attention",
+    "kernels/__init__": "kernels sin_cos_kernels",
+    "kernels/fast_path": "rotation sin_cos sinusoidal",
+    "kernels/rotation/__init__": "rotation input_rotation",
+    "kernels/rotation/rotation": "rotation",
+    "kernels/rotation/triton_kernel": "triton_rotation",
+    "kernels/rotation/triton_rotation": "triton_rotation",
+    "kernels/sin_cos/__init__": "sin_cos sin_cos_kernels sinusoidal rope",
+    "kernels/sin_cos/sin_cos": "sin_cos sin_cos_kernels sinusoidal",
+}
+
+
+def nearest(file: str) -> list[Path]:
+    """The test files for `file`, a path below src/posenc, the nearest first. Raises ValueError where there is none."""
+    module = file.removesuffix(".py").removesuffix(".cpp")
+    named = NAMED.get(module, "").split()
+    wanted = [f"test_{word}" for word in named or [Path(module).stem]]
+    every = [*sorted((TESTS / "oracles").glob("test_*.py")), *sorted(TESTS.glob("test_*.py"))]
+    by_name = [path for word in wanted for path in every if path.stem in (word, f"{word}_families")]
+    dotted = "posenc." + module.replace("/", ".")
+    importing = [] if named else [path for path in every if path.parent.name == "oracles" and dotted in _imports(path)]
+    found = list(dict.fromkeys([*by_name, *importing]))[:FILES]
+    if not found:
+        raise ValueError(f"{file}: no test bears its name or imports from it; name one in tests/mutations/nearest.py")
+    return found
+
+
+@functools.cache
+def _imports(path: Path) -> frozenset[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {one.name for one in node.names}
+    return frozenset(names)

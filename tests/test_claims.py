@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from posenc import frequencies
 from posenc.bilingual import Words, default_language
 from posenc.commands import claims_
-from posenc.commands.wrapped import lines
 from posenc.learn import notes
 from posenc.learn.claims import LEDGER, Verdict
+from posenc.wrapped import lines
 
 # The claims table of the project's facts, in its order: what it says, our id, the notes it names, our verdict.
 TABLE = (

@@ -10,7 +10,6 @@ Legend: b batch, t tokens, h query heads, m d_model, s what is read for every he
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from torch import Tensor
@@ -54,7 +53,7 @@ class FromHidden(PositionalEncoding):
         with full_precision(x):
             state = self.of_hidden(x.to(working_dtype(x.dtype)))
         at = at.expand(x.shape[0])
-        return replace(at, tables={**at.tables, self.owner: (state,)})
+        return at.replaced(tables={**at.tables, self.owner: (state,)})
 
     def state(self, q: Float[Tensor, "b h t d"], at_q: Positions) -> Float[Tensor, "b h t *s"]:
         """What was read for the queries of this call."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -31,7 +30,7 @@ def select(at: Positions, reads: Sequence[int]) -> Positions:
     if tuple(reads) == tuple(range(axes)):
         return at
     coords = at.coords[..., None] if at.coords.ndim == 2 else at.coords
-    return replace(at, coords=coords[..., list(reads)], tables={})
+    return at.replaced(coords=coords[..., list(reads)], tables={})
 
 
 def silent_tokens(at: Positions, silent: Silent) -> Bool[Tensor, "b t"]:

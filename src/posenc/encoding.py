@@ -13,7 +13,6 @@ import contextlib
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -200,13 +199,8 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
 
 
 def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:
-    """The same positions with these tables too; checked before, and not again: one token's turn is short."""
-    both = {**at.tables, owner: tables}
-    if torch.compiler.is_compiling():
-        return replace(at, tables=both)
-    more = object.__new__(Positions)
-    more.__dict__.update(at.__dict__, tables=both)
-    return more
+    """The same positions with these tables too."""
+    return at.replaced(tables={**at.tables, owner: tables})
 
 
 def turns(side: Side) -> bool:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,17 +29,23 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc import checks
+from posenc.checks import shown
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int, Num
+
+LARGEST = 2**63 - 1
+NO_TABLES: Mapping[str, tuple[Tensor, ...]] = {}
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
     """Coordinates, causal order and document of every token. A pytree: goes through compile, export and devices.
 
-    coords       what an encoding reads: integers or reals, [b, t] or, with several axes, [b, t, axes]
+    coords       what an encoding reads: integers or reals, [b, t] or, with several axes, [b, t, axes]. Kept as int64 or
+                 float64: narrower numbers are widened exactly. float16 and bfloat16 are refused, since they have rounded
+                 positions already (from 2049 and 257 on)
     order        causal order, global over shards: a query sees keys of the same or a smaller order
     document     tokens see their own document only; -1 is padding, seen by nobody
     consecutive  every row counts up by one, is one document and has no padding. Set by the builders that know it,
@@ -49,6 +55,7 @@ class Positions:
                  else than in document -1. Set, kept and dropped alike
     tables       what `encoding.prepare(at)` computed, by the configuration that computed it
 
+    Positions own their memory: the constructor and the builders copy what they are given.
     Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.
     """
 
@@ -63,8 +70,6 @@ class Positions:
         for name in ("coords", "order", "document"):
             if not isinstance(getattr(self, name), Tensor):
                 raise TypeError(f"{name}: expected a tensor, got {type(getattr(self, name)).__name__}")
-        if self.coords.dtype == torch.bool or self.coords.is_complex():
-            raise TypeError(f"coords: expected integers or reals, got {self.coords.dtype}; a mask goes to from_mask()")
         if self.coords.ndim not in (2, 3):
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(self.coords.shape)}")
         for name in ("order", "document"):
@@ -75,8 +80,8 @@ class Positions:
                 raise ValueError(
                     f"{name}: expected the [b, t] of coords, {list(self.coords.shape[:2])}, got {list(value.shape)}"
                 )
-        if readable(self.coords) and self.coords.is_floating_point() and not bool(torch.isfinite(self.coords).all()):
-            raise ValueError("coords: expected finite positions, got NaN or infinity")
+            object.__setattr__(self, name, value.to(torch.int64, copy=True))
+        object.__setattr__(self, "coords", _coordinates(self.coords))
 
     # Builders -------------------------------------------------------------------------------------------------------
 
@@ -93,19 +98,24 @@ class Positions:
                     f"start: expected an integer or integers [b={batch}], got {start.dtype} {list(start.shape)}"
                 )
             coords = count.to(start.device) + start[:, None].long()
+            _check_sum(coords, start[:, None])
         else:
             if isinstance(start, float):
                 raise TypeError(f"start: expected an integer, got {start}; real positions go to Positions.at()")
+            checks.whole(-LARGEST - 1, start=start)
+            if start > LARGEST // 2 and start + length - 1 > LARGEST:
+                raise ValueError(f"start, length: positions {start} … {start + length - 1} do not fit in int64")
             coords = (count + start).expand(batch, length)
-        return cls(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
+        return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
 
     @classmethod
     def at(cls, coords: Num[Tensor, "b t *axes"]) -> Positions:
         """Any coordinates, in the causal order in which the tokens stand; one document, no padding."""
         if not isinstance(coords, Tensor) or coords.ndim < 2:
             raise ValueError("coords: expected a tensor [b, t] or [b, t, axes]; positions of one row are coords[None]")
-        order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
-        return cls(coords, order, torch.zeros_like(order))
+        if coords.ndim > 3:
+            raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(coords.shape)}")
+        return _in_order(_coordinates(coords))
 
     @classmethod
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
@@ -113,32 +123,30 @@ class Positions:
         _check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
-        return cls(count, count, real.long() - 1, counted=True)
+        return _made(count, count, real.long() - 1, counted=True)
 
     @classmethod
     def packed(
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
         """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
-        ends = [int(end) for end in cu_seqlens]
+        ends = _integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
         if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in itertools.pairwise(ends)):
             raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
         lengths = [b - a for a, b in itertools.pairwise(ends)]
         order = torch.arange(ends[-1], device=device)
         document = torch.repeat_interleave(torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device))
         coords = order - torch.tensor(ends[:-1], device=device)[document]
-        return cls(coords[None], order[None], document[None], counted=True)
+        return _made(coords[None], order[None], document[None], counted=True)
 
     @classmethod
     def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
         """One new token per row, after `lengths` tokens already seen in that row: its position is that length."""
-        lengths = torch.as_tensor(lengths, device=device)
-        if lengths.ndim != 1 or lengths.dtype not in INTEGERS:
-            raise ValueError(f"lengths: expected integers [b], got {lengths.dtype} {list(lengths.shape)}")
+        lengths = _integers("lengths", lengths, "[b]", device)
         if readable(lengths) and bool((lengths < 0).any()):
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
-        count = lengths.long()[:, None]
-        return cls(count, count, torch.zeros_like(count), consecutive=True)
+        count = lengths[:, None]
+        return _made(count, count, torch.zeros_like(count), consecutive=True)
 
     @classmethod
     def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
@@ -149,7 +157,7 @@ class Positions:
         if not isinstance(segments, Tensor) or segments.ndim != 2 or segments.dtype not in INTEGERS:
             raise ValueError("segments: expected an integer tensor [b, t], one number for each segment")
         first = (segments[:, :, None] == segments[:, None, :]).int().argmax(dim=-1)  # [b, t]
-        return cls.at(torch.arange(segments.shape[1], device=segments.device) - first)
+        return _in_order(torch.arange(segments.shape[1], device=segments.device) - first)
 
     @classmethod
     def grid(
@@ -172,7 +180,7 @@ class Positions:
         x = torch.arange(width, device=device).repeat(height)
         y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
         size = [torch.full_like(y, height), torch.full_like(y, width)] if sized else []
-        return cls.at(torch.stack([y, x, *size], dim=-1)[None].expand(batch, -1, -1))
+        return _in_order(torch.stack([y, x, *size], dim=-1)[None].expand(batch, -1, -1))
 
     @classmethod
     def pixels(
@@ -195,8 +203,7 @@ class Positions:
                 count = (count.double() - (0.5 if centred else 0.0)) / (last + 1e-6) * span
             counts.append(count.flatten(1))
         coords = torch.stack(counts, dim=-1)
-        order = torch.arange(coords.shape[1], device=mask.device)[None].expand(coords.shape[:2])
-        return cls(coords, order, seen.flatten(1).long() - 1)
+        return _in_order(coords, document=seen.flatten(1).long() - 1)
 
     @classmethod
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
@@ -224,7 +231,7 @@ class Positions:
         if length > max_positions:
             raise ValueError(f"max_positions: expected at least length={length}, got {max_positions}")
         drawn = torch.rand(batch, max_positions, generator=generator, device=device).argsort(dim=1)[:, :length]
-        return cls.at(drawn.sort(dim=1).values)
+        return _in_order(drawn.sort(dim=1).values)
 
     # Views ----------------------------------------------------------------------------------------------------------
 
@@ -237,14 +244,45 @@ class Positions:
         return self.coords.shape[1]
 
     def shift(self, by: int | float | Num[Tensor, "b"]) -> Positions:
-        """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables."""
+        """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables.
+
+        Integers moved by integers stay integers. Raises ValueError for another number of rows, and where int64 overflows.
+        """
         if isinstance(by, Tensor):
-            by = by.reshape(-1, *[1] * (self.coords.ndim - 1))
-        return replace(self, coords=self.coords + by, tables={})
+            if by.ndim > 1 or (by.numel() != 1 and by.shape != (self.batch,)):
+                raise ValueError(f"by: expected a number, or one for each of {self.batch} rows, got {shown(by)}")
+            moved: Tensor | float = _coordinates(by.reshape(-1, *[1] * (self.coords.ndim - 1)), "by")
+        else:
+            checks.finite(by=by)
+            if isinstance(by, int) and not -LARGEST <= by <= LARGEST:
+                raise ValueError(f"by: expected an integer of int64, got {by}")
+            moved = by
+        coords = (self.coords.double() if isinstance(by, float) else self.coords) + moved
+        _check_sum(coords, moved)
+        return self.replaced(coords=coords, tables={})
+
+    def replaced(
+        self,
+        *,
+        coords: Num[Tensor, "b t *axes"] | None = None,
+        tables: Mapping[str, tuple[Tensor, ...]] | None = None,
+    ) -> Positions:
+        """The same tokens with other coordinates or tables, for encodings: nothing is copied and nothing is checked."""
+        return _made(
+            self.coords if coords is None else coords,
+            self.order,
+            self.document,
+            self.consecutive,
+            self.counted,
+            self.tables if tables is None else tables,
+        )
 
     def take(self, index: Int[Tensor, "n"]) -> Positions:
-        """The tokens at `index` along t, tables gathered with them."""
-        return Positions(
+        """The tokens at `index` along t, tables gathered with them. Raises IndexError for a token that there is not."""
+        index = _integers("index", index, "[n]", self.coords.device)
+        if readable(index) and index.numel() and not -self.length <= int(index.min()) <= int(index.max()) < self.length:
+            raise IndexError(f"index: there are tokens 0 … {self.length - 1}, got {index.min()} … {index.max()}")
+        return _made(
             self.coords[:, index],
             self.order[:, index],
             self.document[:, index],
@@ -264,12 +302,20 @@ class Positions:
         """
         if not parts:
             raise ValueError("parts: expected at least one Positions, got none")
+        for part in parts:
+            if not isinstance(part, Positions):
+                raise TypeError(f"parts: expected Positions, got {shown(part)}")
+            if part.batch != parts[0].batch or part.coords.shape[2:] != parts[0].coords.shape[2:]:
+                raise ValueError(
+                    f"parts: expected coords of one batch and the same axes, got {list(part.coords.shape)} beside "
+                    f"{list(parts[0].coords.shape)}; expand(batch) gives one row to all"
+                )
         owners = [
             owner
             for owner, first in parts[0].tables.items()
             if all(owner in part.tables and part.tables[owner][0].dtype == first[0].dtype for part in parts)
         ]
-        return Positions(
+        return _made(
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
             torch.cat([part.document for part in parts], dim=1),
@@ -302,11 +348,11 @@ def shard_index(
     With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
     """
     checks.whole(length=length, size=size)
-    if not 0 <= rank < size:
-        raise ValueError(f"rank: expected 0 … {size - 1}, got {rank}")
-    ends = [0, length] if cu_seqlens is None else [int(end) for end in cu_seqlens]
-    if ends[0] != 0 or ends[-1] != length:
-        raise ValueError(f"cu_seqlens: expected ends from 0 to {length}, got {ends}")
+    if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
+        raise ValueError(f"rank: expected 0 … {size - 1}, got {rank!r}")
+    ends = [0, length] if cu_seqlens is None else _integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
+    if len(ends) < 2 or ends[0] != 0 or ends[-1] != length or any(b <= a for a, b in itertools.pairwise(ends)):
+        raise ValueError(f"cu_seqlens: expected ends from 0 to {length} that grow, got {ends}")
     chunks = 2 * size if zigzag else size
     mine = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
     index: list[int] = []
@@ -342,6 +388,71 @@ def _goes_on(before: Positions, after: Positions) -> bool:
     return all(bool((first[:, 0] - last[:, -1] == step).all()) for last, first, step in steps)
 
 
+def _made(
+    coords: Tensor,
+    order: Tensor,
+    document: Tensor,
+    consecutive: bool = False,
+    counted: bool = False,
+    tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
+) -> Positions:
+    """Positions of tensors that are theirs and right already; a leaf of a pytree may be a specification."""
+    at = object.__new__(Positions)
+    made = {
+        "coords": coords,
+        "order": order,
+        "document": document,
+        "consecutive": consecutive,
+        "counted": counted,
+        "tables": tables,
+    }
+    if not torch.compiler.is_compiling():  # the decoding of one token makes several
+        at.__dict__.update(made)
+        return at
+    for name, value in made.items():
+        object.__setattr__(at, name, value)
+    return at
+
+
+def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
+    """Tokens in the causal order in which they stand; one document, no padding, unless said."""
+    order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
+    return _made(coords, order, torch.zeros_like(order) if document is None else document)
+
+
+def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
+    """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
+    if given.dtype in INTEGERS:
+        return given.to(torch.int64, copy=True)
+    if given.dtype not in (torch.float32, torch.float64):
+        advice = "a mask goes to from_mask()" if given.dtype == torch.bool else "give integers, float32 or float64"
+        raise TypeError(f"{name}: expected integers or reals, got {given.dtype}; {advice}")
+    if readable(given) and not bool(torch.isfinite(given).all()):
+        raise ValueError(f"{name}: expected finite positions, got NaN or infinity")
+    return given.to(torch.float64, copy=True)
+
+
+def _integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
+    """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
+    if hasattr(given, "__array__") and not isinstance(given, Tensor):
+        given = torch.as_tensor(given)
+    if isinstance(given, Tensor):
+        if given.dtype not in INTEGERS or given.ndim != 1:
+            raise ValueError(f"{name}: expected integers {axes}, got {shown(given)}")
+        return given.to(device=device, dtype=torch.int64, copy=True)
+    if not isinstance(given, Sequence) or not all(isinstance(one, int) and not isinstance(one, bool) for one in given):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
+    return torch.tensor(list(given), dtype=torch.int64, device=device)
+
+
+def _check_sum(total: Tensor, added: Tensor | float) -> None:
+    """Raises ValueError where a sum of integers has wrapped around, in eager code on the CPU."""
+    if total.dtype != torch.int64 or not readable(total) or (isinstance(added, Tensor) and not readable(added)):
+        return
+    if not bool(((total < total - added) == (added < 0)).all()):
+        raise ValueError("positions do not fit in int64")
+
+
 def _check_mask(mask: Tensor, shape: str) -> None:
     if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
         raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
@@ -369,17 +480,7 @@ def _unflatten(leaves: Any, context: Any) -> Positions:
     tables = {}
     for owner, count in shape:
         tables[owner], rest = tuple(rest[:count]), rest[count:]
-    at = object.__new__(Positions)
-    for name, value in {
-        "coords": coords,
-        "order": order,
-        "document": document,
-        "consecutive": consecutive,
-        "counted": counted,
-        "tables": tables,
-    }.items():
-        object.__setattr__(at, name, value)
-    return at
+    return _made(coords, order, document, consecutive, counted, tables)
 
 
 def _flatten_with_keys(at: Positions) -> Any:

@@ -143,7 +143,7 @@ def test_acts_at_the_first_layer_only():
 
 def test_wrong_arguments():
     x = torch.zeros(1, 2, 4)
-    with pytest.raises(TypeError, match=r"Learned: needs integer positions, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"Learned: needs integer positions, got torch\.float64"):
         filled().embed(x, Positions.at(torch.tensor([[0.0, 1.0]])))
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         filled().embed(torch.zeros(1, 4, 4), Positions.grid(2, 2))

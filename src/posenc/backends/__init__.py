@@ -12,22 +12,18 @@ None imports another. `reference` is the definition; the others must agree with 
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 
 from torch import Tensor
 
-from posenc.backends import flex, reference, relative, sdpa, toeplitz
 from posenc.encoding import PositionalEncoding, Site
 from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 
-BACKENDS: dict[str, ModuleType] = {
-    "toeplitz": toeplitz,
-    "relative": relative,
-    "sdpa": sdpa,
-    "reference": reference,
-    "flex": flex,
-}
+# In the order in which "auto" tries them.
+NAMES = ("toeplitz", "relative", "sdpa", "reference", "flex")
+BACKENDS: dict[str, ModuleType] = {name: importlib.import_module(f"posenc.backends.{name}") for name in NAMES}
 
 
 def candidates(device: str, encoding: PositionalEncoding) -> list[str]:

@@ -52,7 +52,7 @@ def command(
         return
     from rich.console import Console
 
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     console = Console(highlight=False)
     if checked:
@@ -93,7 +93,7 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     table = Table(
         box=box.SIMPLE_HEAD, show_lines=False, pad_edge=False, expand=True, padding=(0, 1, 1, 0), header_style="bold"

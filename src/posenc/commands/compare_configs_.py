@@ -35,7 +35,7 @@ def command(
         from rich.console import Console
         from rich.table import Table
 
-        from posenc.commands.wrapped import Wrapped
+        from posenc.wrapped import Wrapped
 
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for heading in ("where", "what", "parts at"):

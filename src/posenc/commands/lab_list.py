@@ -125,7 +125,7 @@ def as_data(line: Line) -> dict[str, Any]:
 
 
 def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     table = _table(HEADINGS[language]["presets"], range(1, 6))
     for one in described["presets"]:
@@ -151,7 +151,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
 
 
 def _show_trials(described: dict[str, Any], language: Language, console: Console) -> None:
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     table = _table(HEADINGS[language]["trials"], [2], fixed=[2, 3])
     for one in described["trials"]:

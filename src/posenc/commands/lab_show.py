@@ -125,7 +125,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     trial, seconds = described["trial"], described["seconds"]
     bits, steps = described["curve"]["bits"], described["curve"]["step"]

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from posenc.bilingual import Language, Words
-from posenc.commands.wrapped import Wrapped
+from posenc.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console

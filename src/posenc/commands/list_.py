@@ -73,7 +73,7 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: Langua
     from rich.table import Table
 
     from posenc.benchmarks.machine import running
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, heading in enumerate(HEADINGS[language]):
@@ -103,7 +103,7 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: Langua
 def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
     from rich.table import Table
 
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     zh = language == "zh"
     options = ", ".join(f"{name}={value!r}" for name, value in row["options"].items())

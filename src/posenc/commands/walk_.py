@@ -98,7 +98,7 @@ def rendered(example: Example, language: Language) -> list[RenderableType]:
     from rich.rule import Rule
     from rich.text import Text
 
-    from posenc.commands.wrapped import Wrapped
+    from posenc.wrapped import Wrapped
 
     source = Words("note", "笔记").read(language)
     parts: list[RenderableType] = [

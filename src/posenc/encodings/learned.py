@@ -8,7 +8,6 @@ Legend: b batch, t tokens, d d_model.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -67,9 +66,9 @@ class Learned(PositionalEncoding):
         check_tokens(self, x, at, axis=1)
         self.check_coords(at, integers=True)
         if self.padding_row is not None:
-            at = replace(at, coords=at.coords.masked_fill(at.document < 0, 0))  # whatever it says: it is not read
+            at = at.replaced(coords=at.coords.masked_fill(at.document < 0, 0))  # whatever it says: it is not read
         if self.clamp:
-            at = replace(at, coords=at.coords.clamp(max=self.max_positions - 1))
+            at = at.replaced(coords=at.coords.clamp(max=self.max_positions - 1))
         self.check_range(at, 0, self.max_positions - 1, "the table ends there; resize(n) makes a longer one")
         rows = at.coords + self.row_offset
         if self.padding_row is not None:

@@ -35,8 +35,9 @@ class T5Axes(PositionalEncoding):
     bias_over_sqrt  divides the bias by √d_head too (LayoutLMv3)
     scale           the softmax scale: None is 1/√d_head; UDOP, a T5, has 1.0
 
-    Parameters: axis_tables.0, .1, … [n_buckets, n_heads]. Distances keep the dtype of the coordinates, float32 boxes in
-    float32. Raises TypeError for real coordinates where no axis is scaled, ValueError for sizes that do not fit.
+    Parameters: axis_tables.0, .1, … [n_buckets, n_heads]. Real coordinates are
+    subtracted in float32, as UDOP does with its boxes. Raises TypeError for real
+    coordinates where no axis is scaled, ValueError for sizes that do not fit.
     """
 
     sites = Site.BIAS
@@ -92,7 +93,8 @@ class T5Axes(PositionalEncoding):
             self.check_coords(at, integers=all(factor == 1 for factor in self.scaling))
         scale = q.shape[-1] ** -0.5 if self.bias_over_sqrt else 1.0
         tables = [table.to(q.dtype) * scale for table in self.axis_tables]
-        query, key = (at.coords if at.coords.ndim == 3 else at.coords[..., None] for at in (at_q, at_k))
+        query, key = (at.coords.float() if at.coords.is_floating_point() else at.coords for at in (at_q, at_k))
+        query, key = (coords if coords.ndim == 3 else coords[..., None] for coords in (query, key))
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             terms = [table[self.bucket(axis, query[b, i, axis] - key[b, j, axis]), h] for axis, table in enumerate(tables)]

@@ -8,7 +8,6 @@ Legend: b batch, h query heads, i query, j key, d d_head.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -47,7 +46,7 @@ class XLNet(TransformerXL):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         self.check_coords(at)
-        alone = replace(at, coords=at.coords[..., 0], tables={}) if self.segments else at
+        alone = at.replaced(coords=at.coords[..., 0], tables={}) if self.segments else at
         return (phasors(alone, [self.frequencies], dtype),)
 
     def of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:

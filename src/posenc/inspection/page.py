@@ -10,9 +10,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from posenc.commands.wrapped import Wrapped
 from posenc.inspection.extension import Extension
 from posenc.inspection.remarks import listed
+from posenc.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 Row = tuple[str, str, str]  # what, value, who said it

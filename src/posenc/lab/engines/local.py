@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.engines import Context, Event, finish
+from posenc.lab.engines.engine import Context, Event, finish
 from posenc.lab.run.workers import Job, Workers, cores
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.engines import Context, Event, finish_elsewhere, line
+from posenc.lab.engines.engine import Context, Event, finish_elsewhere, line
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial

@@ -14,11 +14,11 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.engines import Context, Event, finish_elsewhere, line
+from posenc.lab.engines.engine import Context, Event, finish_elsewhere, line
 from posenc.lab.records import files
 
 if TYPE_CHECKING:
-    from posenc.lab.engines import Train
+    from posenc.lab.engines.engine import Train
     from posenc.lab.experiment import Trial
     from posenc.lab.trial.training import Hardware
 

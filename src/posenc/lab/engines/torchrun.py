@@ -11,10 +11,10 @@ import os
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.engines import Context, Event, finish, line
+from posenc.lab.engines.engine import Context, Event, finish, line
 
 if TYPE_CHECKING:
-    from posenc.lab.engines import Train
+    from posenc.lab.engines.engine import Train
     from posenc.lab.experiment import Trial
     from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.trial.training import Hardware

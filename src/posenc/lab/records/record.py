@@ -67,23 +67,23 @@ class Record:
         metadata = {METADATA: about, b"seal": SEAL + UNSEALED}
         pq.write_table(self.rows.replace_schema_metadata(metadata), sink, compression="zstd")
         content = sink.getvalue()
-        return _sealed(content, _digest(content))
+        return sealed(content, digest(content))
 
     @classmethod
     def from_parquet(cls, content: bytes) -> Record:
         """Raises ValueError for what is no record."""
-        if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+        if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
             raise ValueError("not a record of posenc lab, or not all of one")
         table = pq.read_table(io.BytesIO(content))
         about = json.loads(table.schema.metadata[METADATA])
         return cls(about, table.cast(SCHEMA).replace_schema_metadata(None))
 
 
-def _digest(content: bytes) -> bytes:
+def digest(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _sealed(content: bytes, seal: bytes) -> bytes:
+def sealed(content: bytes, seal: bytes) -> bytes:
     start = content.rindex(SEAL) + len(SEAL)
     return content[:start] + seal + content[start + len(seal) :]
 

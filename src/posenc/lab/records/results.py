@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from posenc.lab.experiment import canonical
 from posenc.lab.records import files
-from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, _digest, _sealed
+from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, digest, sealed
 
 if TYPE_CHECKING:
     import duckdb
@@ -274,7 +274,7 @@ def unpacked(content: bytes) -> Record:
     That one's pq.read_table leaves freeing the bytes to a thread of Arrow's: one that gets to it while Python exits is
     ended in a destructor, and std::terminate aborts the process (apache/arrow#34314).
     """
-    if SEAL not in content or content != _sealed(content, _digest(_sealed(content, UNSEALED))):
+    if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
         raise ValueError("not a record of posenc lab, or not all of one")
     table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
     about = json.loads(table.schema.metadata[METADATA])

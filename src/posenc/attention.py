@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from torch import Tensor
 
 from posenc.backends import choose
-from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encoding import PositionalEncoding, check_one_layer, full_precision
 from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 from posenc.windows import by_pieces
@@ -181,6 +181,7 @@ def _check(
 ) -> None:
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
+    check_one_layer(encoding)
     for name, tensor in {"q": q, "k": k, "v": v}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")

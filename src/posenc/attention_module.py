@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.attention import attend, attend_rotated
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, check_one_layer
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Attention(nn.Module):
         checks.whole(d_model=d_model, n_heads=n_heads)
         if not isinstance(encoding, PositionalEncoding):
             raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
+        check_one_layer(encoding)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         checks.whole(n_kv_heads=n_kv_heads)
         if d_head is None and d_model % n_heads:

@@ -10,15 +10,17 @@ Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 
+from posenc import checks
 from posenc.identity import Configuration, Identity, described
 from posenc.positions import Positions, readable
 from posenc.tensor_checks import INTEGERS
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
+Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
 
@@ -42,6 +45,22 @@ class Site(Flag):
     BIAS = auto()
     CONTEXT = auto()
     VALUE = auto()
+
+
+def _with_checked_heads(heads: Heads) -> Heads:
+    @functools.wraps(heads)
+    def checked_heads(self: Any, start: int, stop: int) -> Any:
+        n_heads = self.configuration.get("n_heads")
+        whole = all(checks.is_whole(bound) for bound in (start, stop))
+        if not whole or not 0 <= start < stop or (checks.is_whole(n_heads) and stop > n_heads):
+            upper = f" <= n_heads={n_heads}" if checks.is_whole(n_heads) else ""
+            raise ValueError(
+                f"{type(self).__name__}: heads: expected whole numbers 0 <= start < stop{upper}, "
+                f"got start={start!r}, stop={stop!r}"
+            )
+        return heads(self, start, stop)
+
+    return checked_heads  # type: ignore[return-value]
 
 
 class PositionalEncoding(nn.Module):
@@ -59,6 +78,13 @@ class PositionalEncoding(nn.Module):
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
+
+    of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "heads" in vars(cls):
+            cls.heads = _with_checked_heads(cls.heads)  # type: ignore[method-assign]
 
     def __init__(self, **configuration: Any) -> None:
         """Keeps the configuration, whatever its names and values; a constructor checks its own arguments (`checks`)."""
@@ -104,6 +130,8 @@ class PositionalEncoding(nn.Module):
             raise ValueError(
                 f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; call prepare(at, dtype={wanted})"
             )
+        if not torch.compiler.is_compiling() and tables[0].is_inference() and torch.is_grad_enabled():
+            return tuple(table.clone() for table in tables)  # prepared in inference mode: autograd cannot save those
         return tables
 
     # The five seams.
@@ -160,7 +188,12 @@ class PositionalEncoding(nn.Module):
     def at_length(self, n: int) -> PositionalEncoding:
         return self
 
+    @_with_checked_heads
     def heads(self, start: int, stop: int) -> PositionalEncoding:
+        """The encoding of query heads start … stop-1 alone. Every class's own `heads` is called with checked numbers.
+
+        Raises ValueError unless 0 <= start < stop, and stop <= n_heads where the encoding is configured with n_heads.
+        """
         return self
 
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
@@ -190,8 +223,19 @@ class PositionalEncoding(nn.Module):
             raise ValueError(f"{type(self).__name__}: position {first} is outside {low} … {high}: {why}")
 
 
+def check_one_layer(encoding: PositionalEncoding) -> None:
+    """Raises ValueError for the encodings of several layers, where attention needs the one of its layer."""
+    if not encoding.of_one_layer:
+        raise ValueError(
+            f"encoding: expected the encoding of one layer, got {type(encoding).__name__} of several; "
+            "give encoding.at_layer(n) of layer n"
+        )
+
+
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
-    """Raises ValueError where `at` does not sit the tokens of x, which are along `axis`."""
+    """Raises TypeError for x of integers, ValueError where `at` has not the tokens of x, which are along `axis`."""
+    if not x.is_floating_point():
+        raise TypeError(f"{type(encoding).__name__}: x: expected real numbers, got {x.dtype}; they would be rounded to 0")
     if at.length != x.shape[axis] or at.batch not in (1, x.shape[0]):
         raise ValueError(
             f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens [{x.shape[0]}, {x.shape[axis]}]"

@@ -33,6 +33,7 @@ class Stack(PositionalEncoding):
                 raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
+        self.of_one_layer = all(part.of_one_layer for part in parts)
 
     @property
     def owner(self) -> str:

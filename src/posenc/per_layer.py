@@ -18,8 +18,8 @@ class PerLayer(PositionalEncoding):
         at = encoding.prepare(positions)                    # every layer's tables, each computed once
         out = attend(q, k, v, encoding.at_layer(3), at)
 
-    It acts at no seam itself, and attention refuses it. The same encoding may stand for
-    several layers. Raises ValueError for no layers, TypeError for what is no encoding, IndexError for a layer that there is not.
+    It acts at no seam itself, and attention refuses it. The same encoding may stand for several layers.
+    Raises ValueError for no layers, TypeError for what is no encoding, IndexError for a layer that there is not.
     """
 
     of_one_layer = False

@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc.lab.experiment import Experiment, Trial
+from posenc.lab.experiment import Experiment
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
 from posenc.lab.records.results import Folder
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5")
 COST = "c057" * 16
-SURROUNDINGS = {"code": "c0de" * 16, "posenc": "0.0", "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16}
+TEXT = "7e47" * 16
+PROVENANCE = {"fingerprint": "f1f1" * 4, "revision": "c0de" * 10, "torch": "2.13.0", "device": "cpu"}
 TASKS: dict[str, dict[str, Any]] = {
     "language_model": {"length": 64, "lengths": [64, 96, 128, 256, 512], "measure": "bits", "chance": 8.0, "baseline": 3.9},
     "masked_language_model": {"length": 64, "lengths": [64, 128], "measure": "bits", "chance": 8.0, "baseline": 3.9},
@@ -80,12 +81,6 @@ def experiment_of(
     )
 
 
-def key_of(trial: Trial) -> tuple[str, dict[str, str]]:
-    """The key, and the surroundings in it, as a sweep makes them."""
-    surroundings = SURROUNDINGS | ({} if trial.task.reads_text else {"text": ""})
-    return trial.key(surroundings), surroundings
-
-
 def write(
     folder: Path,
     *,
@@ -112,7 +107,7 @@ def write(
     keys, failures = list[str](), dict[str, str]()
     experiment = experiment_of(tasks, encodings, seeds, oracle=oracle, after=after)
     for trial in experiment.trials():
-        key, surroundings = key_of(trial)
+        key = trial.key(TEXT)
         who = (trial.task.name, trial.encoding, trial.seed)
         keys.append(key)
         if who in crashed:
@@ -120,11 +115,11 @@ def write(
         elif who not in left_out:
             record = _record(trial.model_dump(mode="json"), items, value, failed.get(who), cannot,
                              who[:2] in causal_only, looks)  # fmt: skip
-            results.put(key, record, surroundings)
+            results.put(key, record, trial.text(TEXT), PROVENANCE)
     manifest = {
-        "name": "made-up", "experiment": experiment.model_dump(mode="json"), "surroundings": SURROUNDINGS, "keys": keys,
+        "name": "made-up", "experiment": experiment.model_dump(mode="json"), "keys": keys,
         "tuning": [], "chosen": [], "failures": failures, "cost": COST, "command": "posenc lab run made-up",
-        "text": {"source": "made up", "sha256": SURROUNDINGS["text"], "train": {"documents": 9, "bytes": 90000},
+        "text": {"source": "made up", "sha256": TEXT, "train": {"documents": 9, "bytes": 90000},
                  "held_out": {"documents": 1, "bytes": 10000}, "notes": []},
     }  # fmt: skip
     results.put_experiment(manifest)
@@ -155,7 +150,8 @@ def _record(
             "format": 1, "trial": trial, "seconds": {"training": 20.0 + seed, "scoring": 2.0}, "trained_tokens": 512000,
             "parameters": 460000, "encoding_parameters": {"t5": 128, "learned": 8192}.get(encoding, 0), "failed": failed,
             "cannot": why, "chance": {str(far): about["chance"] for far in lengths}, "baseline": about["baseline"],
-            "machine": {"system": "made up", "processor": "none", "cores": 2, "python": "3.12", "torch": "2.13.0"},
+            "machine": {"system": "made up", "posenc": "0.0", "processor": "none", "cores": 2, "python": "3.12",
+                        "torch": "2.13.0"},
             "finished": "2026-01-01T00:00:00+00:00",
         },
         rows.table(),

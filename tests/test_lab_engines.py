@@ -18,7 +18,7 @@ from lab_sweeps import TRIALS, experiment, made_up, made_up_sweep, names, table
 from posenc.lab import engines
 from posenc.lab.engines import Context, finish_elsewhere
 from posenc.lab.engines.local import Local
-from posenc.lab.records.code import surroundings
+from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import Record
 from posenc.lab.trial.training import Hardware
 
@@ -63,7 +63,7 @@ def says_its_device(trial: Any, text: Any, hardware: Any, report: Any) -> Record
 def test_workers_take_the_devices_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 5")
     trials = experiment().trials()
-    context = Context(None, Hardware("cuda"), lambda number: True, {}, tmp_path, says_its_device)
+    context = Context(None, Hardware("cuda"), lambda number: True, [], tmp_path, says_its_device)
     ends = [event for event in Local().run(trials, context) if event.finished]
     assert sorted(event.number for event in ends) == list(range(TRIALS))
     assert {Record.from_parquet(event.value).about["device"] for event in ends} == {"3", "5"}
@@ -84,14 +84,17 @@ def test_engines_by_name(name: str, message: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_machine_that_would_give_other_numbers_is_refused() -> None:
-    here, trial = surroundings(Hardware()), experiment().trials()[0]
+    trial = experiment().trials()[0]
+    here = provenance(trial, Hardware())
 
     def run(**changed: str) -> object:
         return finish_elsewhere(trial, None, Hardware(), made_up, {**here, **changed})
 
     assert isinstance(run(), bytes)
-    with pytest.raises(RuntimeError, match=r"code: this machine has \w{64}, the sweep new; install the same everywhere"):
-        run(code="new")
+    with pytest.raises(
+        RuntimeError, match=r"fingerprint: this machine has \w{16}, the sweep new; install the same everywhere"
+    ):
+        run(fingerprint="new")
     with pytest.raises(RuntimeError, match=r"device: .*, the sweep x86_64 AVX1; set ATEN_CPU_CAPABILITY"):
         run(device="x86_64 AVX1")
 

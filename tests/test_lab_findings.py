@@ -19,7 +19,7 @@ from posenc.lab.records.record import NON_OVERLAPPING
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
-KEYS = ["format", "name", "about", "seeds", "exploratory", "posenc", "surroundings", "machine", "text", "command", "trials",
+KEYS = ["format", "name", "about", "seeds", "exploratory", "posenc", "provenance", "machine", "text", "command", "trials",
         "size", "tasks", "properties", "cost", "missing", "published", "needs", "summary"]  # fmt: skip
 
 

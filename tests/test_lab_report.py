@@ -149,7 +149,7 @@ def made_up() -> Json:
     }
     made = {
         "format": 1, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "exploratory": True,
-        "posenc": "0.0", "surroundings": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
+        "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
         "text": {"source": "made <up>", "sha256": "7e47" * 16, "train": {"documents": 9, "bytes": 90000},
                  "notes": [words("a note")]},

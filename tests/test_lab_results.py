@@ -16,14 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import lab_sweeps
-from posenc.lab.experiment import Trial
+from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.findings import findings_cache
 from posenc.lab.records import files
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder, Unwritable
 from posenc.lab.trial.training import Hardware
 
-AROUND = {"code": "c0de", "torch": "2", "device": "none", "precision": "32-true", "text": ""}
+ORIGIN = {"fingerprint": "f1f1", "revision": "c0de", "torch": "2", "device": "none"}
+TEXT = "7e47" * 16
+WHO = ("language_model", "rope", 0)
 TRIALS = lab_sweeps.experiment().trials()
 
 
@@ -31,8 +34,8 @@ def record(trial: Trial) -> Record:
     return lab_sweeps.made_up(trial, None, Hardware(), lambda share: None)
 
 
-def put(folder: Folder, trial: Trial, around: dict[str, str] = AROUND) -> str:
-    folder.put(key := trial.key(around), record(trial), around)
+def put(folder: Folder, trial: Trial) -> str:
+    folder.put(key := trial.key(TEXT), record(trial), trial.text(TEXT), ORIGIN)
     return key
 
 
@@ -42,7 +45,7 @@ def listing(path: Path) -> dict[str, bytes]:
 
 def test_a_trial_is_found_under_everything_that_decides_it(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "new")
-    assert not folder.has(TRIALS[0].key(AROUND))
+    assert not folder.has(TRIALS[0].key(TEXT))
     assert not (tmp_path / "new").exists()  # nobody has written yet
     key = put(folder, TRIALS[0])
     found = folder.get(key)
@@ -50,16 +53,41 @@ def test_a_trial_is_found_under_everything_that_decides_it(tmp_path: Path) -> No
     assert found.rows.equals(record(TRIALS[0]).rows)
     assert found.about["key"] == key
     assert folder.keys() == [key]
-    others = [TRIALS[0].key({**AROUND, name: "other"}) for name in AROUND]
-    others += [trial.key(AROUND) for trial in TRIALS[1:]]
-    others += [TRIALS[0].model_copy(update={"oracle": True}).key(AROUND)]
+    others = [trial.key(TEXT) for trial in TRIALS[1:]]
+    changes: list[dict[str, Any]] = [{"oracle": True}, {"seed": 9}, {"precision": "bf16-mixed"}, {"source": "text"}]
+    others += [TRIALS[0].model_copy(update=change).key(TEXT) for change in changes]
+    others += [key_of(TRIALS[0].model_dump(mode="json"), "", NUMERICS_VERSION + 1)]
     assert len({key, *others}) == len(others) + 1
     assert not any(folder.has(other) for other in others)
 
 
+def test_only_a_task_that_reads_the_text_depends_on_it() -> None:
+    (reads,) = (trial for trial in read("quick").trials() if (trial.task.name, trial.encoding, trial.seed) == WHO)
+    assert reads.task.reads_text
+    assert reads.key(TEXT) != reads.key("other")
+    assert TRIALS[0].key(TEXT) == TRIALS[0].key("other") == TRIALS[0].key("")
+
+
+def test_where_a_result_comes_from_is_kept_and_not_part_of_its_key(tmp_path: Path) -> None:
+    folder, trial = Folder(tmp_path), TRIALS[0]
+    origins = [ORIGIN, dict.fromkeys(ORIGIN, "other")]
+    for origin in origins:
+        folder.put(trial.key(TEXT), record(trial), trial.text(TEXT), origin)
+        found = folder.get(trial.key(TEXT))
+        assert found is not None
+        assert found.about["provenance"] == origin
+    assert len(folder.keys()) == 1
+
+
+def test_a_folder_of_the_first_format_is_refused_with_the_way_to_carry_it_over(tmp_path: Path) -> None:
+    (tmp_path / "experiment.json").write_text('{"format": 1, "keys": []}')
+    with pytest.raises(ValueError, match=r"was written by posenc 0.1.*rekey.py in the repository carries it over"):
+        Folder(tmp_path)
+
+
 def test_a_record_under_anothers_key_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is not that of copy-nope-s0 in these surroundings"):
-        Folder(tmp_path).put(TRIALS[1].key(AROUND), record(TRIALS[0]), AROUND)
+    with pytest.raises(ValueError, match="is not that of copy-nope-s0 on this text"):
+        Folder(tmp_path).put(TRIALS[1].key(TEXT), record(TRIALS[0]), "", ORIGIN)
 
 
 def flipped(content: bytes) -> bytes:
@@ -156,7 +184,7 @@ except Unwritable as error:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "File too large. Everything finished is kept" in done.stdout, done.stderr
-    assert Folder(tmp_path).keys() == [TRIALS[0].key(AROUND)]
+    assert Folder(tmp_path).keys() == [TRIALS[0].key(TEXT)]
     assert len(listing(tmp_path)) == 1
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
 
@@ -165,7 +193,7 @@ def test_what_a_killed_writer_left_goes_and_what_a_living_one_writes_stays(tmp_p
     script = f"""
 import os, sys
 from pathlib import Path
-from posenc.lab import files, remembered
+from posenc.lab.records import files
 files.os.replace = lambda *names: (print("writing", flush=True), sys.stdin.read())
 files.write(Path({str(tmp_path / "trials" / "x.parquet")!r}), "half")
 """
@@ -198,12 +226,12 @@ sys.stdin.read()
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    folder, key = Folder(tmp_path), TRIALS[0].key(AROUND)
+    folder, key = Folder(tmp_path), TRIALS[0].key(TEXT)
     claim = folder.claim(key)
     assert claim is not None
     assert folder.claim(key) is None
     assert folder.is_claimed(key)
-    assert folder.claim(TRIALS[1].key(AROUND)) is not None
+    assert folder.claim(TRIALS[1].key(TEXT)) is not None
     other = subprocess.run([sys.executable, "-c", HOLDS, tmp_path, key], input="", capture_output=True, text=True)
     assert other.stdout == "taken\n"
     claim.release()
@@ -270,7 +298,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
         Folder(tmp_path / "file")
     with pytest.raises(ValueError, match="holds files that posenc lab did not write"):
         Folder(tmp_path)
-    for text in ('{"somebody": "else"}', "no JSON", "[]", '{"format": 2, "keys": []}'):
+    for text in ('{"somebody": "else"}', "no JSON", "[]", '{"format": 3, "keys": []}'):
         (tmp_path / "experiment.json").write_text(text)
         with pytest.raises(ValueError, match=r"experiment\.json is not from this posenc lab"):
             Folder(tmp_path)
@@ -288,14 +316,16 @@ def test_the_database_has_the_last_sweep_and_nothing_else(tmp_path: Path) -> Non
     folder = Folder(tmp_path)
     with folder.connect() as database:
         assert database.execute("SELECT count(*) FROM rows").fetchall() == [(0,)]
-    old = [put(folder, trial, {**AROUND, "code": "older"}) for trial in TRIALS[:3]]
+    old = [put(folder, trial.model_copy(update={"oracle": True})) for trial in TRIALS[:3]]
     new = [put(folder, trial) for trial in TRIALS[:2]]
     folder.put_experiment({"keys": new, "tuning": [], "cost": None})
     assert folder.others() == 3
     with folder.connect() as database:
-        found = database.execute("SELECT key, task, encoding, seed, code, learning_rate FROM trials ORDER BY encoding")
+        found = database.execute(
+            "SELECT key, task, encoding, seed, fingerprint, learning_rate FROM trials ORDER BY encoding"
+        )
         assert found.fetchall() == [
-            (new[1], "copy", "alibi", 0, "c0de", 4e-3), (new[0], "copy", "nope", 0, "c0de", 4e-3)
+            (new[1], "copy", "alibi", 0, "f1f1", 4e-3), (new[0], "copy", "nope", 0, "f1f1", 4e-3)
         ]  # fmt: skip
         rows = database.execute("SELECT encoding, kind, length, value, weight FROM rows ORDER BY ALL").fetchall()
         assert rows == [

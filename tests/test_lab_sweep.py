@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 
 from lab_sweeps import TRIALS, Here, experiment, made_up, made_up_sweep, names, start, table, workers_of
+from posenc.lab import experiment as lab_experiment
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import corpus
+from posenc.lab.records import results
 from posenc.lab.records.results import Folder, Unwritable
-from posenc.lab.run import sweep
 from posenc.lab.run.sweep import Update
 from posenc.lab.run.time_left import TimeLeft
 from posenc.lab.trial import relative_cost
@@ -253,19 +254,16 @@ def test_what_fails_is_named_stops_nothing_and_is_tried_again(tmp_path: Path) ->
     assert (Folder(tmp_path).experiment() or {})["failures"] == {}
 
 
-def test_another_version_of_the_code_mixes_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_numerics_mix_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up_sweep(tmp_path)
     old = table(tmp_path)
-    around = sweep.surroundings
-
-    def changed(hardware: Any) -> dict[str, str]:
-        return {**around(hardware), "code": "f" * 64}
 
     def train(*given: Any) -> Any:
         return made_up(*given, bits=3.0, exact=0.25)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "surroundings", changed)
+        for module in (lab_experiment, results):
+            patch.setattr(module, "NUMERICS_VERSION", module.NUMERICS_VERSION + 1)
         half = experiment(seeds=1)
         outcome = made_up_sweep(tmp_path, train=train, experiment=half)
         assert (outcome.ran, outcome.found, outcome.others) == (TRIALS // 2, 0, TRIALS)
@@ -358,7 +356,7 @@ def test_cost_is_measured_once_and_only_where_there_is_a_language_model(
     outcome = made_up_sweep(tmp_path / "out", train=None, progress=updates.append, **given)
     assert (outcome.ran, outcome.failed) == (2, ())
     manifest = Folder(tmp_path / "out").experiment() or {}
-    assert manifest["text"]["sha256"] == corpus.read(tmp_path / "text", 33).sha256 == manifest["surroundings"]["text"]
+    assert manifest["text"]["sha256"] == corpus.read(tmp_path / "text", 33).sha256
     cost = Folder(tmp_path / "out").cost()
     assert cost is not None
     assert cost["ratios"].keys() == {"nope", "rope"}

@@ -21,7 +21,7 @@ from posenc.lab.tasks.copy import Copy
 from posenc.lab.tasks.task import Batch, Task
 from posenc.lab.trial import scoring
 from posenc.lab.trial.model import Transformer
-from posenc.lab.trial.training import Hardware, Run, run_trial
+from posenc.lab.trial.training import Run, run_trial
 from posenc.positions import Positions
 
 SIZE = Size(d_model=16, n_heads=2, n_layers=2)
@@ -264,7 +264,7 @@ def test_changed_frequencies_leave_the_model_as_it_was() -> None:
 
 @pytest.mark.parametrize("word", ["rope", "shaw", "learned", "cope", "xpos"])
 def test_bfloat16_trains_nearly_the_same(word: str) -> None:
-    full, half = (ran(trial("language_model", word), hardware=Hardware(precision=p)) for p in ("32-true", "bf16-mixed"))
+    full, half = (ran(trial("language_model", word, precision=p)) for p in ("32-true", "bf16-mixed"))
     ours, theirs = ([row["value"] for row in lines(record, "curve")] for record in (full, half))
     assert ours != theirs
     assert ours == pytest.approx(theirs, abs=0.1)

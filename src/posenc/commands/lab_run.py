@@ -258,7 +258,7 @@ def hardware_of(wanted: Wanted) -> Hardware:
     if wanted.device == "cuda" and wanted.engine == "local" and not torch.cuda.is_available():
         raise ValueError("--device: torch sees no CUDA device here; leave it out for the CPU")
     world = int(os.environ.get("WORLD_SIZE", 1))
-    return Hardware(wanted.device, wanted.experiment.precision, world, wanted.shard)  # type: ignore[arg-type]
+    return Hardware(wanted.device, world, wanted.shard)  # type: ignore[arg-type]
 
 
 def engine_of(wanted: Wanted) -> Engine:

@@ -137,7 +137,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         "trained": f"{described['trained_tokens']:,} tokens in {seconds['training']:.1f} s; "
         f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
         "machine": _settings(described["machine"]),
-        "versions": _settings({k: v[:16] for k, v in described.get("surroundings", {}).items()}),
+        "versions": _settings({k: v[:16] for k, v in described["provenance"].items()}),
         "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
         "failed": described["failed"] or "",
         "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),

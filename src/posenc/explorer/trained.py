@@ -145,7 +145,7 @@ def main() -> None:
 
     import posenc
     from posenc.lab.experiment import corpus
-    from posenc.lab.records.code import code_hash
+    from posenc.lab.records.provenance import revision
 
     torch.set_num_threads(1)
     text = corpus.read(None, LENGTH + 1)
@@ -160,7 +160,7 @@ def main() -> None:
         "date": datetime.now(UTC).date().isoformat(),
         "posenc": posenc.__version__,
         "torch": torch.__version__,
-        "code": code_hash(),
+        "revision": revision(),
         "text": {"source": text.source, "sha256": text.sha256},
     }
     np.savez_compressed(FILE, about=np.array(json.dumps(said)), **arrays)

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 import posenc
+from posenc import catalogue
 from posenc.encoding import PositionalEncoding
 from posenc.lab import store
 from posenc.lab.compare_trial import calibrate, trial
@@ -26,7 +27,7 @@ from posenc.lab.experiment import corpus
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.experiment.recipe import Recipe
-from posenc.lab.records.code import code_hash
+from posenc.lab.records.fingerprint import fingerprint_of
 from posenc.lab.run.workers import Job, Workers, cores
 from posenc.lab.trial.cost import cost
 from posenc.lab.trial.fp64_properties import exact, order_of
@@ -79,7 +80,7 @@ def _decisive(recipe: Recipe, texts: Corpus) -> dict[str, Any]:
     return {
         "text": texts.sha256,
         "recipe": recipe.model_dump(mode="json"),
-        "code": code_hash(),
+        "code": fingerprint_of([__name__, *(f"posenc.encodings.{name}" for name in catalogue.names())]),
         "torch": torch.__version__,
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
     }

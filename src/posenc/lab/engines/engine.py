@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Train = Callable[[Trial, Corpus | None, Hardware, Callable[[float], None]], Record | None]
 
 
+MUST_AGREE = ("fingerprint", "torch", "device")  # on all machines of a sweep
+
+
 @dataclass(frozen=True)
 class Context:
     """What all trials of a sweep share. `claim` says whether the trial of that number is this sweep's to run."""
@@ -25,7 +28,7 @@ class Context:
     text: Corpus | None
     hardware: Hardware
     claim: Callable[[int], bool]
-    surroundings: Mapping[str, str]  # of the sweep; a process elsewhere must have the same
+    provenance: Sequence[Mapping[str, str]]  # of each trial where the sweep runs; a process elsewhere must have the same
     folder: Path
     train: Train | None = None  # `posenc.lab.trial.training.run_trial` where it is None, imported where the trial runs
 
@@ -57,14 +60,14 @@ def finish(
 def finish_elsewhere(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, expected: Mapping[str, str]
 ) -> bytes | None:
-    """The same on another machine, on one thread. Raises RuntimeError where that would give other numbers."""
+    """The same on another machine, on one thread. Raises RuntimeError for other code, another torch or another device."""
     import torch
 
-    from posenc.lab.records.code import surroundings
+    from posenc.lab.records.provenance import provenance
 
     torch.set_num_threads(1)
-    here = surroundings(hardware)
-    if unlike := [name for name in expected if here[name] != expected[name]]:
+    here = provenance(trial, hardware)
+    if unlike := [name for name in MUST_AGREE if here[name] != expected[name]]:
         name = unlike[0]
         remedy = "set ATEN_CPU_CAPABILITY to the same everywhere" if name == "device" else "install the same everywhere"
         raise RuntimeError(f"{name}: this machine has {here[name]}, the sweep {expected[name]}; {remedy}")

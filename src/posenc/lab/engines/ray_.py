@@ -56,7 +56,8 @@ class Ray:
                 while waiting and len(running) < self.workers:
                     number, trial = waiting.pop()
                     if context.claim(number):
-                        running[task.remote(trial, text, context.hardware, context.train, context.surroundings)] = number
+                        expected = context.provenance[number]
+                        running[task.remote(trial, text, context.hardware, context.train, expected)] = number
                 for done in ray.wait(list(running), timeout=LOOK_AGAIN)[0] if running else ():
                     yield self._end(running.pop(done), done)
                 for number in running.values():

@@ -55,8 +55,9 @@ class Slurm:
             gpus_per_node=int(context.hardware.device != "cpu"),
             slurm_array_parallelism=self.workers,
         )
-        job = _Job(context.folder, _kept(context, folder), context.hardware, context.train, context.surroundings)
-        jobs = executor.map_array(job, [trial for _, trial in mine])
+        job = _Job(context.folder, _kept(context, folder), context.hardware, context.train)
+        origins = [context.provenance[number] for number, _ in mine]
+        jobs = executor.map_array(job, [trial for _, trial in mine], origins)
         running = {number: job for (number, _), job in zip(mine, jobs, strict=True)}
         try:
             while running:
@@ -83,26 +84,24 @@ class Slurm:
 class _Job:
     """What a job runs; submitit pickles it."""
 
-    def __init__(
-        self, folder: Path, text: Path | None, hardware: Hardware, train: Train | None, surroundings: Mapping[str, str]
-    ) -> None:
-        self.folder, self.text, self.hardware, self.train, self.surroundings = folder, text, hardware, train, surroundings
+    def __init__(self, folder: Path, text: Path | None, hardware: Hardware, train: Train | None) -> None:
+        self.folder, self.text, self.hardware, self.train = folder, text, hardware, train
 
-    def __call__(self, trial: Trial) -> tuple[bytes | None, str | None]:
+    def __call__(self, trial: Trial, provenance: Mapping[str, str]) -> tuple[bytes | None, str | None]:
         """The bytes of the record, or why there are none."""
         try:
-            return self.record(trial), None
+            return self.record(trial, provenance), None
         except Exception as error:
             return None, line(error)
 
-    def record(self, trial: Trial) -> bytes | None:
+    def record(self, trial: Trial, provenance: Mapping[str, str]) -> bytes | None:
         from posenc.lab.records.results import Folder, unpacked
 
         text = None if self.text is None else pickle.loads(self.text.read_bytes())
-        content = finish_elsewhere(trial, text, self.hardware, self.train, self.surroundings)
+        content = finish_elsewhere(trial, text, self.hardware, self.train, provenance)
         if content is not None:
-            around = trial.around({**self.surroundings, "text": "" if text is None else text.sha256})
-            Folder(self.folder).put(trial.key(around), unpacked(content), around)
+            digest = "" if text is None else text.sha256
+            Folder(self.folder).put(trial.key(digest), unpacked(content), trial.text(digest), provenance)
         return content
 
 

@@ -3,14 +3,12 @@
     experiment = read("quick")          a preset, or the path of a YAML file
     experiment.trials()                 one for every task, encoding and seed
 
-A trial says everything that decides its numbers, but for the text, the code and the kind of device.
+A trial holds everything that decides its numbers, except the text that it reads and the version of the numerics (`key`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,9 +19,11 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationErr
 from posenc import catalogue
 from posenc.lab import tasks
 from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
 Change = Literal["interpolation", "ntk", "yarn"]
+Precision = Literal["32-true", "bf16-mixed"]
 PRESETS = ("quick", "standard", "full", "gpu", "micro")
 TUNING_SEED = 1_000_000  # models that choose a learning rate are no models that are compared
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -61,10 +61,12 @@ class Training(Strict):
 
 
 class Trial(Strict):
-    """One model: trained once, scored at every length. `source` is the text of the file that a user's own encoding is in.
+    """One model: trained once, scored at every length.
 
-    after    frequencies changed after training: scored in separate rows
-    oracle   trained at the longest scored length instead of `task.length`, on as many tokens
+    source      the text of the file that holds a user's own encoding
+    after       changes of the frequencies after training, scored in separate rows
+    oracle      trained at the longest scored length instead of `task.length`, on as many tokens
+    precision   float32 throughout, or bfloat16 matrix products with float32 parameters
     """
 
     task: SerializeAsAny[Task]
@@ -75,19 +77,20 @@ class Trial(Strict):
     training: Training
     after: tuple[Change, ...] = ()
     oracle: bool = False
+    precision: Precision = "32-true"
 
     @field_validator("task", mode="before")
     @classmethod
     def _task_by_name(cls, given: Any) -> Any:
         return task_of(given)
 
-    def key(self, surroundings: dict[str, str]) -> str:
-        """64 hexadecimal digits of everything that decides the numbers; `surroundings` are text, code, versions, device."""
-        return hashlib.sha256(canonical({"trial": self.model_dump(mode="json"), **surroundings}).encode()).hexdigest()
+    def key(self, text: str) -> str:
+        """64 hexadecimal digits of everything that decides the numbers; `text` is the digest of the experiment's text."""
+        return key_of(self.model_dump(mode="json"), self.text(text), NUMERICS_VERSION)
 
-    def around(self, surroundings: Mapping[str, str]) -> dict[str, str]:
-        """What of a sweep's surroundings decides this trial: the text only where its task reads one."""
-        return {**surroundings} if self.task.reads_text else {**surroundings, "text": ""}
+    def text(self, digest: str) -> str:
+        """The digest where the task reads the text, "" where it reads none."""
+        return digest if self.task.reads_text else ""
 
     def __str__(self) -> str:
         return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
@@ -121,7 +124,7 @@ class Experiment(Strict):
     tasks: tuple[TaskPlan, ...]
     seeds: int = Field(default=3, ge=1, le=100)
     size: Size = Size()
-    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    precision: Precision = "32-true"
     sources: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -167,6 +170,7 @@ class Experiment(Strict):
             training=plan.training.model_copy(update={"learning_rate": rate}),
             oracle=oracle,
             after=plan.after if word == "rope" and not oracle else (),
+            precision=self.precision,
         )
 
 
@@ -212,10 +216,6 @@ def parse(text: str, folder: Path) -> Experiment:
 def _listed(given: Any) -> list[Any]:
     """What is no list is refused later, by name."""
     return given if isinstance(given, list) else []
-
-
-def canonical(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def _line(error: Exception) -> str:

@@ -6,6 +6,7 @@ A score that is missing says why: the encoding cannot do it, it failed, it was n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import posenc
@@ -15,7 +16,8 @@ from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
-from posenc.lab.records.results import Folder, expected
+from posenc.lab.records.provenance import summary
+from posenc.lab.records.results import Folder, expected, text_of
 
 FORMAT = 1
 
@@ -26,10 +28,11 @@ def findings(folder: Path) -> Json:
     manifest = kept.experiment()
     if manifest is None:
         raise ValueError(f"{folder}: no results of posenc lab; `posenc lab run PRESET --out {folder}` makes some")
-    experiment, surroundings = manifest["experiment"], manifest["surroundings"]
+    experiment = manifest["experiment"]
     with kept.connect() as database:
         results = Results(database)
         reports = [task_findings(TaskResults(plan, _words(plan, experiment), results)) for plan in experiment["tasks"]]
+    origin = summary(results.about.values())
     wanted = _wanted(experiment)
     there = results.about.keys() & set(wanted)
     found = {
@@ -38,8 +41,8 @@ def findings(folder: Path) -> Json:
         "about": experiment["about"],
         "seeds": list(range(experiment["seeds"])),
         "exploratory": experiment["seeds"] < criteria.ENOUGH,
-        "posenc": surroundings.get("posenc", posenc.__version__),
-        "surroundings": surroundings,
+        "posenc": origin.pop("posenc", posenc.__version__),
+        "provenance": {**origin, "precision": experiment["precision"], "text": text_of(manifest)},
         "machine": next((about["machine"] for about in results.about.values() if about.get("machine")), {}),
         "text": manifest["text"],
         "command": manifest["command"],
@@ -51,7 +54,7 @@ def findings(folder: Path) -> Json:
         "size": experiment["size"],
         "tasks": reports,
         "properties": _measured(kept, manifest, "properties"),
-        "cost": _cost(_measured(kept, manifest, "cost"), results, surroundings),
+        "cost": _cost(_measured(kept, manifest, "cost"), results, origin),
         "missing": _missing(wanted, results, _crashed(manifest)),
     }
     found["published"] = published_claims(found)
@@ -114,7 +117,7 @@ def _measured(kept: Folder, manifest: Json, name: str) -> Json | None:
     return found
 
 
-def _cost(measured: Json | None, results: Results, surroundings: Json) -> Json | None:
+def _cost(measured: Json | None, results: Results, origin: Mapping[str, str]) -> Json | None:
     if measured is None:
         return None
     size = {about["trial"]["encoding"]: about["encoding_parameters"] for about in results.about.values()}
@@ -126,5 +129,5 @@ def _cost(measured: Json | None, results: Results, surroundings: Json) -> Json |
         }
         for arm, times in measured["ratios"].items()
     }
-    device = measured.get("device", surroundings.get("device", "cpu"))
+    device = measured.get("device", origin.get("device", "cpu"))
     return {"rounds": measured["rounds"], "sizes": measured["sizes"], "rows": rows, "device": device}

@@ -1,18 +1,18 @@
 """Results in a folder that sweeps may share: each trial under the hash of everything that decides it, whole or absent.
 
     DIR/experiment.json                                  the last sweep: its experiment and the keys of its trials
+    DIR/verified.jsonl                                   code whose results are known to be the same (verified.py)
     DIR/trials/TASK-ENCODING-sSEED[-oracle]-KEY16.parquet    one finished trial
     DIR/measurements/NAME-KEY16.json                     one finished measurement
     DIR/claims/KEY.lock                                  held by whoever runs that trial now
 
-A file is taken for a trial's only if the trial and the surroundings that it names hash to the key that was asked for and
-every page of it passes its checksum. Anything else counts as missing and is named; nothing is deleted but what a killed
+A file is taken for a trial's only if the trial, text and version of the numerics that it names hash to the key that was
+asked for, and if its seal is right. Anything else counts as missing and is named; nothing is deleted but what a killed
 writer left behind.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from posenc.lab.experiment import canonical
+from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.records import files
 from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, digest, sealed
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, Trial
 
 MANIFEST, TRIALS, MEASUREMENTS, CLAIMS = "experiment.json", "trials", "measurements", "claims"
-FORMAT = 1
+FORMAT = 2  # 1 had keys that depended on the code: results/standard/rekey.py carries such a folder over
 LOCK = ".lock"
 
 COLUMNS = pa.schema(
@@ -52,7 +52,7 @@ COLUMNS = pa.schema(
         ("trained_tokens", pa.int64()),
         ("parameters", pa.int64()),
         ("encoding_parameters", pa.int64()),
-        ("code", pa.string()),
+        ("fingerprint", pa.string()),
         ("torch", pa.string()),
         ("device", pa.string()),
         ("text", pa.string()),
@@ -98,11 +98,15 @@ class Folder:
 
     # Trials ---------------------------------------------------------------------------------------------------------
 
-    def put(self, key: str, record: Record, surroundings: Mapping[str, str]) -> Path:
-        """Keeps a finished trial, and the surroundings that are part of its key. Raises Unwritable, and leaves nothing."""
-        about = {**record.about, "key": key, "surroundings": dict(surroundings)}
+    def put(self, key: str, record: Record, text: str, provenance: Mapping[str, str]) -> Path:
+        """Keeps a finished trial with the digest of its text and its provenance. Raises Unwritable, and leaves nothing.
+
+        Raises ValueError for a key that is not that of the trial on this text.
+        """
+        added = {"key": key, "text": text, "numerics": NUMERICS_VERSION, "provenance": dict(provenance)}
+        about = {**record.about, **added}
         if _key_of(about) != key:
-            raise ValueError(f"key: {key[:16]}… is not that of {_name(about)} in these surroundings")
+            raise ValueError(f"key: {key[:16]}… is not that of {_name(about)} on this text")
         path = self.path / TRIALS / f"{_name(about)}-{key[:16]}.parquet"
         self._write(path, Record(about, record.rows).to_parquet())
         return path
@@ -255,17 +259,29 @@ class Folder:
             return
         try:
             theirs = json.loads(marker.read_text("utf-8"))
-            written_here = theirs["format"] == FORMAT and isinstance(theirs["keys"], list)
+            written_here, older = isinstance(theirs["keys"], list), theirs["format"] < FORMAT
+            written_here &= theirs["format"] <= FORMAT
         except (ValueError, KeyError, TypeError):
-            written_here = False
+            written_here = older = False
+        if written_here and older:
+            raise ValueError(
+                f"--out: {self.path} was written by posenc 0.1, whose keys depended on its code; "
+                "results/standard/rekey.py in the repository carries it over, or choose another folder"
+            )
         if not written_here:
             raise ValueError(f"--out: {marker} is not from this posenc lab; choose another folder")
 
 
 def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, Trial]:
-    """The trials of an experiment by key, in the surroundings and at the learning rates of a manifest."""
+    """The trials of an experiment by key, on the text and at the learning rates of a manifest."""
     chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
-    return {trial.key(trial.around(manifest["surroundings"])): trial for trial in experiment.trials(chosen)}
+    return {trial.key(text_of(manifest)): trial for trial in experiment.trials(chosen)}
+
+
+def text_of(manifest: Mapping[str, Any]) -> str:
+    """The digest of the text that a sweep read, "" where it read none."""
+    digest: str = "" if manifest["text"] is None else manifest["text"]["sha256"]
+    return digest
 
 
 def unpacked(content: bytes) -> Record:
@@ -297,8 +313,7 @@ def _read(path: Path, key: str | None) -> Record:
 
 
 def _key_of(about: Mapping[str, Any]) -> str:
-    decisive = canonical({"trial": about["trial"], **about["surroundings"]})
-    return hashlib.sha256(decisive.encode()).hexdigest()
+    return key_of(about["trial"], about["text"], about["numerics"])
 
 
 def _name(about: Mapping[str, Any]) -> str:
@@ -311,8 +326,11 @@ def _name(about: Mapping[str, Any]) -> str:
 def _line(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     trial, seconds = about["trial"], about["seconds"]
     return {
-        **{name: about.get(name) for name in ("key", "failed", "trained_tokens", "parameters", "encoding_parameters")},
-        **{name: about["surroundings"].get(name) for name in ("code", "torch", "device", "text")},
+        **{
+            name: about.get(name)
+            for name in ("key", "text", "failed", "trained_tokens", "parameters", "encoding_parameters")
+        },
+        **{name: about["provenance"].get(name) for name in ("fingerprint", "torch", "device")},
         **{name: trial[name] for name in ("encoding", "seed", "oracle")},
         "path": str(path),
         "task": trial["task"]["name"],

@@ -24,8 +24,9 @@ import pyarrow.compute as pc
 
 from posenc.lab.engines import Context, Engine, Event
 from posenc.lab.engines import line as one_line
-from posenc.lab.experiment import Experiment, Trial, canonical, corpus
-from posenc.lab.records.code import surroundings
+from posenc.lab.experiment import Experiment, Trial, corpus
+from posenc.lab.experiment.key import canonical
+from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Claim, Folder, unpacked
 from posenc.lab.run.time_left import TimeLeft
@@ -104,7 +105,7 @@ def sweep(
     if hardware is None:
         from posenc.lab.trial.training import Hardware
 
-        hardware = Hardware(precision=experiment.precision)
+        hardware = Hardware()
     texts = read_text(experiment, text)
     if int(os.environ.get("RANK", 0)) > 0:
         from posenc.lab.engines.torchrun import serve
@@ -138,8 +139,7 @@ class _Sweep:
         self.begun = time.monotonic()
         self.experiment, self.folder, self.engine, self.text, self.hardware = experiment, folder, engine, text, hardware
         self.command, self.progress, self.train = command, progress, train
-        self.surroundings = surroundings(hardware)
-        self.around = self.surroundings | {"text": "" if text is None else text.sha256}
+        self.digest = "" if text is None else text.sha256
         self.time_left = TimeLeft(engine.workers)
         self.total = len(experiment.tuning()) + len(experiment.trials())
         self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
@@ -147,7 +147,6 @@ class _Sweep:
         self.manifest: dict[str, Any] = {
             "format": FORMAT,
             "experiment": experiment.model_dump(mode="json"),
-            "surroundings": self.around,
             "keys": [],
             "tuning": [],
             "chosen": [],
@@ -182,12 +181,12 @@ class _Sweep:
     # Who and where --------------------------------------------------------------------------------------------------
 
     def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
-        return {trial.key(trial.around(self.around)): trial for trial in trials}
+        return {trial.key(self.digest): trial for trial in trials}
 
     def goes_on(self) -> bool:
         """Whether the last sweep was this one; what it said then holds until it is known better."""
         kept = self.folder.experiment() or {}
-        same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "surroundings"))
+        same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "text"))
         if same:
             self.manifest |= {name: kept[name] for name in ("failures", "cost")}
         return same
@@ -287,7 +286,8 @@ class _Sweep:
             return key in claims
 
         chosen = [trials[key] for key in keys]
-        context = Context(self.text, self.hardware, claim, self.surroundings, self.folder.path, self.train)
+        origins = [provenance(trial, self.hardware) for trial in chosen]
+        context = Context(self.text, self.hardware, claim, origins, self.folder.path, self.train)
         try:
             with contextlib.closing(self.engine.run(chosen, context)) as events:  # its processes end with it
                 for event in events:
@@ -298,7 +298,7 @@ class _Sweep:
                         self.say("running", trial, event.share)
                         continue
                     if event.failure is None:
-                        kept[key] = self.finish(key, trial, keep, event)
+                        kept[key] = self.finish(key, trial, keep, event, origins[event.number])
                     else:
                         self.fail(key, trial, event.failure)
                     claims.pop(key).release()
@@ -307,9 +307,16 @@ class _Sweep:
                 left.release()
         return kept
 
-    def finish(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], event: Event) -> Any:
+    def finish(
+        self,
+        key: str,
+        trial: Trial,
+        keep: Callable[[Trial, Record], Any],
+        event: Event,
+        origin: Mapping[str, str],
+    ) -> Any:
         record = unpacked(event.value)
-        self.folder.put(key, record, trial.around(self.around))
+        self.folder.put(key, record, trial.text(self.digest), origin)
         self.ran += 1
         self.ended(key, trial, record)
         score = abs(scored(trial, record)[0])
@@ -332,7 +339,7 @@ class _Sweep:
         wanted = relative_cost.wanted(self.experiment, self.text, self.hardware)
         if wanted is None:
             return None
-        key = hashlib.sha256(canonical({"cost": wanted.inputs(), **self.surroundings}).encode()).hexdigest()
+        key = hashlib.sha256(canonical({"cost": wanted.inputs()}).encode()).hexdigest()
         while self.folder.measurement("cost", key) is None:
             if (claim := self.folder.claim(key)) is None:
                 time.sleep(LOOK_AGAIN)

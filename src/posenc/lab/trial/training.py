@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 import posenc
 from posenc.encodings.rope import RoPE
-from posenc.lab.experiment import Trial
+from posenc.lab.experiment import Precision, Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
@@ -58,11 +58,10 @@ class Hardware:
     """
 
     device: str = "cpu"
-    precision: Literal["32-true", "bf16-mixed"] = "32-true"
     devices: int = 1
     shard: parallel.Shard = "rows"
 
-    def fabric(self) -> Fabric:
+    def fabric(self, precision: Precision) -> Fabric:
         """Raises ValueError where there are not as many processes as devices."""
         _, size = parallel.world()
         if self.devices != size:
@@ -80,7 +79,7 @@ class Hardware:
             accelerator="cpu" if self.device == "cpu" else "cuda",
             devices=here,
             num_nodes=size // here,
-            precision=self.precision,
+            precision=precision,
             strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
             plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
         )
@@ -110,7 +109,7 @@ class Run:
         self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
         self.arm = Arm.parse(trial.encoding, trial.source)
         self.task, self.steps, self.rows_a_step = plan(trial)
-        self.fabric = hardware.fabric()
+        self.fabric = hardware.fabric(trial.precision)
         task, self.longest = self.task, self.task.tokens(max(self.task.lengths))
         self.model = new_model(trial).to(self.fabric.device)
         if trial.after and type(self.model.encoding(0)) is not RoPE:

@@ -80,7 +80,7 @@ def markdown(findings: Findings, language: Language) -> str:
     parts.append(
         grid([read(say(name)) for name in ("task", "encoding", "seed", "why")], rows) if rows else read(say("nothing lost"))
     )
-    known = {"posenc": findings["posenc"], **findings["surroundings"], **findings["machine"]}
+    known = {"posenc": findings["posenc"], **findings["provenance"], **findings["machine"]}
     parts.append("\n".join(f"- {escaped(str(name))}: {escaped(str(found))}" for name, found in known.items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -121,7 +121,7 @@ def _stars(findings: Findings) -> str:
     text = tag("p", say("stars text", task=of(main["title"]), home=home(main)))
     text += tag(
         "p",
-        say("stars cost", device=cost.get("device") or findings["surroundings"].get("device", ""), rounds=cost["rounds"])
+        say("stars cost", device=cost.get("device") or findings["provenance"].get("device", ""), rounds=cost["rounds"])
         if cost
         else say("no cost"),
     )

@@ -32,7 +32,7 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
         ("how seeds", seeds + note),
         ("how model", _pairs(findings["size"])),
         ("how text used", _text(findings["text"])),
-        ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["surroundings"]})),
+        ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["provenance"]})),
         ("how machine", _pairs(findings["machine"])),
     ]
 

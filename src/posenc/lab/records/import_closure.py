@@ -12,6 +12,7 @@ two packages in BY_NAME are the exception: a trial names the one module of each 
 from __future__ import annotations
 
 import ast
+import pkgutil
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -131,4 +132,4 @@ def _by_text(argument: ast.expr, sources: Path) -> set[str]:
     package = first.value.rpartition(".")[0]
     if package == ROOT or package in BY_NAME or not is_module(package, sources):
         return set()
-    return {f"{package}.{path.stem}" for path in file_of(package, sources).parent.glob("*.py") if path.stem != "__init__"}
+    return {f"{package}.{module.name}" for module in pkgutil.iter_modules([str(file_of(package, sources).parent)])}

@@ -1,0 +1,191 @@
+"""The recipes of CONTRIBUTING.md, followed as printed in a temporary copy of the project."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+COPIED = ("src", "tests", "docs", "web", "README.md", "README.zh-CN.md", "CONTRIBUTING.md")
+SKIPPED = shutil.ignore_patterns("__pycache__", "pictures", "node_modules", "*.so")
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
+
+
+def listed(recipe: str) -> list[str]:
+    """The files under "You write"."""
+    return re.findall(r"^- `([^`]+)`$", RECIPES[recipe], flags=re.MULTILINE)
+
+
+def blocks(recipe: str) -> dict[str, tuple[str, str]]:
+    """File -> language and code, by the comment in the first line of each block."""
+    found = re.findall(r"^```(\w+)\n(?:#|//) (\S+)\n(.*?)^```", RECIPES[recipe], flags=re.MULTILINE | re.DOTALL)
+    return {path: (language, code) for language, path, code in found}
+
+
+def files(root: Path) -> dict[str, bytes]:
+    built = ("__pycache__", "node_modules", ".pytest_cache")
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and not set(built) & set(path.parts)
+    }
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=SKIPPED)
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def follow(recipe: str, copy: Path) -> None:
+    """Writes the blocks, and sees that exactly the listed files are touched."""
+    before = files(copy)
+    for path, (language, code) in blocks(recipe).items():
+        if language == "diff":
+            old, new = (re.findall(rf"^\{sign}(.*)$", code, flags=re.MULTILINE) for sign in "-+")
+            assert len(old) == len(new) == 1
+            text = (copy / path).read_text(encoding="utf-8")
+            assert text.count(f"{old[0]}\n") == 1, f"{path} has no line {old[0]!r}"
+            code = text.replace(old[0], new[0])
+        (copy / path).write_text(code, encoding="utf-8")
+    after = files(copy)
+    touched = {path for path in before | after if before.get(path) != after.get(path)}
+    assert touched == set(listed(recipe))
+
+
+def run(copy: Path, code: str) -> str:
+    """The output of a program that uses the copy."""
+    environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy / 'tests'}:{copy / 'docs'}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import posenc\nassert posenc.__file__.startswith({str(copy)!r})\n{code}"],
+        cwd=copy, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_there_are_five_recipes_and_the_chinese_page_has_the_same_code():
+    assert list(RECIPES) == ["An encoding", "A family", "A task of the lab", "A view of the explorer", "A backend"]
+    twin = (ROOT / "CONTRIBUTING.zh-CN.md").read_text(encoding="utf-8")
+    fenced = r"^```\w+\n.*?^```"
+    assert re.findall(fenced, PAGE, re.MULTILINE | re.DOTALL) == re.findall(fenced, twin, re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^- `(.+)`$", PAGE, re.MULTILINE) == re.findall(r"^- `(.+)`$", twin, re.MULTILINE)
+
+
+def test_an_encoding(copy):
+    follow("An encoding", copy)
+    printed = run(copy, """
+import torch, make, pytest
+from posenc import laws
+from posenc.explorer import views
+from posenc.lab.experiment.arm import DEFAULT, Arm
+from posenc.lab.views.style import look
+
+name = "log_distance"
+assert name in posenc.names()
+encoding = posenc.create(name, d_model=32, n_heads=4)
+laws.check(encoding, laws.Setting(impl="auto"), ["decode_equals_prefill", "shift_invariance", "backends_agree"])
+assert name in DEFAULT
+assert len(Arm.parse(name).create(d_model=32, n_heads=4, n_layers=2, positions=16)) == 1
+assert look(name, DEFAULT).colour == look("alibi", DEFAULT).colour
+for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("compare", "first"), ("bias", "method")):
+    assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance 对数距离偏置"}
+    exec(views.data(view, {parameter: name}).python, {})
+pages = {str(path.relative_to(make.ROOT)): text for path, text in make.pages().items()}
+assert "kerple_log" in pages["docs/catalogue.md"] and "对数距离偏置" in pages["docs/catalogue.zh-CN.md"]
+assert "(docs/encodings/log_distance.md)" in pages["README.md"]
+example = pages["docs/encodings/log_distance.zh-CN.md"].split("```python")[1].split("```")[0]
+exec(example)
+assert not out.equal(posenc.attend(q, k, v, posenc.create("nope"), at))
+from typer.testing import CliRunner
+from posenc.cli import app
+print(CliRunner().invoke(app, ["list", "kerple_log", "--lang", "en"]).stdout)
+assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_log_distance.py"]) == 0
+""")  # fmt: skip
+    assert "q·k - m·ln(1 + |i-j|)" in printed
+
+
+def test_a_family(copy):
+    """The example exists already: it is taken away first."""
+    reader, proof = listed("A family")
+    (copy / reader).unlink()
+    (copy / proof).unlink()
+    config = {"model_type": "hrm_text", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+              "max_position_embeddings": 64, "rope_theta": 1e4}  # fmt: skip
+    asked = f"posenc.read_config({config})"
+    run(copy, f"import pytest\nwith pytest.raises(posenc.ConfigError, match='not a family'):\n    {asked}")
+    follow("A family", copy)
+    run(copy, f"""
+from families import table
+from families.harness import PROOFS
+
+assert len({asked}.layers) == 16
+assert "hrm_text" not in PROOFS
+import families.proofs_hrm_text
+found = PROOFS["hrm_text"]("hrm_text")
+assert found.compared and found.exact
+assert "families.proofs_hrm_text" in [name if "." in name else f"families.{{name}}" for name in table._proof_modules()]
+""")  # fmt: skip
+
+
+def test_a_task_of_the_lab(copy):
+    follow("A task of the lab", copy)
+    printed = run(copy, """
+import pytest
+from typer.testing import CliRunner
+from posenc.cli import app
+print(CliRunner().invoke(app, ["lab", "list", "--json"]).stdout)
+assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_task_shift.py"]) == 0
+""")  # fmt: skip
+    assert '"shift"' in printed
+
+
+def test_a_view_of_the_explorer(copy):
+    follow("A view of the explorer", copy)
+    run(copy, """
+from posenc.explorer import views
+assert views.NAMES.index("horizon") == views.NAMES.index("bias") + 1
+assert views.schemas()["horizon"]["n_heads"]["default"] == 8
+for asked in views.view("horizon").EXPORTED:
+    found, made = views.view("horizon").data(asked), {}
+    exec(found.python, made)
+    assert made["horizon"] == list(found.arrays["horizon"])
+""")  # fmt: skip
+    modules = ROOT / "web/node_modules"
+    if shutil.which("node") is None or not modules.is_dir():
+        if os.environ.get("CI"):
+            pytest.fail("node or web/node_modules is missing: npm --prefix web ci")
+        pytest.skip("node or web/node_modules is missing: the page is not built")
+    (copy / "web/node_modules").symlink_to(modules)
+    for command in (["node_modules/.bin/tsc", "--noEmit"], ["node", "build.mjs"]):
+        subprocess.run(command, cwd=copy / "web", check=True)
+    assert "How far a head sees" in (copy / "src/posenc/explorer/page.js").read_text(encoding="utf-8")
+
+
+def test_a_backend(copy):
+    follow("A backend", copy)
+    run(copy, """
+import pytest
+from posenc import laws
+from posenc.backends import BACKENDS
+
+assert "row_by_row" in BACKENDS
+for name in ("rope", "alibi"):
+    encoding = posenc.create(name, d_model=32, n_heads=4)
+    assert "row_by_row" in laws.expressible(encoding)
+    laws.check(encoding, laws.Setting(impl="row_by_row"), ["decode_equals_prefill", "packed_equals_separate"])
+    laws.check(encoding, laws.Setting(), ["backends_agree"])
+with pytest.raises(ValueError, match="neither context nor value"):
+    laws.check(posenc.create("cope", d_head=8), laws.Setting(impl="row_by_row"), ["packed_equals_separate"])
+""")  # fmt: skip

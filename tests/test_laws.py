@@ -39,10 +39,11 @@ def build(name: str) -> posenc.PositionalEncoding:
 AT_ONCE = candidates("cpu", posenc.PositionalEncoding())  # flex compiles for seconds: oracles/test_flex.py tries it
 ALL = [*posenc.names(), *VARIANTS, "stack"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+OF_DERIVATIVES = ["gradients", "transforms", "checkpointed_equals_plain"]
 BY_BACKEND = [
     name
     for name in laws.LAWS
-    if name not in ("gradients", "backends_agree", "options_agree", "locality", "norm_preservation")
+    if name not in (*OF_DERIVATIVES, "backends_agree", "options_agree", "locality", "norm_preservation")
 ]
 
 
@@ -87,6 +88,14 @@ SLOW = dict.fromkeys(("floater", "stack"), pytest.mark.acceptance)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])
 def test_gradients(name):
     laws.check(build(name), laws.Setting(), ["gradients"])
+
+
+@pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])
+@pytest.mark.parametrize("name", ALL)
+def test_transforms_and_checkpointing(name, impl):
+    encoding = build(name)
+    if impl == "auto" or impl in laws.expressible(encoding):
+        laws.check(encoding, laws.Setting(impl=impl), ["transforms", "checkpointed_equals_plain"])
 
 
 @pytest.mark.parametrize("name", a_third(ALL))

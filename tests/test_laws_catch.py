@@ -195,6 +195,63 @@ class PairsByStorage(ALiBi):
         return lambda b, h, i, j: -slopes[h] * (i - j).abs()
 
 
+class WrongTangent(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 2 * tangent
+
+
+class LosesTangents(Absolute):
+    """Right backwards, wrong forwards."""
+
+    def embed(self, x, at):
+        return super().embed(WrongTangent.apply(x), at)
+
+
+class SquaresAndReadsTwice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.saved_tensors[0] * gradient + ctx.saved_tensors[0] * gradient
+
+
+class ReadsSavedTensorsTwice(Absolute):
+    """Checkpointing without reentry hands a saved tensor out once."""
+
+    def embed(self, x, at):
+        return super().embed(SquaresAndReadsTwice.apply(x), at)
+
+
+class ChangesAtEveryCall(Absolute):
+    """What is computed again is not what was computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def embed(self, x, at):
+        self.calls += 1
+        return super().embed(x * self.calls, at)
+
+
 PLANTED = [
     ("locality", SmearsTokens),
     ("norm_preservation", Stretches),
@@ -219,6 +276,9 @@ PLANTED = [
     ("one_graph_over_lengths", GrowsACache),
     ("one_graph_over_lengths", ComplexNumbers),
     ("gradients", NoGradient),
+    ("transforms", LosesTangents),
+    ("checkpointed_equals_plain", ReadsSavedTensorsTwice),
+    ("checkpointed_equals_plain", ChangesAtEveryCall),
     ("backends_agree", UndeclaredContext),
     ("backends_agree", HidesItsBias),
     ("options_agree", PairsByStorage),

@@ -46,8 +46,19 @@ def drawn(build) -> PositionalEncoding:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", LOCAL)
 def test_every_law(name, dtype):
-    every = [law for law in laws.LAWS if law not in ("gradients", "one_graph_over_lengths")]
+    left_out = ("gradients", "transforms", "checkpointed_equals_plain", "one_graph_over_lengths")
+    every = [law for law in laws.LAWS if law not in left_out]
     laws.check(drawn(LOCAL[name]), laws.Setting(dtype=dtype), every)
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_transforms_and_checkpointing(name):
+    laws.check(drawn(LOCAL[name]), laws.Setting(), ["transforms", "checkpointed_equals_plain"])
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_transforms_and_checkpointing_over_neighbours(name):
+    laws.check(drawn(NEIGHBOURS[name]), laws.Setting(causal=False), ["transforms", "checkpointed_equals_plain"])
 
 
 @pytest.mark.parametrize("name", a_third(LOCAL))

@@ -49,7 +49,7 @@ MADE = {
     "distance bank floor": lambda: DistanceBank(H, D, profiles=3, extent=6, reads="query", floor=2, alpha=1.0, limit=1.0),
 }
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-SLOW = ("gradients", "one_graph_over_lengths")
+SLOW = ("gradients", "transforms", "checkpointed_equals_plain", "one_graph_over_lengths")
 
 
 def build(name: str):
@@ -76,6 +76,11 @@ def test_laws(name, impl, dtype):
         else:
             with pytest.raises(ValueError, match="use impl="):
                 laws.check(encoding, setting, ["packed_equals_separate"])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_transforms_and_checkpointing(name):
+    laws.check(build(name), laws.Setting(), ["transforms", "checkpointed_equals_plain"])
 
 
 @pytest.mark.parametrize("name", MADE)

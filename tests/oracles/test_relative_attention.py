@@ -199,6 +199,35 @@ def test_tables_that_do_not_fit():
         OPERATOR(*given, SCALE)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_transforms_and_second_derivatives(case):
+    """jvp, grad, vmap and the Hessian: of the operator by torch.func and by backward, of gathered pairs by torch."""
+    given = tensors(inputs(**CASES[case]))
+    which = [n for n, x in enumerate(given) if x is not None and x.is_floating_point()]
+    leaves = [given[n].clone().requires_grad_() for n in which]
+    plain, along = [given[n] for n in which], [torch.cos(given[n] + 1) for n in which]
+
+    def within(function):
+        return lambda *some: function(*(some[which.index(n)] if n in which else x for n, x in enumerate(given)), SCALE)
+
+    of, pairs, everything = within(OPERATOR), within(by_tensors), tuple(range(len(which)))
+    equal = lambda got, expected: torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-11)  # noqa: E731
+    square = lambda function: lambda *some: function(*some).square().sum()  # noqa: E731
+    equal(torch.func.jvp(of, tuple(plain), tuple(along)), torch.func.jvp(pairs, tuple(plain), tuple(along)))
+    expected = torch.autograd.grad(square(pairs)(*leaves), leaves)
+    equal(torch.func.grad(square(of), argnums=everything)(*plain), expected)
+    hessians = []
+    for function in (of, pairs):
+        gradients = torch.autograd.grad(square(function)(*leaves), leaves, create_graph=True)
+        equal(gradients, expected)
+        total = sum((g * a).sum() for g, a in zip(gradients, along, strict=True))
+        hessians.append(torch.autograd.grad(total, leaves))
+    equal(*hessians)
+    equal(torch.func.jvp(torch.func.grad(square(of), argnums=everything), tuple(plain), tuple(along))[1], hessians[1])
+    twice = [torch.stack([x, x + 1]) for x in plain]
+    equal(torch.func.vmap(of)(*twice), torch.stack([of(*(x[n] for x in twice)) for n in (0, 1)]))
+
+
 @pytest.mark.parametrize("case", ["square", "without values", "both ways", "rows elsewhere", "a table for every row"])
 def test_registered_properly(case):
     torch.library.opcheck(OPERATOR, (*tensors(inputs(**CASES[case]), grad=True), SCALE))

@@ -518,9 +518,9 @@ def test_an_encoding_turns_both_as_it_turns_each():
 
 
 def test_without_kernels_the_same_in_this_process(monkeypatch):
-    from posenc.kernels.rotation import operator
+    from posenc.kernels.rotation import torch_operator
 
-    monkeypatch.setattr(operator, "kernel", lambda: None)
+    monkeypatch.setattr(torch_operator, "kernel", lambda: None)
     q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
     out = torch.full_like(q, torch.nan)
     for back in (False, True):

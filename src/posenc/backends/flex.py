@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.backends.fused import hidden_from
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.kernels.fast_path import transformed
 from posenc.options import PLAIN, Options, capped, softmax_scale
 from posenc.positions import Positions
 
@@ -42,6 +43,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
     """On the CPU also what torch 2.13 lacks there: gradients, float64, and graphs in which sizes are left open."""
     if q.device.type not in ("cpu", "cuda"):
         return f"it runs on the CPU and on CUDA, not on {q.device.type}"
+    if transformed():
+        return "FlexAttention has no rules for torch.func and forward-mode differentiation"
     if q.dtype == torch.float64:
         return "FlexAttention does not compute in float64"
     if q.device.type == "cuda" and q.shape[-1] < NARROWEST:

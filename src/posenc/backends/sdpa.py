@@ -11,6 +11,7 @@ from torch import Tensor
 
 from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.kernels.fast_path import transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
 from posenc.positions import Positions
 
@@ -45,9 +46,7 @@ def attend(
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
     unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
     if unmasked and bias is None and at_q.consecutive and at_k.consecutive and (not causal or at_q is at_k):
-        return F.scaled_dot_product_attention(
-            q, k, v, dropout_p=options.dropout, is_causal=causal, scale=scale, enable_gqa=grouped
-        )
+        return _fused(q, k, v, None, options.dropout, causal, scale, grouped)
 
     seen = mask = allowed(at_q, at_k, causal, options)
     if bias is not None:
@@ -59,10 +58,18 @@ def attend(
         k, v, mask = _with_sink(q, k, v, mask, options.sinks)
     if mask.dtype != torch.bool and mask.dtype != q.dtype and q.dtype != torch.float64:
         mask = mask.to(dtype)
-    out = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, dropout_p=options.dropout, scale=scale, enable_gqa=grouped
-    )
+    out = _fused(q, k, v, mask, options.dropout, False, scale, grouped)
     return out.masked_fill(~seen.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros
+
+
+def _fused(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float, grouped: bool
+) -> Tensor:
+    """torch's fused kernel. That has no rules for torch.func and forward mode; there its formula in plain torch."""
+    if transformed():
+        formula = torch.ops.aten._scaled_dot_product_attention_math
+        return formula(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)[0]  # type: ignore[no-any-return]
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)
 
 
 def _index_grid(q: Tensor, k: Tensor) -> list[Tensor]:

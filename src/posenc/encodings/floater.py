@@ -22,6 +22,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.entry import Entry
+from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class FLOATER(PositionalEncoding):
 
     def path(self, positions: Float[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
         """p at growing, distinct positions, for every layer."""
+        if transformed():
+            raise NotImplementedError(
+                "FLOATER: torchdiffeq solves the path and has no rules for torch.func and forward-mode differentiation; "
+                "call prepare() outside of the transform"
+            )
         with full_precision(self.start):
             inner, outer = ((linear.weight.double(), linear.bias.double()) for linear in (self.inner, self.outer))
 

@@ -13,6 +13,8 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
     state           where configuration lives, and what a call may write
     compilation     torch.compile
     derivatives     gradients
+    transforms      forward mode, torch.func, second derivatives
+    checkpointing   activation checkpointing and hooks on saved tensors
     backends        every backend computes the same
     options         masks, windows, chunks, scales and caps mean the same everywhere
 
@@ -29,6 +31,7 @@ from posenc.laws.arrangements import (
     shift_invariance,
 )
 from posenc.laws.backends import backends_agree
+from posenc.laws.checkpointing import checkpointed_equals_plain
 from posenc.laws.compilation import one_graph_over_lengths
 from posenc.laws.derivatives import gradients
 from posenc.laws.errors import LawBroken, NotApplicable
@@ -41,6 +44,7 @@ from posenc.laws.state import (
     surroundings_do_not_matter,
     tables_know_their_owner,
 )
+from posenc.laws.transforms import transforms
 from posenc.laws.world import Setting, World, draw_parameters, expressible
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "backends_agree",
     "batch_mates_do_not_matter",
     "check",
+    "checkpointed_equals_plain",
     "decode_equals_prefill",
     "draw_parameters",
     "expressible",
@@ -73,4 +78,5 @@ __all__ = [
     "state_is_configuration",
     "surroundings_do_not_matter",
     "tables_know_their_owner",
+    "transforms",
 ]

@@ -1,6 +1,6 @@
 """Vectors of the distance that the query's content meets, by blocks of queries: Shaw, Transformer-XL on consecutive tokens.
 
-The operator is in attention.py; here is what it is handed.
+The formula by blocks is in attention.py, the operator in torch_operator.py; here is what it is given.
 Legend: b batch, h query heads, i query, j key, d channel.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.backends.relative import attention as _operator  # noqa: F401 - registers the operator
+from posenc.backends.relative.torch_operator import ATTENTION
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions
@@ -58,7 +58,7 @@ def attend(
     n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
     given = encoding.relative(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
     seen = -key_minus_query(at_q, at_k, "order") if causal else None
-    out: Tensor = torch.ops.posenc.relative_attention(
+    out: Tensor = ATTENTION(
         given.content,
         k,
         v,

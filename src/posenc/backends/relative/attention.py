@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -321,38 +321,3 @@ class Lanes(NamedTuple):
         scores, p = self.by_row(of_logits, tile), self.p[:, queries]
         found.p[:, queries] = (scores @ self.keys[:, rows]).view(p.shape)
         found.keys[:, rows] += scores.transpose(1, 2) @ p.reshape(len(self.keys), -1, p.shape[2])
-
-
-def _shape(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> Tensor:
-    return v.new_empty(*q.shape[:3], v.shape[3])
-
-
-def _shapes(
-    gradient: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None, *others: Any
-) -> tuple[Tensor, ...]:
-    given = tuple(x.new_empty(x.shape) for x in (q, k, v, p, keys))
-    return (*given, v.new_empty(0) if values is None else values.new_empty(values.shape))
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    *tensors, ctx.scale = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-    found = torch.ops.posenc.relative_attention_backward(gradient, *ctx.saved_tensors, ctx.scale)
-    return (*found[:5], None if ctx.saved_tensors[5] is None else found[5], None, None, None)
-
-
-# Registered by hand, as in kernels/sin_cos: the decorator for it would import torch's compiler.
-_LIBRARY = torch.library.Library("posenc", "FRAGMENT")
-_INPUTS = "Tensor q, Tensor k, Tensor v, Tensor p, Tensor keys, Tensor? values, Tensor row, Tensor? seen, float scale"
-_LIBRARY.define(f"relative_attention({_INPUTS}) -> Tensor")
-_LIBRARY.define(
-    f"relative_attention_backward(Tensor gradient, {_INPUTS}) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)"
-)
-_LIBRARY.impl("relative_attention", relative_attention, "CPU")
-_LIBRARY.impl("relative_attention_backward", relative_attention_backward, "CPU")
-_LIBRARY._register_fake("relative_attention", _shape)
-_LIBRARY._register_fake("relative_attention_backward", _shapes)
-torch.library.register_autograd("posenc::relative_attention", _backward, setup_context=_save, lib=_LIBRARY)

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from posenc.backends.fused import hidden_from
-from posenc.backends.toeplitz.attention import attend_by_distance, attend_small, is_small
+from posenc.backends.toeplitz.attention import attend_small, is_small
+from posenc.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.encoding import DistanceBias, PositionalEncoding, Site, one_per_head, working_dtype
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable

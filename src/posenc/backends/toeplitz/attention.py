@@ -7,6 +7,8 @@ a pair is vector[i' + j]: a strided view in which every row starts one entry lat
 handed to the fused CPU kernel by blocks of queries. Keys after a block are left out. Extra memory is that of a block of
 queries, never queries times keys.
 
+The PyTorch operator is in torch_operator.py, the same in plain torch in plain.py.
+
 Backward with fixed biases asks the fused kernel block by block; with a learned vector the probabilities are computed again
 tile by tile, and the gradients of the logits are summed along their diagonals, in fp32 (fp64 for fp64), in a fixed order.
 
@@ -28,7 +30,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc import kernels
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.backends.toeplitz.plain import in_torch
+from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
+from posenc.kernels.fast_path import plain_on_cpu
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -40,25 +44,6 @@ ENTRIES = 2**22  # logits of such tiles at once, over rows and heads
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 Tokens = slice | Tensor
-
-
-def attend_by_distance(
-    q: Float[Tensor, "b h i d"],
-    k: Float[Tensor, "b g j d"],
-    v: Float[Tensor, "b g j dv"],
-    vector: Float[Tensor, "h #b n"],
-    ahead: Int[Tensor, "#b"],
-    document: Int[Tensor, "b t"] | None,
-    scale: float,
-    causal: bool,
-) -> Float[Tensor, "b h i dv"]:
-    """The output of `toeplitz_attention`, differentiable: the operator, or in eager code what it comes to."""
-    arguments = (q, k, v, vector, ahead, document, scale, causal)
-    if not plain_on_cpu(q, k, v, vector, ahead):
-        return _OPERATORS.toeplitz_attention(*arguments)[0]  # type: ignore[no-any-return]
-    if wants_gradient(q, k, v, vector):
-        return _Differentiable.apply(*arguments)  # type: ignore[no-any-return]
-    return toeplitz_attention(*arguments)[0]
 
 
 def is_small(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t dv"]) -> bool:
@@ -410,8 +395,20 @@ class _SmallAndLearned(torch.autograd.Function):
         return out  # type: ignore[no-any-return]
 
     @staticmethod
+    @in_full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return *_gradients(_small_backward, grad, *ctx.saved_tensors, ctx.scale), None
+        *given, out, sums = ctx.saved_tensors
+        if torch.is_grad_enabled():  # to be differentiated again
+            return *differentiable_gradients(_small_in_torch, (*given, ctx.scale), (grad,))[:4], None
+        return *_small_backward(grad, *given, out, sums, ctx.scale), None
+
+
+def _small_in_torch(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: float) -> Tensor:
+    """The result of `attend_small` in plain torch."""
+    length = q.shape[2]
+    causal = vector.shape[1] == length
+    every = F.pad(vector, (0, length - 1)) if causal else vector
+    return in_torch(q, k, v, every[:, None], torch.zeros(1, dtype=torch.int64), None, scale, causal)[0]
 
 
 def _small_backward(
@@ -471,112 +468,3 @@ def _small_backward_in_torch(
     rows = F.pad(d_logits.sum(dim=0).flip(1), (0, length))  # read as if one shorter, each row begins one further right
     skewed = rows.as_strided((len(rows), length, 2 * length - 1), (2 * length**2, 2 * length - 1, 1))
     return d_q, d_k, d_v, skewed.sum(dim=1)[:, : vector.shape[1]]
-
-
-# Registered by hand: the decorators import torch's compiler.
-
-
-def _fake(
-    q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: Tensor, document: Tensor | None, scale: float, causal: bool
-) -> tuple[Tensor, Tensor]:
-    sums = vector.new_empty(q.shape[0], q.shape[2], q.shape[1]).transpose(1, 2)
-    return _like(q, v.shape[3]), sums
-
-
-def _like(x: Tensor, width: int) -> Tensor:
-    return x.new_empty(x.shape[0], x.shape[2], x.shape[1], width).transpose(1, 2)
-
-
-def _fake_backward(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    vector: Tensor,
-    ahead: Tensor,
-    document: Tensor | None,
-    out: Tensor,
-    logsumexp: Tensor,
-    grad_sums: Tensor | None,
-    scale: float,
-    causal: bool,
-    learned: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    d_vector = vector.new_empty(vector.shape if learned else 0)
-    if learned or grad_sums is not None:
-        return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), d_vector
-    return _like(q, q.shape[3]), _like(k, k.shape[3]), _like(v, v.shape[3]), d_vector
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    *tensors, ctx.scale, ctx.causal = inputs
-    ctx.save_for_backward(*tensors, *output)
-    ctx.set_materialize_grads(False)
-
-
-def _differentiate(ctx: Any, grad: Tensor | None, grad_sums: Tensor | None) -> tuple[Tensor | None, ...]:
-    q, k, v, vector, ahead, document, out, sums = ctx.saved_tensors
-    if grad is None:
-        grad = torch.zeros_like(out)
-    learned = ctx.needs_input_grad[3]
-    d_q, d_k, d_v, d_vector = _OPERATORS.toeplitz_attention_backward(
-        grad, q, k, v, vector, ahead, document, out, sums, grad_sums, ctx.scale, ctx.causal, learned
-    )
-    return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
-
-
-def _refuse(ctx: Any, *grads: Tensor | None) -> None:
-    raise NotImplementedError("toeplitz_attention: has no second derivative; use impl='reference'")
-
-
-# Eager code on the CPU, without the operator.
-
-
-class _Differentiable(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> Tensor:
-        out, sums = toeplitz_attention(*arguments)
-        *tensors, ctx.scale, ctx.causal = arguments
-        ctx.save_for_backward(*tensors, out, sums)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        learned = ctx.needs_input_grad[3]
-        arguments = (grad, *ctx.saved_tensors, None, ctx.scale, ctx.causal, learned)
-        d_q, d_k, d_v, d_vector = _gradients(toeplitz_attention_backward, *arguments)
-        return d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
-
-
-def _gradients(function: Callable[..., tuple[Tensor, ...]], *arguments: Any) -> tuple[Tensor, ...]:
-    """What the function gives; where it is to be differentiated again, with a node that refuses."""
-    if torch.is_grad_enabled():
-        return _Last.apply(function, *arguments)  # type: ignore[no-any-return]
-    return function(*arguments)
-
-
-class _Last(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, function: Callable[..., tuple[Tensor, ...]], *arguments: Any) -> tuple[Tensor, ...]:
-        return function(*arguments)
-
-    backward = staticmethod(_refuse)
-
-
-_OPERATORS = torch.ops.posenc
-_LIBRARY = torch.library.Library("posenc", "FRAGMENT")
-_LIBRARY.define(
-    "toeplitz_attention(Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, Tensor? document, "
-    "float scale, bool causal) -> (Tensor out, Tensor logsumexp)"
-)
-_LIBRARY.define(
-    "toeplitz_attention_backward(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor vector, Tensor ahead, "
-    "Tensor? document, Tensor out, Tensor logsumexp, Tensor? grad_sums, float scale, bool causal, "
-    "bool learned) -> (Tensor d_q, Tensor d_k, Tensor d_v, Tensor d_vector)"
-)
-_LIBRARY.impl("toeplitz_attention", toeplitz_attention, "CPU")
-_LIBRARY.impl("toeplitz_attention_backward", toeplitz_attention_backward, "CPU")
-_LIBRARY._register_fake("toeplitz_attention", _fake)
-_LIBRARY._register_fake("toeplitz_attention_backward", _fake_backward)
-torch.library.register_autograd("posenc::toeplitz_attention", _differentiate, setup_context=_save, lib=_LIBRARY)
-torch.library.register_autograd("posenc::toeplitz_attention_backward", _refuse, lib=_LIBRARY)

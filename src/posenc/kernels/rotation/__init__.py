@@ -2,10 +2,10 @@
 
     (a, b) -> (a cos - b sin, b cos + a sin)     pairs in layout `layout`, returned in layout `returns`
 
-    plain       the formula in plain torch
-    native      the C++ kernel (rotation.cpp), for the CPU
-    triton_*    the Triton kernel, for CUDA
-    operator    the PyTorch operator that chooses among them, and its gradients
+    plain            the formula in plain torch
+    native           the C++ kernel (rotation.cpp), for the CPU
+    triton_*         the Triton kernel, for CUDA
+    torch_operator   the PyTorch operator that chooses among them, and its gradients
 
 fp32 arithmetic for float32, bfloat16 and float16, fp64 for float64; one rounding. The kernels give the bits of the formula.
 Legend: b batch, h heads, t tokens, d channels, n pairs.
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from posenc import layouts
 from posenc.kernels.fast_path import transformed
-from posenc.kernels.rotation.operator import both_turned, turned, turned_into
+from posenc.kernels.rotation.torch_operator import both_turned, turned, turned_into
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc import layouts
+from posenc.kernels.derivatives import autograd_kernel, below_autograd
 from posenc.kernels.fast_path import plain_on_cpu, transformed, wants_gradient
 from posenc.kernels.rotation.native import kernel, packed
 from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
@@ -23,7 +24,7 @@ from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
 def turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
     """The operator, or what it comes to: its CPU kernel, with a node for the gradient where one is wanted."""
     if not plain_on_cpu(x, cos, sin):
-        return torch.ops.posenc.rotate.default(x, cos, sin, *options)  # type: ignore[no-any-return]
+        return _ROTATE(x, cos, sin, *options)  # type: ignore[no-any-return]
     if wants_gradient(x, cos, sin):
         return _Differentiable.apply(None, x, cos, sin, *options)  # type: ignore[no-any-return]
     return _on_cpu(x, cos, sin, *options)
@@ -120,8 +121,7 @@ class _Differentiable(torch.autograd.Function):
         ctx.save_for_backward(x if ctx.needs_input_grad[2] or ctx.needs_input_grad[3] else None, cos, sin)
         if below is None:
             return _on_cpu(x, cos, sin, *options)
-        with torch._C._AutoDispatchBelowAutograd():
-            return torch.ops.posenc.rotate.default.redispatch(below, x, cos, sin, *options)  # type: ignore[no-any-return]
+        return below_autograd(_ROTATE, below, x, cos, sin, *options)  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -156,22 +156,12 @@ class _Both(torch.autograd.Function):
         return *undone, None, None, None, None, None, None
 
 
-def _autograd(keyset: Any, x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
-    if transformed():
-        return in_torch(x, cos, sin, *options)
-    below = keyset & torch._C._after_autograd_keyset
-    if torch.is_grad_enabled() and (x.requires_grad or cos.requires_grad or sin.requires_grad):
-        result: Tensor = _Differentiable.apply(below, x, cos, sin, *options)
-        return result
-    with torch._C._AutoDispatchBelowAutograd():
-        return torch.ops.posenc.rotate.default.redispatch(below, x, cos, sin, *options)  # type: ignore[no-any-return]
-
-
 # Registered by hand: the decorators for it would import torch's compiler, two seconds, at the first rotation.
 _LIBRARY = torch.library.Library("posenc", "FRAGMENT")
 _OPTIONS = "Tensor x, Tensor cos, Tensor sin, int start, bool half_in, bool half_out, bool back"
 _LIBRARY.define(f"rotate({_OPTIONS}) -> Tensor")
-_LIBRARY.impl("rotate", _autograd, "Autograd", with_keyset=True)
+_ROTATE = torch.ops.posenc.rotate.default
+_LIBRARY.impl("rotate", autograd_kernel(_ROTATE, _Differentiable, in_torch), "Autograd", with_keyset=True)
 _LIBRARY.impl("rotate", in_torch, "FuncTorchBatched")
 _LIBRARY.impl("rotate", _on_cpu, "CPU")
 _LIBRARY.impl("rotate", _on_cuda, "CUDA")

@@ -397,10 +397,10 @@ class _SmallAndLearned(torch.autograd.Function):
     @staticmethod
     @in_full_precision
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        *given, out, sums = ctx.saved_tensors
+        saved = ctx.saved_tensors
         if torch.is_grad_enabled():  # to be differentiated again
-            return *differentiable_gradients(_small_in_torch, (*given, ctx.scale), (grad,))[:4], None
-        return *_small_backward(grad, *given, out, sums, ctx.scale), None
+            return *differentiable_gradients(_small_in_torch, (*saved[:4], ctx.scale), (grad,))[:4], None
+        return *_small_backward(grad, *saved, ctx.scale), None
 
 
 def _small_in_torch(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: float) -> Tensor:

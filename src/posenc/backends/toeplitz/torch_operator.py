@@ -53,14 +53,13 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     @in_full_precision
     def backward(ctx: Any, grad: Tensor | None, grad_sums: Tensor | None) -> tuple[Tensor | None, ...]:
-        *tensors, out, sums = ctx.saved_tensors
+        saved = ctx.saved_tensors  # the operator's six tensors and both results
         if torch.is_grad_enabled():  # to be differentiated again
-            return None, *differentiable_gradients(in_torch, (*tensors, ctx.scale, ctx.causal), (grad, grad_sums))
+            return None, *differentiable_gradients(in_torch, (*saved[:6], ctx.scale, ctx.causal), (grad, grad_sums))
         learned = ctx.needs_input_grad[4]
-        backward = toeplitz_attention_backward if ctx.direct and plain_on_cpu(out) else _BACKWARD
-        d_q, d_k, d_v, d_vector = backward(
-            torch.zeros_like(out) if grad is None else grad, *tensors, out, sums, grad_sums, ctx.scale, ctx.causal, learned
-        )
+        backward = toeplitz_attention_backward if ctx.direct and plain_on_cpu(saved[6]) else _BACKWARD
+        grad = torch.zeros_like(saved[6]) if grad is None else grad
+        d_q, d_k, d_v, d_vector = backward(grad, *saved, grad_sums, ctx.scale, ctx.causal, learned)
         return None, d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
 
 

@@ -400,7 +400,8 @@ class _SmallAndLearned(torch.autograd.Function):
         saved = ctx.saved_tensors
         if torch.is_grad_enabled():  # to be differentiated again
             return *differentiable_gradients(_small_in_torch, (*saved[:4], ctx.scale), (grad,))[:4], None
-        return *_small_backward(grad, *saved, ctx.scale), None
+        arguments: tuple[Any, ...] = (grad, *saved, ctx.scale)
+        return *_small_backward(*arguments), None
 
 
 def _small_in_torch(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: float) -> Tensor:

@@ -59,7 +59,8 @@ class _Differentiable(torch.autograd.Function):
         learned = ctx.needs_input_grad[4]
         backward = toeplitz_attention_backward if ctx.direct and plain_on_cpu(saved[6]) else _BACKWARD
         grad = torch.zeros_like(saved[6]) if grad is None else grad
-        d_q, d_k, d_v, d_vector = backward(grad, *saved, grad_sums, ctx.scale, ctx.causal, learned)
+        arguments: tuple[Any, ...] = (grad, *saved, grad_sums, ctx.scale, ctx.causal, learned)
+        d_q, d_k, d_v, d_vector = backward(*arguments)
         return None, d_q, d_k, d_v, d_vector if learned else None, None, None, None, None
 
 

@@ -1,0 +1,122 @@
+"""The drawing of docs/architecture.md, held against the imports.
+
+A room is a module or package directly below posenc. Imports run downward, or to the right on one floor. Imports for type
+checkers alone do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SRC = ROOT / "src"
+PAGES = [ROOT / "docs" / name for name in ("architecture.md", "architecture.zh-CN.md")]
+MODULES = {
+    ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (SRC / "posenc").rglob("*.py")
+}
+
+
+def floors(page: Path) -> list[list[str]]:
+    """The rooms in the order of the drawing: one list a floor, the top one first."""
+    drawing = re.search(r"^```floors\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert drawing, f"{page.name}: no block of floors"
+    return [line.partition("|")[2].split() for line in drawing[1].splitlines()]
+
+
+def room(module: str) -> str:
+    """The second part of a module's name; __init__ for posenc itself."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under `if TYPE_CHECKING:`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for other in node.orelse:
+                yield from (other, *run_time(other))
+        else:
+            yield from (node, *run_time(node))
+
+
+def imports(module: str) -> Iterator[tuple[str, str]]:
+    """(module, name) for each import of posenc; the name is empty where a whole module is imported."""
+    for node in run_time(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "posenc")
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module}: a relative import"
+            if (node.module or "").split(".")[0] == "posenc":
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    yield (whole, "") if whole in MODULES else (str(node.module), alias.name)
+
+
+ARROWS = {module: sorted(set(imports(module))) for module in MODULES}
+
+
+def test_every_room_is_drawn_once_and_both_pages_have_the_same_drawing():
+    drawn = [name for floor in floors(PAGES[0]) for name in floor]
+    assert sorted(drawn) == sorted({room(module) for module in MODULES})
+    assert floors(PAGES[0]) == floors(PAGES[1])
+
+
+def test_imports_run_downward_or_to_the_right():
+    order = {name: number for number, name in enumerate(name for floor in floors(PAGES[0]) for name in floor)}
+    wrong = [
+        f"{module} imports {target}"
+        for module, targets in ARROWS.items()
+        for target, _ in targets
+        if order[room(target)] < order[room(module)]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_of_modules():
+    graph = {module: {target for target, _ in targets} - {module} for module, targets in ARROWS.items()}
+    assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
+
+
+def test_no_circle_of_the_page_s_modules():
+    sources = {path.resolve(): path.read_text(encoding="utf-8") for path in (ROOT / "web/src").rglob("*.ts")}
+    graph: dict[Path, set[Path]] = {path: set() for path in sources}
+    for path, text in sources.items():
+        for kind, target in re.findall(r'^(?:import|export|\})( type)?[^;]*?from "(\.[^"]+)";', text, re.MULTILINE):
+            found = (path.parent / f"{target}.ts").resolve()
+            if not kind and found in sources:
+                graph[path].add(found)
+    assert sum(map(len, graph.values())) > 100
+    assert set(graphlib.TopologicalSorter(graph).static_order()) == set(sources)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_private_name_is_taken_from_another_module_and_nothing_is_mocked(module):
+    taken = [(target, name) for target, name in ARROWS[module] if re.match("_(?!_)", name)]
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    known = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("posenc")
+        for alias in node.names
+        if f"{node.module}.{alias.name}" in MODULES
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            taken += [(node.value.id, node.attr)] * bool(re.match("_(?!_)", node.attr))
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+            assert not [name for name in names if name.split(".")[0] in ("unittest", "pytest", "mock")], module
+    assert not taken, f"{module} takes {taken}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_the_page_names_exists(page):
+    named = re.findall(r"`((?:src|web|tests|docs)/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    assert len(named) > 20
+    assert not [path for path in named if not (ROOT / path).exists()]

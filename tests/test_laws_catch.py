@@ -252,6 +252,30 @@ class ChangesAtEveryCall(Absolute):
         return super().embed(x * self.calls, at)
 
 
+class GuessesWhenNothingIsKnown(Absolute):
+    """A fast path for consecutive positions that is one position off from the other."""
+
+    def embed(self, x, at):
+        return self.add(x, at.coords if at.consecutive else at.coords + 1)
+
+
+class ReadsMemoryInOrder(PositionalEncoding):
+    """A kernel that takes every tensor for dense."""
+
+    def rotate(self, x, at, side, out=None):
+        return x.as_strided(x.shape, torch.empty(x.shape).stride()) + 0
+
+
+class TurnsInOneGoOnly(RoPE):
+    """`rotate_both`, which attention calls for all tokens at once, turns another way than `rotate`."""
+
+    def __init__(self):
+        super().__init__(8)
+
+    def rotate_both(self, q, k, at_q, at_k):
+        return (q, k) if at_q.length > 5 else super().rotate_both(q, k, at_q, at_k)
+
+
 PLANTED = [
     ("locality", SmearsTokens),
     ("norm_preservation", Stretches),
@@ -260,6 +284,11 @@ PLANTED = [
     ("packed_equals_separate", CountsByIndex),
     ("padded_equals_unpadded", CountsByIndex),
     ("sharded_equals_whole", KeysByStorage),
+    ("storage_order_does_not_matter", KeysByStorage),
+    ("listed_equals_counted", GuessesWhenNothingIsKnown),
+    ("strides_do_not_matter", ReadsMemoryInOrder),
+    ("module_equals_attend", CountsByIndex),
+    ("module_equals_attend", TurnsInOneGoOnly),
     ("batch_mates_do_not_matter", LooksAtTheLongest),
     ("shift_invariance", ClaimsShiftInvariance),
     ("shift_invariance", HidesShiftInvariance),

@@ -194,7 +194,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         if not node.orelse and all(isinstance(one, ast.Raise) for one in node.body):
             yield "removed check", ast.Pass()
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        yield "dropped call", ast.Pass()
+        yield "removed check" if "check" in ast.unparse(node.value.func) else "dropped call", ast.Pass()
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DROPPED:
         if not (isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F", "math", "tl")):
             yield "dropped call", node.func.value

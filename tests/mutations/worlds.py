@@ -17,7 +17,7 @@ EVERY_SEAM = ("rope", "alibi", "t5", "shaw", "sinusoidal", "learned", "xpos", "c
 def built() -> dict[str, Callable[[], Any]]:
     """Name to maker, for every encoding that the laws can try: one coordinate, nothing read from hidden states."""
     import posenc
-    from posenc.encodings import learned_rope, temperature
+    from posenc.encodings import temperature
     from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
     from posenc.frequencies import longrope, rotary, yarn
 
@@ -39,7 +39,6 @@ def built() -> dict[str, Callable[[], Any]]:
         "t5 both ways": create("t5", bidirectional=True, n_buckets=8, max_distance=9),
         "shaw keys": create("shaw", values=False, max_distance=3),
         "keys": lambda: SinusoidalKeys(32, 4, left=4, right=2, shift=1),
-        "mixed": lambda: learned_rope.MixedRoPE(8, 4, axes=1),
         "temperature": lambda: temperature.LearnedTemperature(4),
     }
     return made | dict(test_laws_families.MADE) | dict(test_laws_embeddings.LOCAL)

@@ -9,7 +9,8 @@ of the same tokens, so it needs no formula. A wrong sign or constant is for an o
 Draw the parameters of a learned encoding first (`draw_parameters`): a table of zeros obeys nearly every law.
 
     rows            a token's row depends on the token alone
-    arrangements    the same tokens in chunks, packed, padded, sharded, shifted
+    arrangements    the same tokens in chunks, packed, padded, sharded, shifted, in another order, at other strides
+    attention_module  posenc.Attention is what its parts are
     state           where configuration lives, and what a call may write
     compilation     torch.compile
     derivatives     gradients
@@ -25,11 +26,15 @@ from posenc.laws.arrangements import (
     batch_mates_do_not_matter,
     decode_equals_prefill,
     head_slices,
+    listed_equals_counted,
     packed_equals_separate,
     padded_equals_unpadded,
     sharded_equals_whole,
     shift_invariance,
+    storage_order_does_not_matter,
+    strides_do_not_matter,
 )
+from posenc.laws.attention_module import module_equals_attend
 from posenc.laws.backends import backends_agree
 from posenc.laws.checkpointing import checkpointed_equals_plain
 from posenc.laws.compilation import one_graph_over_lengths
@@ -66,7 +71,9 @@ __all__ = [
     "gradients",
     "head_slices",
     "law",
+    "listed_equals_counted",
     "locality",
+    "module_equals_attend",
     "norm_preservation",
     "one_graph_over_lengths",
     "options_agree",
@@ -76,6 +83,8 @@ __all__ = [
     "sharded_equals_whole",
     "shift_invariance",
     "state_is_configuration",
+    "storage_order_does_not_matter",
+    "strides_do_not_matter",
     "surroundings_do_not_matter",
     "tables_know_their_owner",
     "transforms",

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.laws.compare import close, difference, tolerance
+from posenc.encoding import PositionalEncoding, Side, working_dtype
+from posenc.laws.compare import close, difference, same, tolerance, within
 from posenc.laws.errors import LawBroken, NotApplicable
 from posenc.laws.registry import law
 from posenc.laws.world import Setting, World
 from posenc.positions import Positions, shard_index
 
+BEYOND_FLOAT32 = 2**24 + 1
+
 
 @law
 def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> None:
-    """Any chunking over a cache of rotated keys gives what one pass over all tokens gives."""
+    """Any chunking over a cache of rotated keys and values gives what one pass over all tokens gives.
+
+    Rows start at positions of their own; some chunks are prepared and some are not.
+    """
     if not setting.causal:
         raise NotApplicable("tokens are decoded one after another in causal attention only")
     world = World(setting)
-    expected = world.output(encoding, world.x, world.plain())
+    start = 3 * torch.arange(setting.batch, device=setting.device)
+    expected = world.output(
+        encoding, world.x, Positions.arange(setting.batch, setting.length, start, device=setting.device)
+    )
     keys: list[Tensor] = []
     values: list[Tensor] = []
     seen: list[Positions] = []
     outputs, begin = [], 0
     for size in (5, 1, 1, 3, setting.length - 10):
-        at = Positions.arange(setting.batch, size, begin, device=setting.device)
+        at = Positions.arange(setting.batch, size, start + begin, device=setting.device)
+        if size == 1:
+            at = Positions.decode(start + begin)
+        if size != 3:
+            at = encoding.prepare(at, working_dtype(setting.dtype))
         q, k, v = world.heads(encoding, world.x[:, begin : begin + size], at)
         keys.append(encoding.rotate(k, at, "key"))
         values.append(encoding.rotate(v, at, "value"))
@@ -45,6 +58,60 @@ def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Non
         )
         begin += size
     close(decode_equals_prefill, encoding, torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
+
+
+@law
+def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Tokens stored in another order, each with its position, give the same outputs in that order."""
+    world = World(setting)
+    at = encoding.prepare(world.scattered(), working_dtype(setting.dtype))
+    q, k, v = world.heads(encoding, world.x, at)
+    whole = world.attend(encoding, q, k, v, at)
+    order = torch.randperm(setting.length, generator=torch.Generator().manual_seed(setting.seed)).to(setting.device)
+    mixed = world.attend(encoding, q[:, :, order], k[:, :, order], v[:, :, order], at.take(order))
+    close(storage_order_does_not_matter, encoding, mixed, whole[:, :, order], setting.dtype, f"order {order.tolist()}")
+
+
+@law
+def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Positions known to count up by one give what the same positions give when nothing is known of them.
+
+    Tried from 0 and from the last positions; where all positions may move, from where float32 has no odd numbers.
+    """
+    world = World(setting)
+    far = BEYOND_FLOAT32 if "shift_invariant" in encoding.traits else setting.max_positions - setting.length
+    for start in (0, far):
+        counted = Positions.arange(setting.batch, setting.length, start, device=setting.device)
+        listed = Positions.at(counted.coords.clone())
+        try:
+            known = world.output(encoding, world.x, counted)
+        except ValueError:
+            if start == 0:
+                raise
+            continue  # the encoding refuses positions so far away
+        try:
+            expected = world.output(encoding, world.x, listed)
+        except NotApplicable:  # a backend for consecutive positions only
+            q, k, v = world.heads(encoding, world.x, listed)
+            expected = world.attend(encoding, q, k, v, listed, impl="reference")
+        allowed = tolerance(setting.dtype, expected) + 64 * torch.finfo(torch.float64).eps * start  # of the angle
+        within(listed_equals_counted, encoding, known, expected, allowed, f"from {start}")
+
+
+@law
+def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Tensors that lie otherwise in memory give the same: the result is one of numbers, not of strides."""
+    world = World(setting)
+    at = world.scattered()
+    wide = world.draw("wide", setting.batch, setting.length, setting.n_heads, setting.d_head + 3)
+    for begin in (0, 1):  # transposed, not dense, and beginning at an odd address
+        x = wide[..., begin : begin + setting.d_head].transpose(1, 2)
+        for side in get_args(Side):
+            turned, dense = encoding.rotate(x, at, side), encoding.rotate(x.contiguous(), at, side)
+            same(strides_do_not_matter, encoding, turned, dense, f"rotate {side}")
+    q, k, v = world.heads(encoding, world.x, at)
+    dense = world.attend(encoding, q.contiguous(), k.contiguous(), v.contiguous(), at)
+    close(strides_do_not_matter, encoding, world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
 
 
 @law

@@ -23,21 +23,22 @@ def difference(actual: Tensor, expected: Tensor) -> float:
 
 def close(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
     """Raises LawBroken unless both are equal up to the order of summation."""
-    _compare(law, encoding, actual, expected, tolerance(dtype, expected), what)
+    within(law, encoding, actual, expected, tolerance(dtype, expected), what)
 
 
 def equal(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, dtype: torch.dtype, what: str) -> None:
     """Raises LawBroken unless both are equal up to one rounding: nothing is summed over tokens."""
     allowed = 2 * torch.finfo(dtype).eps * max(float(expected.detach().abs().max()), 1.0)
-    _compare(law, encoding, actual, expected, allowed, what)
+    within(law, encoding, actual, expected, allowed, what)
 
 
 def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, what: str) -> None:
     """Raises LawBroken unless both are equal bit by bit."""
-    _compare(law, encoding, actual, expected, 0.0, what)
+    within(law, encoding, actual, expected, 0.0, what)
 
 
-def _compare(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
+def within(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
+    """Raises LawBroken unless no entry differs by more than `allowed`."""
     about = f"{law.__name__}: {encoding.owner}: {what}"
     if actual.shape != expected.shape:
         raise LawBroken(f"{about}: shape {list(actual.shape)}, expected {list(expected.shape)}")

@@ -470,7 +470,7 @@ def test_a_tensor_of_another_size_is_not_written(tmp_path):
 def test_wrong_metadata_is_found(tmp_path, monkeypatch):
     source = folder(tmp_path / "in", llama(1))
     monkeypatch.setattr(checkpoint, "head", lambda tensors, metadata: files.head(tensors, {"rope_layout": "half"}))
-    with pytest.raises(ValueError, match="verification: metadata"):
+    with pytest.raises(ValueError, match="verification: the metadata"):
         convert(source, tmp_path / "out", "interleaved")
 
 
@@ -484,11 +484,11 @@ def refused(tmp_path, message, tensors=None, config=LLAMA, to="interleaved"):
 
 
 def test_twice_into_the_same_layout(tmp_path):
-    refused(tmp_path, "its heads are half already, says model_type llama; nothing to convert. If its weights are not, say "
+    refused(tmp_path, "its heads are already half, according to model_type llama; nothing to convert. If its weights are not, say "
             "--from interleaved", to="half")  # fmt: skip
     run(tmp_path / "in", tmp_path / "out", "--to", "interleaved")
     done = run(tmp_path / "out", tmp_path / "again", "--to", "interleaved", code=1)
-    assert "are interleaved already, says rope_layout in its files; nothing to convert" in done.stderr
+    assert "are already interleaved, according to rope_layout in its files; nothing to convert" in done.stderr
     assert "files record interleaved" in refusal(tmp_path / "out", tmp_path / "x", "half", layout_now="half")
 
 
@@ -497,7 +497,7 @@ def test_existing_out_and_absent_in(tmp_path):
     (tmp_path / "out").mkdir()
     assert "exists; nothing is overwritten" in refusal(source, tmp_path / "out")
     assert "exists; nothing is overwritten" in refusal(source, source)
-    assert "lies inside" in refusal(source, source / "out")
+    assert "is inside" in refusal(source, source / "out")
     assert "no such file or folder" in refusal(tmp_path / "no", tmp_path / "o")
     assert "no such folder" in refusal(source, tmp_path / "no" / "o")
     run(source, tmp_path / "o", "--to", "pairs", code=2)
@@ -534,7 +534,7 @@ TENSORS = {
     "a norm of another size": (BOTH | {f"{Q[:-6]}q_norm.weight": drawn(5)}, "q_norm.weight: expected 8 or 32 channels"),
     "an unknown tensor beside": (BOTH | {f"{Q[:-6]}indexer.wk.weight": drawn(8, 32)}, "in 2 stacks"),
     "an unknown vector beside": (BOTH | {f"{Q[:-6]}per_dim_scale": drawn(8)},
-                                 "per_dim_scale: unknown beside the projections, it may follow the layout too"),
+                                 "per_dim_scale: unknown tensor beside the projections, which may follow the layout too"),
     "two stacks": (BOTH | {f"vision.{name}": tensor.clone() for name, tensor in BOTH.items()},
                    "in 2 stacks (model.layers.*.self_attn, vision.model.layers.*.self_attn)"),
     "none": ({"h.0.mlp.weight": drawn(3, 3)}, "no query or key projection among 1 tensors, such as h.0.mlp.weight"),
@@ -553,14 +553,14 @@ CONFIGS = {
     "no width": ({"num_attention_heads": 4}, "hidden_size: not in config.json or params.json; say --d-head"),
     "a string": ({**LLAMA, "num_attention_heads": "4"}, "expected a whole number from 1, got '4'"),
     "negative": ({**LLAMA, "num_key_value_heads": -2}, "num_key_value_heads: expected a whole number from 1, got -2"),
-    "not divisible": ({**LLAMA, "hidden_size": 30}, "hidden_size: 30 is no multiple of 4 heads"),
+    "not divisible": ({**LLAMA, "hidden_size": 30}, "hidden_size: 30 is not a multiple of 4 heads"),
     "heads that do not divide": ({**LLAMA, "num_key_value_heads": 3}, "n_kv_heads: 3 does not divide n_heads=4"),
     "odd part": ({**LLAMA, "partial_rotary_factor": 0.4}, "expected an even number from 2 up to d_head=8, got 3"),
-    "no part": ({**LLAMA, "model_type": "phi"}, "not in config.json, and phi turns a part of a head"),
+    "no part": ({**LLAMA, "model_type": "phi"}, "not in config.json, and phi rotates a part of a head"),
     "parts by layer": ({**LLAMA, "rope_parameters": {"full": {"partial_rotary_factor": 0.5}, "sliding": {"rope_theta": 1}}},
                        "partial_rotary_factor: differs between layers"),
-    "alibi": ({**LLAMA, "model_type": "falcon", "alibi": True}, "alibi is true, so nothing turns"),
-    "values turn": ({**LLAMA, "model_type": "deepseek_v4"}, "deepseek_v4: cannot be converted, its values turn too"),
+    "alibi": ({**LLAMA, "model_type": "falcon", "alibi": True}, "alibi is true, so nothing rotates"),
+    "values turn": ({**LLAMA, "model_type": "deepseek_v4"}, "deepseek_v4: cannot be converted, its values rotate too"),
     "no object": ([1], "expected a JSON object, got list"),
 }  # fmt: skip
 
@@ -576,9 +576,12 @@ def test_files_that_are_refused(tmp_path):
     index = source / "model.safetensors.index.json"
     whole = json.loads(index.read_text())
     for change, message in (
-        ({"model.extra": "../../etc/passwd"}, "'../../etc/passwd' is no file of this folder"),
+        ({"model.extra": "../../etc/passwd"}, "'../../etc/passwd' is not a file of this folder"),
         ({"model.extra": "model-00003-of-00002.safetensors"}, "in the folder but not in its index"),
-        ({"model.extra": "model-00001-of-00002.safetensors"}, "model.extra is in the index or in the file, not in both"),
+        (
+            {"model.extra": "model-00001-of-00002.safetensors"},
+            "model.extra is in the index or in the file, but not in both",
+        ),
     ):
         index.write_text(json.dumps({"weight_map": whole["weight_map"] | change}))
         assert message in refusal(source, tmp_path / "out")
@@ -588,7 +591,7 @@ def test_files_that_are_refused(tmp_path):
     save_file(llama(1), source / "consolidated.safetensors")
     assert "is in another file too" in refusal(source, tmp_path / "out")
     (source / "consolidated.safetensors").write_bytes(b"\xff" * 200)
-    assert "no safetensors file" in refusal(source, tmp_path / "out")
+    assert "not a safetensors file" in refusal(source, tmp_path / "out")
     (source / "config.json").write_text("{")
     assert "no JSON" in refusal(source, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
@@ -600,7 +603,7 @@ def test_what_the_caller_knows_better(tmp_path):
     done = convert(source, tmp_path / "out", "interleaved",
                    options=Options(under=("model.layers.*.self_attn",), leave=("per_dim_scale",)))  # fmt: skip
     assert set(done["permuted"]) == BOTH.keys()
-    with pytest.raises(ValueError, match=r"--under text: there is no such stack; found model.layers"):
+    with pytest.raises(ValueError, match=r"--under text: no such stack; found model.layers"):
         convert(source, tmp_path / "o", "interleaved", options=Options(under=("text",)))
     other = folder(tmp_path / "fused", {"h.0.attn.qkv.weight": drawn(64, 32)})
     assert convert(other, tmp_path / "o", "interleaved", options=Options(fused="concatenated"))["permuted"]

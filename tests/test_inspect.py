@@ -54,10 +54,10 @@ def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
     shown = inspect(str(llama))
     text = words(shown.stdout)
     assert shown.exit_code == 0
-    for told in ("llama 32 layers, 32 heads of 128 channels, made for 131,072 positions",
+    for told in ("llama 32 layers, 32 heads of 128 channels, trained length 131,072",
                  "every layer full attention, causal",
-                 "half: channel i turns with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
-                 "wavelengths 6.28 …", "do not finish a turn in 131,072", "131,071 rad",
+                 "half: channel i pairs with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
+                 "wavelengths 6.28 …", "do not complete a turn in 131,072", "131,071 rad",
                  "bf16 collide from 257"):  # fmt: skip
         assert told in text, told
 
@@ -80,7 +80,7 @@ def test_beyond_the_trained_length_it_names_the_pairs(llama: Path):
     beyond = json.loads(inspect(str(llama), "--length", "262144", "--json").stdout)["parts"][0]["groups"][0]["encodings"][0]
     pairs = beyond["beyond"]["pairs"]
     assert pairs == list(range(pairs[0], 64))
-    assert f"{len(pairs)} of 64 pairs leave the trained range: {pairs[0]}–63" in words(
+    assert f"{len(pairs)} of 64 pairs have angles not seen in training: {pairs[0]}–63" in words(
         inspect(str(llama), "--length", "262144").stdout
     )
     within = json.loads(inspect(str(llama), "--length", "4096", "--json").stdout)["parts"][0]["groups"][0]["encodings"][0]
@@ -97,16 +97,16 @@ def test_a_missing_base_is_an_error_and_the_page_goes_on():
 
 @pytest.mark.parametrize(("extra", "told"), [
     ({"rope_tetha": 1e6}, "warning rope_tetha: LlamaConfig's code does not read it"),
-    ({"partial_rotary_factor": 0.5}, "note the first 64 of 128 channels turn"),
+    ({"partial_rotary_factor": 0.5}, "note the first 64 of 128 channels rotate"),
     ({"rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}},
-     "says rope_type='dynamic' and type='linear'"),
+     "has rope_type='dynamic' and type='linear'"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 1.0, "original_max_position_embeddings": 8192}},
      "error rope_scaling.attn_factor: not a key of yarn"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}, "is 16"),
-    ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers takes"),
+    ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers uses"),
     ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, "frequencies change with every length past 131072"),
     ({"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
-     "transformers takes rope_scaling and drops the other"),
+     "transformers uses rope_scaling and ignores the other"),
 ])  # fmt: skip
 def test_contradictions_and_keys_that_nothing_reads_are_named(extra, told):
     assert told in words(inspect("-", stdin=json.dumps(LLAMA | extra)).stdout)
@@ -159,8 +159,8 @@ def test_what_cannot_be_extended_is_said_in_one_line():
     (b"null", "got null"),
     (b"{}", "model_type: expected the name of a family"),
     (b'{"model_type": 3}', "model_type: expected the name of a family such as 'llama', got 3"),
-    (b'{"model_type": "no_such_model"}', "'no_such_model' is not a family that posenc knows"),
-    (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is no JSON number"),
+    (b'{"model_type": "no_such_model"}', "'no_such_model' is not a known family"),
+    (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is not a JSON number"),
     (b'{"model_type": "llama", "rope_theta": -Infinity}', "holds -Infinity"),
     (b'{"model_type": "llama", "rope_theta": -1}', "rope_theta: expected a positive number, got -1"),
     (b'{"model_type": "llama", "rope_theta": "10000"}', 'rope_theta: expected a positive number, got "10000"'),
@@ -179,11 +179,11 @@ def test_what_cannot_be_extended_is_said_in_one_line():
      "factor: missing; linear needs factor"),
     (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"}}',
      "factor: expected a positive"),
-    (b'{"model_type": "llama", "model_type": "gpt2"}', "the key 'model_type' is there twice"),
+    (b'{"model_type": "llama", "model_type": "gpt2"}', "the key 'model_type' occurs twice"),
     (b'{"model_type": "llama", "rope_theta": 1e4, "num_hidden_layers": 1000000000000}',
      "num_hidden_layers: 1000000000000 is"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4294967296}', "hidden_size: 4294967296 is more than any"),
-    (b"[" * 100_000, "nested deeper"),
+    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4294967296}', "hidden_size: 4294967296 is larger than in any"),
+    (b"[" * 100_000, "nested too deeply"),
     (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper than 32 levels"),
     (b'{"a": "' + b"x" * (17 * 2**20) + b'"}', "larger than 16 MiB"),
 ], ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None)  # fmt: skip
@@ -204,9 +204,9 @@ def test_what_is_no_configuration_gets_one_clear_line(text: bytes, told: str, tm
 
 def test_no_file_and_no_plain_file(tmp_path: Path):
     missing = posenc("inspect", str(tmp_path / "nothing.json"))
-    assert b"there is no such file" in missing.stderr
+    assert b"no such file" in missing.stderr
     empty = posenc("inspect", str(tmp_path))
-    assert b"config.json: there is no such file" in empty.stderr
+    assert b"config.json: no such file" in empty.stderr
     assert missing.returncode == empty.returncode == 1
 
 
@@ -217,7 +217,7 @@ def test_two_models_that_are_the_same_and_two_that_are_not(llama: Path, tmp_path
     other = tmp_path / "other.json"
     other.write_text(json.dumps(LLAMA | {"rope_theta": 10000.0}))
     same = run(compare_configs_.command, str(llama), str(llama / "config.json"))
-    assert (same.exit_code, same.stdout) == (0, "the same: every layer does the same with position\n")
+    assert (same.exit_code, same.stdout) == (0, "the same: all layers have the same positions\n")
     apart = run(compare_configs_.command, str(llama), str(other))
     assert apart.exit_code == 1
     assert "base 500,000 against 10,000" in words(apart.stdout)

@@ -133,9 +133,9 @@ def test_channels_that_cannot_be_paired_are_refused():
     four = Frequencies((1.0,) * 4)
     for words, call in (
         ("frequencies: one for each of 4 channels, d_head=2", lambda: quirks.ChannelRotation(2, four)),
-        ("parts: 4 channels cannot be cut into 3", lambda: quirks.ChannelRotation(4, four, parts=3)),
-        ("parts: 4 channels cannot be cut into 4", lambda: quirks.ChannelRotation(4, four, parts=4)),
-        ("parts: 4 channels cannot be cut into 0", lambda: quirks.ChannelRotation(4, four, parts=0)),
+        ("parts: 4 channels cannot be split into 3", lambda: quirks.ChannelRotation(4, four, parts=3)),
+        ("parts: 4 channels cannot be split into 4", lambda: quirks.ChannelRotation(4, four, parts=4)),
+        ("parts: 4 channels cannot be split into 0", lambda: quirks.ChannelRotation(4, four, parts=0)),
         ("layout: expected one of", lambda: quirks.ChannelRotation(4, four, layout="halves")),
         ("sizes: expected whole numbers from 1 that sum to 4", lambda: quirks.xd(8, four, [1, 1, 1])),
         ("sizes: expected whole numbers from 1 that sum to 4", lambda: quirks.xd(8, four, [4, 0])),

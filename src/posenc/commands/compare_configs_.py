@@ -10,14 +10,14 @@ import typer
 
 
 def command(
-    a: Annotated[str, typer.Argument(help="A config.json, a folder that holds one, or - for standard input.")],
+    a: Annotated[str, typer.Argument(help="A config.json, a folder with one, or - for standard input.")],
     b: Annotated[str, typer.Argument(help="The other one.")],
     as_json: Annotated[bool, typer.Option("--json", help="Every difference as JSON.")] = False,
 ) -> None:
-    """Are the positions of two models the same? If not, the first difference and where outputs part.
+    """Are the positions of two models the same? If not: every difference, and where outputs differ first.
 
-    Outputs part where a pair of channels of length 1 (or a bias) differs by more than 0.001. The exit code is 0 for the
-    same, 1 for a difference.
+    Outputs differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
+    positions are the same, 1 otherwise.
 
     Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs a.json b.json --json
     """
@@ -30,7 +30,7 @@ def command(
     if as_json:
         typer.echo(json.dumps({"same": not found, "differences": [asdict(one) for one in found]}, ensure_ascii=False))
     elif not found:
-        typer.echo("the same: every layer does the same with position")
+        typer.echo("the same: all layers have the same positions")
     else:
         from rich.console import Console
         from rich.table import Table

@@ -1,4 +1,4 @@
-"""`posenc convert`: a checkpoint in the other rotary layout."""
+"""`posenc convert`: converts a checkpoint to the other rotary layout."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def command(
     layout_now: Annotated[
         str,
         typer.Option(
-            "--from", help="The layout of IN, if its files and model family do not say it rightly.", show_default=False
+            "--from", help="The layout of IN, if its files and model family do not give it correctly.", show_default=False
         ),
     ] = "",
     n_heads: Annotated[int | None, typer.Option(min=1, help="Query heads.", show_default="config.json")] = None,
     n_kv_heads: Annotated[int | None, typer.Option(min=1, help="Key heads.", show_default="config.json")] = None,
     d_head: Annotated[int | None, typer.Option(min=1, help="Channels of a head.", show_default="config.json")] = None,
     rotary_dim: Annotated[
-        int | None, typer.Option(min=2, help="Channels of a head that turn.", show_default="config.json")
+        int | None, typer.Option(min=2, help="Channels of a head that rotate.", show_default="config.json")
     ] = None,
     trailing: Annotated[
         bool | None,
-        typer.Option("--trailing/--leading", help="The last, or the first channels turn.", show_default="config.json"),
+        typer.Option("--trailing/--leading", help="The last or the first channels rotate.", show_default="config.json"),
     ] = None,
     fused: Annotated[
         str, typer.Option(help="Rows of a fused projection: concatenated, grouped or blocks.", show_default="model family")
@@ -53,15 +53,15 @@ def command(
     ] = None,
     leave: Annotated[
         list[str] | None,
-        typer.Option(metavar="REGEX", help="Copy tensors of this name as they are; may be repeated.", show_default=False),
+        typer.Option(metavar="REGEX", help="Copy tensors with this name unchanged; may be repeated.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """A checkpoint whose query and key heads are in the other rotary layout: half or interleaved.
+    """Converts a checkpoint to the other rotary layout of query and key heads: half or interleaved.
 
-    Rows of query and key projections are permuted, with their biases, norms and low-rank updates; no bit of any number
-    changes. OUT is written beside, read back and compared with IN, then given its name: it is whole, or not there. Its
-    files record their layout. Everything else in the folder is copied.
+    Rows of query and key projections are permuted, with their biases, norms and low-rank updates; no number changes.
+    OUT is written to a temporary folder, read back and compared with IN, then renamed: it is complete, or does not exist.
+    Its files record their layout. Everything else in the folder is copied.
 
     Examples:  posenc convert llama llama-interleaved --to interleaved
     ·   posenc convert model.safetensors out.safetensors --to half --n-heads 32 --n-kv-heads 8 --d-head 128
@@ -105,13 +105,13 @@ def _patterns(leave: list[str]) -> tuple[str, ...]:
         try:
             re.compile(one)
         except re.error as error:
-            raise typer.BadParameter(f"{one!r}: no regular expression ({error})", param_hint="--leave") from error
+            raise typer.BadParameter(f"{one!r}: not a regular expression ({error})", param_hint="--leave") from error
     return tuple(leave)
 
 
 @contextmanager
 def shown(console: Console) -> Iterator[Progress]:
-    """A bar over the bytes written and read back; nothing where nobody watches."""
+    """A progress bar over the bytes written and read back; none if the output is not a terminal."""
     if not console.is_terminal:
         yield lambda what, done, of: None
         return
@@ -129,7 +129,7 @@ def report(done: dict[str, Any], console: Console) -> None:
         f"{name} {value}" for name, value in heads.items() if value is not None and not isinstance(value, bool)
     )
     console.print(f"[bold]{done['out']}[/]  {done['from']} → {done['to']}", soft_wrap=True)
-    console.print(f"· {done['from']} before: {done['from_known_by']}", soft_wrap=True)
+    console.print(f"· layout {done['from']} known from: {done['from_known_by']}", soft_wrap=True)
     console.print(
         f"· {sizes}{', trailing' if heads['trailing'] else ''}{', gated' if heads['gated'] else ''}", soft_wrap=True
     )

@@ -1,4 +1,4 @@
-"""`posenc inspect`: what a model's config.json does with position, and what breaks beyond its training length."""
+"""`posenc inspect`: how a model's config.json encodes position, and what happens beyond its training length."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from posenc.dialects import PositionSpec
     from posenc.inspection.extension import Extension
 
-METHODS = "yarn, ntk, linear, llama3 or longrope; all side by side if left out."
+METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
 
 
 def command(
     config: Annotated[
         str, typer.Argument(help="A config.json, a folder with one, or - for standard input.", show_default=False)
     ] = "",
-    length: Annotated[int | None, typer.Option(min=1, help="What happens at so many.", show_default=False)] = None,
-    extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for so many.", show_default=False)] = None,
+    length: Annotated[int | None, typer.Option(min=1, help="What happens at this length.", show_default=False)] = None,
+    extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for this length.", show_default=False)] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
     families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
 ) -> None:
-    """What a model does with position: encoding, base, scaling, layers, magnitudes; what that means, and what to know.
+    """How a model encodes position: encoding, base, scaling, layers, scales; what that means; remarks.
 
-    Every model family of transformers 5.23 is known, text, vision, speech and their combinations, from the configuration
-    alone. The exit code is 1 where a finding is an error.
+    Every model family of transformers 5.23 is supported: text, vision, speech and their combinations. Only the
+    configuration is read. The exit code is 1 if a remark is an error.
 
     [bold]Examples[/bold]
 
@@ -101,7 +101,7 @@ def _print_families(as_json: bool) -> None:
 def _extensions(
     config: dict[str, Any], spec: PositionSpec, length: int | None, methods: tuple[str, ...]
 ) -> list[Extension]:
-    """For the part of the model that reads text in one dimension; fragments are nested as the file is."""
+    """Extensions of the part of the model that reads text; fragments are nested as in the file."""
     if length is None:
         return []
     from posenc.inspection.extension import extend, extensible

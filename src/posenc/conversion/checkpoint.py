@@ -1,6 +1,6 @@
-"""A checkpoint in the other layout: planned before anything is written, written beside, read back, then renamed.
+"""Converts a checkpoint to the other layout: planned first, written to a temporary folder, read back, then renamed.
 
-IN ── plan ──► .OUT.….posenc/ ── verify ──► rename ──► OUT        OUT is whole and verified, or not there
+IN ── plan ──► .OUT.….posenc/ ── verify ──► rename ──► OUT        OUT is complete and verified, or does not exist
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPARE = 1 << 20  # bytes of the disk left free
 
 BY_NAME = Options()
 Progress = Callable[[str, int, int], None]
-"""(what is being done, bytes done, bytes in all); copying and reading back count alike."""
+"(current stage, bytes done, bytes in all); copying and reading back both count."
 
 
 def convert(
@@ -47,14 +47,16 @@ def convert(
     options: Options = BY_NAME,
     progress: Progress = lambda what, done, of: None,
 ) -> dict[str, Any]:
-    """`source`, a safetensors file or a folder with a model, written to `out` with its heads in layout `to`; a report.
+    """Writes `source`, a safetensors file or a folder with a model, to `out` with its heads in layout `to`.
 
-    layout_now           the layout of `source`. If left out: what its files record, what its family reads, or the other one
-    n_heads … trailing   as in `Heads`; what is left out is read from config.json
+    Returns a report.
+
+    layout_now           the layout of `source`; by default what its files record, what its family uses, or the other one
+    n_heads … trailing   as in `Heads`; by default read from config.json
     options              how fused projections are laid out, which stacks, what to leave alone
 
-    One tensor at a time is in memory. Raises ValueError where anything is unclear, FileExistsError where `out` exists,
-    OSError for a disk that is full; then nothing is left behind.
+    One tensor at a time is in memory. Raises ValueError if anything is unclear, FileExistsError if `out` exists, OSError if
+    the disk is full; then nothing is left behind.
     """
     layouts.check(to)
     source, out = Path(source), Path(out)
@@ -80,7 +82,7 @@ def convert(
         written = [TensorFile(folder / file.path.name) for file in files]
         for old, new in zip(files, written, strict=True):
             if new.metadata != old.metadata | {RECORD: to}:
-                raise ValueError(f"verification: metadata of {new.path.name} are not what was written")
+                raise ValueError(f"verification: the metadata of {new.path.name} differ from what was written")
             check_bits(old, new, changes, heads, now, to, advance(f"reading back {old.path.name}"))
             old.release()
             new.release()
@@ -137,7 +139,7 @@ def _converted(
 
 
 def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> bool:
-    """Everything that is no tensor. True where config.json names the layout, which is then changed with it."""
+    """Copies everything that is not a tensor. Returns True if config.json names the layout, which is then updated."""
     switched = False
     for path in found.others:
         target = folder / path.relative_to(found.folder)
@@ -154,7 +156,7 @@ def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> boo
 
 
 def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:
-    """Any tensor by name; one file is mapped at a time."""
+    """A function that gets any tensor by name; one file is mapped at a time."""
     where, last = {name: file for file in files for name in file.tensors}, files[0]
 
     def get(name: str) -> Tensor:
@@ -169,7 +171,7 @@ def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:
 
 @contextmanager
 def beside(out: Path) -> Iterator[Path]:
-    """A new folder next to `out`, gone afterwards whatever happens."""
+    """A new folder next to `out`, always removed afterwards."""
     folder = out.parent / f".{out.name}.{secrets.token_hex(4)}.posenc"
     folder.mkdir()
     try:
@@ -179,13 +181,13 @@ def beside(out: Path) -> Iterator[Path]:
 
 
 def _publish(written: Path, out: Path) -> None:
-    """Gives `written` its name. A file or a filled folder that has appeared there meanwhile is not replaced."""
+    """Renames `written` to `out`. Does not replace a file or folder that has appeared there meanwhile."""
     for folder in (written, *written.rglob("*")):
         if folder.is_dir():
             _sync(folder)
     if written.is_dir():
         if out.exists():
-            raise FileExistsError(f"{out}: exists; nothing is overwritten, name another")
+            raise FileExistsError(f"{out}: exists; nothing is overwritten, give another path")
         os.rename(written, out)
     else:
         os.link(written, out)  # unlike rename, refuses where a file has appeared
@@ -203,15 +205,13 @@ def _sync(path: Path) -> None:
 def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, found: Found) -> list[str]:
     name, notes = family(config), []
     if switched:
-        notes.append(f"{SWITCH} in config.json is {str(to == 'interleaved').lower()} now, so {name}'s own code reads OUT")
+        notes.append(f"{SWITCH} in config.json is now {str(to == 'interleaved').lower()}, so {name}'s own code reads OUT")
     elif name in SWITCHED:
         notes.append(f"config.json was not copied; {SWITCH} must be {str(to == 'interleaved').lower()} there")
     elif known_layout(config) not in (None, to):
         notes.append(f"transformers' {name} reads {known_layout(config)}: load OUT with code that reads {to}")
     if unscored:
-        notes.append(
-            "no layer has both queries and keys, with scores that are finite and not zero, so scores were not compared"
-        )
+        notes.append("no layer has both queries and keys with finite, nonzero scores, so scores were not compared")
     if found.left_out:
         notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(found.left_out)}")
     return notes

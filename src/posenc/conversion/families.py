@@ -1,6 +1,6 @@
-"""What is known of a model family, by the `model_type` of its config.json: facts about transformers 5.23.0's own code.
+"""Layouts of model families by the `model_type` of config.json, from the code of transformers 5.23.0.
 
-A checkpoint that records its layout overrules these tables, and so does --from.
+A layout recorded in the checkpoint overrides these tables, and so does --from.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ FUSED: dict[str, Fused] = {
     "codegen": "blocks",
 }
 UNFIT = {
-    "deepseek_v4": "its values turn too, and its outputs turn back",
+    "deepseek_v4": "its values rotate too, and its outputs are rotated back",
     "vjepa2": "its code pairs channels in two ways at once",
-    "hunyuan_vl": "its pairs read a coordinate for each channel, so channels cannot change places",
+    "hunyuan_vl": "each channel of a pair reads its own coordinate, so channels cannot be permuted",
     "gemma4_vision": "it pairs halves within each half of a head",
 }
 
@@ -58,7 +58,7 @@ def family(config: dict[str, Any]) -> str:
 
 
 def known_layout(config: dict[str, Any]) -> Layout | None:
-    """The layout that the family's code reads, if known."""
+    """The layout of the family's code, if known."""
     name = family(config)
     if name in SWITCHED:
         return "interleaved" if config.get(SWITCH, True) else "half"

@@ -1,6 +1,6 @@
 """safetensors files, one tensor at a time: read by the safetensors library, written here, since the library cannot stream.
 
-8 bytes: length of the head, little endian | head: JSON, padded with spaces to a multiple of 8 | data, one after the other
+8 bytes: length of the header, little endian | header: JSON, padded with spaces to a multiple of 8 | data of all tensors
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Advance = Callable[[int], None]
 
 
 class TensorFile:
-    """What the head of a file says, in the order of the data, and its tensors, each read when asked for.
+    """The header of a file and its tensors, in the order of the data; each tensor is read on access.
 
-    The library maps files into memory; a map is dropped after WINDOW bytes, or by `release`, so that what was read leaves.
-    Raises ValueError for a pickle, for what is no safetensors file, and for numbers narrower than a byte.
+    The library maps files into memory; a map is dropped after WINDOW bytes, or by `release`, which frees what was read.
+    Raises ValueError for a pickle, for anything but a safetensors file, and for numbers narrower than a byte.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,7 +68,7 @@ class TensorFile:
         try:
             self._map = self._map or safe_open(self.path, framework="pt")
         except SafetensorError as error:
-            raise ValueError(f"{self.path}: no safetensors file ({error})") from error
+            raise ValueError(f"{self.path}: not a safetensors file ({error})") from error
         return self._map
 
 
@@ -77,7 +77,7 @@ def nbytes(about: About) -> int:
 
 
 def head(tensors: Mapping[str, About], metadata: Mapping[str, str]) -> bytes:
-    """The first bytes of a file that holds these tensors in this order."""
+    """The header bytes of a file with these tensors in this order."""
     entries: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name, about in tensors.items():
@@ -91,7 +91,7 @@ def head(tensors: Mapping[str, About], metadata: Mapping[str, str]) -> bytes:
 
 
 def write(path: Path, first: bytes, tensors: Iterable[tuple[About, Tensor]], advance: Advance) -> None:
-    """A new file, on the disk when this returns. Raises ValueError for a tensor of another size than its head says."""
+    """Writes a new file, synced to disk. Raises ValueError for a tensor whose size differs from its header."""
     with path.open("xb") as file:
         file.write(first)
         for about, tensor in tensors:

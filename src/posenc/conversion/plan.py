@@ -19,14 +19,14 @@ INTEGERS = ("I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64")
 
 
 class About(NamedTuple):
-    """What the head of a file says of a tensor."""
+    """A tensor's dtype and shape, from the header of its file."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
 class Change(NamedTuple):
-    """Slices of one tensor to permute along `dim`: of queries and of keys, with the module and layer it belongs to."""
+    """Slices of one tensor to permute along `dim`: of queries and of keys, with its module and layer."""
 
     name: Name
     dim: int
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What names and shapes leave open: how fused projections are laid out, which stacks, what to leave as it is."""
+    """What names and shapes do not decide: the layout of fused projections, which stacks, what to copy unchanged."""
 
     fused: Fused | None = None
     under: tuple[str, ...] = ()
@@ -48,16 +48,16 @@ class Options(NamedTuple):
 def plan(tensors: Mapping[str, About], heads: Heads, options: Options) -> dict[str, Change]:
     """The tensors that change, by name; all others are copied.
 
-    Raises ValueError, naming the tensor and what to say, where there are no query or key projections, more than one stack
-    of them, shapes that are not those of `heads`, numbers that cannot be permuted, or unknown tensors beside them.
+    Raises ValueError, naming the tensor and the option to give, if there are no query or key projections, several stacks
+    of them, shapes that do not fit `heads`, numbers that cannot be permuted, or unknown tensors beside them.
     """
     leave = re.compile("|".join(f"(?:{one})" for one in options.leave) or r"(?!)")
     found = [name for name in map(projection, tensors) if name and not leave.search(name.full)]
     found = _in_one_stack(found, options.under)
     if not any(name.kind in ("q", "k", "latent", "fused") for name in found):
         raise ValueError(
-            f"no query or key projection among {len(tensors)} tensors, such as "
-            f"{', '.join(sorted(tensors)[:3])}; names that are known: posenc.conversion.names"
+            f"no query or key projection among {len(tensors)} tensors, such as {', '.join(sorted(tensors)[:3])}; "
+            "known names: posenc.conversion.names"
         )
     _check_siblings(tensors, found, leave)
     changes = (_change(name, tensors[name.full], heads, options.fused) for name in found)
@@ -68,25 +68,25 @@ def _in_one_stack(found: Sequence[Name], under: tuple[str, ...]) -> list[Name]:
     stacks = sorted({name.stack for name in found if not name.kind.endswith("norm")})
     if under:
         if absent := [one for one in under if one not in stacks]:
-            raise ValueError(f"--under {absent[0]}: there is no such stack; found {', '.join(stacks) or 'none'}")
+            raise ValueError(f"--under {absent[0]}: no such stack; found {', '.join(stacks) or 'none'}")
         stacks = list(under)
     elif len(stacks) > 1:
         raise ValueError(
-            f"query and key projections in {len(stacks)} stacks ({', '.join(stacks)}), and not every one need "
-            f"turn; choose with --under '{stacks[0]}'"
+            f"query and key projections in {len(stacks)} stacks ({', '.join(stacks)}), and not all "
+            f"of them need rotate; choose with --under '{stacks[0]}'"
         )
     return [name for name in found if name.stack in stacks]
 
 
 def _check_siblings(tensors: Mapping[str, About], found: Sequence[Name], leave: re.Pattern[str]) -> None:
-    """A tensor beside the projections that is not known might follow the layout too: indexers, biases by channel."""
+    """Raises ValueError for unknown tensors beside the projections, which might follow the layout too."""
     known, parents = {name.full for name in found}, frozenset(name.parent for name in found if name.parent)
     for full, about in tensors.items():
         module = None if full in known or leave.search(full) else sibling(full, parents)
         if module is not None and module not in UNTURNED and math.prod(about.shape) > 1:
             raise ValueError(
-                f"{full}: unknown beside the projections, it may follow the layout too; if it does not, "
-                f"say --leave '{re.escape(module)}'"
+                f"{full}: unknown tensor beside the projections, which may follow the layout too; if it "
+                f"does not, say --leave '{re.escape(module)}'"
             )
 
 
@@ -140,7 +140,10 @@ def _norm(name: Name, about: About, heads: Heads) -> Change | None:
 
 
 def _scale(name: Name, about: About, heads: Heads, slices: Slices) -> Change | None:
-    """Numbers of quantised weights: one for each row moves with it; one for a block stays, if every slice is inside one."""
+    """Scales of quantised weights: one per row is permuted with it.
+
+    One per block stays, if every slice is inside one block.
+    """
     rows = about.shape[0]
     if rows == slices.rows:
         return Change(name, 0, slices)

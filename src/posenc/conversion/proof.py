@@ -1,9 +1,10 @@
-"""Everything read back: copied tensors have the same bits, permuted ones invert to the originals, scores stay.
+"""Verification by reading back: copied tensors have the same bits, permuted ones invert to the originals, scores are equal.
 
     (R q)·(R k) in layout A with the old weights  =  (R q)·(R k) in layout B with the new ones
 
-The inverse alone would not notice rows permuted by a wrong rule and back, or a tensor forgotten. So the scores ask neither
-the plan nor `rows`: they read heads from a projection as the models do, by viewing it, and from all tensors of a layer.
+The inverse alone would not detect a wrong permutation that is undone again, or a forgotten tensor. So the scores use
+neither the plan nor `rows`: they read heads from a projection as the models do, by viewing it, and from all tensors of a
+layer.
 Legend: h heads, t tokens, d channels of a head.
 """
 
@@ -42,9 +43,9 @@ def check_bits(
     target: Layout,
     advance: Advance,
 ) -> None:
-    """Raises ValueError, naming the tensor, where `new` is not `old` with the rows of `changes` permuted."""
+    """Raises ValueError, naming the tensor, unless `new` is `old` with the rows of `changes` permuted."""
     if list(new.tensors.items()) != list(old.tensors.items()):
-        raise ValueError(f"verification: {new.path.name} holds other tensors, shapes or dtypes than {old.path.name}")
+        raise ValueError(f"verification: {new.path.name} has other tensors, shapes or dtypes than {old.path.name}")
     for name, about in old.tensors.items():
         before, after, change = old.get(name), new.get(name), changes.get(name)
         if change is not None:
@@ -57,7 +58,8 @@ def check_bits(
 
 
 class Scores(NamedTuple):
-    """Of how many layers, the largest score, and the largest difference between old and new relative to its layer's."""
+    """The number of layers, the largest score, and the largest difference between old and new relative to its layer's
+    score."""
 
     layers: int
     largest: float

@@ -1,9 +1,9 @@
-"""Which rows of a projection turn, and where they go.
+"""Which rows of a projection rotate, and where they go.
 
     half         x0 x1 x2 | y0 y1 y2        rows of one head of W_q; the model's code pairs (i, i + n)
     interleaved  x0 y0 x1 y1 x2 y2          the same rows; the code pairs (2i, 2i + 1)
 
-A head turns `rotary_dim` channels, its first or its last. So a tensor is told by the rows at which such slices begin:
+A head rotates `rotary_dim` channels, its first or its last. A tensor is described by the rows where these slices begin:
 
     q, k            one slice per head:  [h0 | h1 | h2 …]
     concatenated    [q0 q1 … | k0 … | v0 …]                          Phi-3, ModernBERT, Qwen 1
@@ -35,7 +35,7 @@ BLOCKS = 4  # of CodeGen's fused projection, fixed in its code
 
 
 class Slices(NamedTuple):
-    """The rows at which the turning slices of queries and of keys begin, and how many rows there are in all."""
+    """The rows where the rotated slices of queries and of keys begin, and the total number of rows."""
 
     q: tuple[int, ...]
     k: tuple[int, ...]
@@ -44,16 +44,16 @@ class Slices(NamedTuple):
 
 @dataclass(frozen=True)
 class Heads:
-    """The sizes that decide which rows turn.
+    """The sizes that decide which rows rotate.
 
-    n_heads, n_kv_heads   query heads; key heads, n_heads if left out
+    n_heads, n_kv_heads   query heads; key heads, by default n_heads
     d_head                channels of a query or key head
-    rotary_dim            channels of a head that turn; all if left out
-    trailing              the last rotary_dim channels turn instead of the first ones
+    rotary_dim            rotated channels of a head; by default all
+    trailing              the last rotary_dim channels rotate instead of the first
     latent                rows before the shared key slice of multi-head latent attention (kv_lora_rank)
     gated                 each query head is followed by a gate of the same width (Qwen3-Next)
 
-    Raises ValueError for sizes that are no whole numbers from 1 or do not fit each other.
+    Raises ValueError for sizes that are not whole numbers from 1 or do not fit each other.
     """
 
     n_heads: int
@@ -122,7 +122,7 @@ class Heads:
 
 
 def row_permutation(rows: int, starts: Sequence[int], turning: int, source: Layout, target: Layout) -> Int[Tensor, "rows"]:
-    """Where row r of `target` comes from in `source`: slices of `turning` rows at `starts`, the rest stays."""
+    """The row of `source` for each row of `target`: slices of `turning` rows at `starts` are permuted, the rest stays."""
     index, within = torch.arange(rows), layouts.permutation(turning, layouts.check(source), layouts.check(target))
     for start in starts:
         index[start : start + turning] = start + within
@@ -140,7 +140,7 @@ def permuted(tensor: Tensor, index: Int[Tensor, "rows"], dim: int = 0) -> Tensor
 def convert_rows(tensor: Tensor, part: Part, heads: Heads, source: Layout, target: Layout) -> Tensor:
     """A projection's weight [rows, d_model], its bias [rows] or the B of its low-rank update [rows, rank], converted.
 
-    Exact for every dtype. Raises ValueError where the rows are not those of `heads`.
+    Exact for every dtype. Raises ValueError if the rows are not those of `heads`.
     """
     slices = heads.slices(part)
     if tensor.ndim == 0 or tensor.shape[0] != slices.rows:

@@ -1,4 +1,4 @@
-"""The heads of a model from its config.json (or Mistral's and Meta's params.json), with what the caller knows better."""
+"""The heads of a model from config.json (or Mistral's and Meta's params.json) and from the caller's arguments."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FRACTION = ("partial_rotary_factor", "rotary_pct", "rotary_percentage", "rotary_
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The configuration beside the tensors, its text part where that holds the heads; {} where there is none.
+    """The configuration beside the tensors, or its text part if that has the heads; {} if there is none.
 
-    Raises ValueError for a file that is too large or no JSON object.
+    Raises ValueError for a file that is too large or not a JSON object.
     """
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
@@ -46,17 +46,17 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> Heads:
-    """What is `given` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
+    """The heads: the sizes in `given` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
 
-    Raises ValueError for sizes that are missing, contradict each other or cannot be those of one rotation per head.
+    Raises ValueError for sizes that are missing, contradict each other or do not describe one rotation per head.
     """
     name = family(dict(config))
     if name in UNFIT:
         raise ValueError(f"model_type {name}: cannot be converted, {UNFIT[name]}")
     if config.get("alibi") is True:
-        raise ValueError("config.json: alibi is true, so nothing turns and there is no layout to convert")
+        raise ValueError("config.json: alibi is true, so nothing rotates and there is no layout to convert")
     if config.get("rotary_value") is True:
-        raise ValueError("config.json: rotary_value is true: values turn too, which this conversion does not cover")
+        raise ValueError("config.json: rotary_value is true: values rotate too, which this conversion does not cover")
     known = {key: value for key, value in given.items() if value is not None}
     n_heads = known.get("n_heads") or _count(config, N_HEADS, "--n-heads")
     latent = _first(config, ("kv_lora_rank",))
@@ -93,7 +93,9 @@ def _head_width(config: Mapping[str, Any], n_heads: int, is_latent: bool) -> int
         return _count(config, D_HEAD, "--d-head")
     d_model = _count(config, D_MODEL, "--d-head")
     if d_model % n_heads:
-        raise ValueError(f"hidden_size: {d_model} is no multiple of {n_heads} heads and head_dim is missing; say --d-head")
+        raise ValueError(
+            f"hidden_size: {d_model} is not a multiple of {n_heads} heads and head_dim is missing; say --d-head"
+        )
     return d_model // n_heads
 
 
@@ -112,14 +114,14 @@ def _rotary_dim(config: Mapping[str, Any], name: str, d_head: int) -> int:
     found = {_fraction(rope, config) for rope in _rope_parameters(config)}
     if len(found) > 1:
         raise ValueError(
-            f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); "
-            "layers that turn different channels cannot be converted together"
+            f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); layers that "
+            "rotate different channels cannot be converted together"
         )
     fraction = found.pop()
     if fraction is None:
         if name in PARTIAL_BY_DEFAULT:
             raise ValueError(
-                f"partial_rotary_factor: not in config.json, and {name} turns a part of a head; say --rotary-dim"
+                f"partial_rotary_factor: not in config.json, and {name} rotates a part of a head; say --rotary-dim"
             )
         return d_head
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction <= 1:
@@ -128,7 +130,7 @@ def _rotary_dim(config: Mapping[str, Any], name: str, d_head: int) -> int:
 
 
 def _fraction(rope: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
-    """The part of a head that turns; 1 for proportional frequencies, which leave pairs still, not channels out."""
+    """The fraction of a head that rotates; 1 for proportional frequencies, which have pairs at rest instead."""
     if "proportional" in (rope.get("rope_type"), rope.get("type")):
         return 1
     return _first({**config, **{key: rope[key] for key in FRACTION if key in rope}}, FRACTION)

@@ -1,4 +1,4 @@
-"""What a path holds: shards, their index, the files beside them, and the layout that its heads are in."""
+"""The contents of a path: shards, their index, other files, and the layout of the heads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER_WEIGHTS = PICKLES | {".safetensors", ".gguf", ".onnx", ".onnx_data", ".h5"
 
 
 class Found(NamedTuple):
-    """What a path holds. `weight_map` maps names to shards, is {} without an index, and None for a single file."""
+    """The contents of a path. `weight_map` maps names to shards, is {} without an index, and None for a single file."""
 
     folder: Path
     shards: list[Path]
@@ -29,17 +29,20 @@ class Found(NamedTuple):
 
 
 def look(source: Path, out: Path) -> Found:
-    """Raises FileNotFoundError, FileExistsError, or ValueError for a path that holds no safetensors to convert."""
+    """The contents of `source`.
+
+    Raises FileNotFoundError, FileExistsError, or ValueError if it has no safetensors to convert.
+    """
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file or folder")
     if out.exists() or out.is_symlink():
-        raise FileExistsError(f"{out}: exists; nothing is overwritten, name another")
+        raise FileExistsError(f"{out}: exists; nothing is overwritten, give another path")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"{out.parent}: no such folder")
     if source.is_file():
         return Found(source.parent, [source], None, [], [])
     if source.resolve() in out.resolve().parents:
-        raise ValueError(f"{out}: lies inside {source}; name a place outside")
+        raise ValueError(f"{out}: is inside {source}; give a path outside")
     index = _index(source)
     shards = sorted(source.glob("*.safetensors"))
     if not shards:
@@ -47,7 +50,7 @@ def look(source: Path, out: Path) -> Found:
         why = f"; {pickles[0]} is a pickle, which may run code when read: save it as safetensors first" if pickles else ""
         raise ValueError(f"{source}: no .safetensors files{why}")
     if index and (strange := sorted({path.name for path in shards} ^ set(index.values()))):
-        raise ValueError(f"{source / strange[0]}: in the folder but not in its index, or the other way round; move it away")
+        raise ValueError(f"{source / strange[0]}: is in the folder but not in its index, or the reverse; move it away")
     others, left_out = _others(source)
     return Found(source, shards, index, others, left_out)
 
@@ -64,7 +67,7 @@ def _index(folder: Path) -> dict[str, str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{paths[0]}: expected JSON with a weight_map from tensors to files") from error
     if odd := next((file for file in index.values() if Path(file).name != file), None):
-        raise ValueError(f"{paths[0]}: {odd!r} is no file of this folder")
+        raise ValueError(f"{paths[0]}: {odd!r} is not a file of this folder")
     return index
 
 
@@ -89,13 +92,13 @@ def gathered(files: Sequence[TensorFile], index: dict[str, str] | None) -> dict[
         if twice := tensors.keys() & file.tensors.keys():
             raise ValueError(f"{file.path}: {min(twice)} is in another file too")
         if index and (odd := {name for name, where in index.items() if where == file.path.name} ^ file.tensors.keys()):
-            raise ValueError(f"{file.path}: {min(odd)} is in the index or in the file, not in both")
+            raise ValueError(f"{file.path}: {min(odd)} is in the index or in the file, but not in both")
         tensors |= file.tensors
     return tensors
 
 
 def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout | None, to: Layout) -> tuple[Layout, str]:
-    """The layout of the source, and what says so."""
+    """The layout of the source, and where it comes from."""
     recorded = {file.metadata.get(RECORD) for file in files}
     if len(recorded) > 1:
         raise ValueError(f"{RECORD}: the files record different layouts ({', '.join(sorted(map(str, recorded)))})")
@@ -110,10 +113,10 @@ def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout
     elif known is not None:
         now, why = known, f"model_type {family(config)}"
     else:
-        now, why = other, "not recorded; the other one was asked for"
+        now, why = other, "not recorded; assumed to be the other one"
     if now == to:
         raise ValueError(
-            f"{files[0].path}: its heads are {to} already, says {why}; nothing to convert"
+            f"{files[0].path}: its heads are already {to}, according to {why}; nothing to convert"
             f"{'' if record else '. If its weights are not, say --from ' + other}"
         )
     return now, why

@@ -1,4 +1,4 @@
-"""What model families do with position: read_config turns a config.json into a PositionSpec."""
+"""How model families encode position: read_config turns a config.json into a PositionSpec."""
 
 from typing import Any
 

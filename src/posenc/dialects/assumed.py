@@ -1,4 +1,4 @@
-"""What a configuration class brings where the file is silent, and where it should and does not."""
+"""Defaults of configuration classes for keys that a file lacks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from posenc.dialects.spec import Use
 
 
 def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
-    """These keys, with what the class takes for rope_parameters where neither they nor rope_scaling are in the file.
+    """The same keys, with the class's default rope_parameters if the file has neither these nor rope_scaling.
 
-    Where these have a base, the class reads no rope_theta. Raises ConfigError unless the caller allows defaults.
+    If the defaults have a base, rope_theta is ignored, as in the class. Raises ConfigError unless the caller allows
+    defaults.
     """
     if keys.has("rope_parameters") or keys.has("rope_scaling"):
         return keys
@@ -27,15 +28,15 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     keys.error("rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
-        keys.error("rope_theta", f"{owner} does not read it where rope_parameters is missing")
+        keys.error("rope_theta", f"{owner} does not read it if rope_parameters is missing")
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
     defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
     return keys.replaced(without=gone, facts={"defaults": defaults})
 
 
 def scaled_without_width(keys: Keys, use: Use | None) -> None:
-    """A finding where head_dim is not said and the class leaves it at None: some scalings of transformers 5.23 take that
-    for the width, and fail."""
+    """Remarks that head_dim is missing if the class leaves it None and the scaling needs it: transformers 5.23 then fails.
+    Remarks that head_dim is missing if the class leaves it None and the scaling needs it: transformers 5.23 then fails."""
     kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
     if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
-        keys.error("head_dim", f"not said: transformers 5.23 fails at {kind} scaling of this family; write it down")
+        keys.error("head_dim", f"missing: transformers 5.23 fails with {kind} scaling in this family; add it")

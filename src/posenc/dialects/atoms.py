@@ -1,7 +1,7 @@
-"""Rotation by where an atom is in space, and by which residue it belongs to: ESMFold 2.
+"""RoPE over the coordinates of an atom and the number of its residue: ESMFold 2.
 
-    pairs     x … x y … y z … z u … u 0 … 0      n spatial pairs for each axis, then those of the residue's number
-    ω         a^(-i/n) for each axis, b^(-i/m) for the m pairs of u; the pairs left over keep still
+    pairs       x … x y … y z … z u … u 0 … 0      n spatial pairs per axis, then those of the residue number u
+    frequency   a^(-i/n) per axis, b^(-i/m) for the m pairs of u; the remaining pairs are not rotated
 
 Coordinates are those of a reference conformer, in ångström. As in transformers: models/esmfold2.
 """
@@ -14,13 +14,13 @@ from posenc.frequencies import Frequencies
 
 
 def of_atoms(d_head: int, *, spatial: tuple[float, int], residue: tuple[float, int]) -> RoPE:
-    """RoPE over (x, y, z, residue); `spatial` and `residue` are base and number of pairs. ValueError if they do not fit."""
+    """RoPE over (x, y, z, residue); `spatial` and `residue` are (base, number of pairs). ValueError if they do not fit."""
     (spatial_base, per_axis), (residue_base, count) = spatial, residue
     still = d_head // 2 - 3 * per_axis - count
     if d_head % 2 or still < 0:
         raise ValueError(
-            f"d_head: {d_head} channels hold no {3 * per_axis + count} pairs, {per_axis} for each axis of "
-            f"space and {count} for the residue"
+            f"d_head: {d_head} channels are too few for {3 * per_axis + count} pairs, {per_axis} for "
+            f"each spatial axis and {count} for the residue"
         )
     of_space = frequencies.rotary(2 * per_axis, spatial_base).values
     of_residue = frequencies.rotary(2 * count, residue_base).values

@@ -1,4 +1,4 @@
-"""A checkpoint's positional weights, read from safetensors: only the tensors that are wanted, never a pickle."""
+"""A checkpoint's positional weights, read from safetensors, tensor by tensor. Pickles are refused."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Checkpoint(Mapping[str, Tensor]):
-    """The tensors of a safetensors file, or of a folder of them, each read when it is asked for.
+    """The tensors of a safetensors file, or of a folder of them, each read on access.
 
-    Raises FileNotFoundError where there are none, ConfigError for a name that two files have, and for a pickle.
+    Raises FileNotFoundError if there are none, ConfigError for a name in two files and for a pickle.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -62,20 +62,22 @@ class Checkpoint(Mapping[str, Tensor]):
 def load_encodings(
     checkpoint: str | PathLike[str] | Mapping[str, Tensor], spec: PositionSpec | None = None
 ) -> dict[str, list[PositionalEncoding]]:
-    """Every attention layer's encoding with the checkpoint's positional weights in it, by part: {"": [layer 0, …]}.
+    """Every attention layer's encoding with the checkpoint's positional weights, by part: {"": [layer 0, …]}.
 
         encodings = load_encodings("my-model/")        # config.json and *.safetensors
         encodings["text_config"][3]
 
-    checkpoint  a folder, a safetensors file, or a state dict; other tensors of it are left alone, so that buffers that old
-                programs stored (inv_freq, position_ids, …) do no harm
-    spec        what read_config said; read from the folder's config.json where left out
+    checkpoint  a folder, a safetensors file, or a state dict; other tensors are ignored, among them buffers that old
+                programs stored (inv_freq, position_ids, …)
+    spec        the result of read_config; by default read from the folder's config.json
 
-    Raises KeyError for a weight that is not there, ValueError for one of another shape, FileNotFoundError for no file.
+    Raises KeyError for a missing weight, ValueError for a wrong shape, FileNotFoundError for a missing file.
     """
     if spec is None:
         if isinstance(checkpoint, Mapping):
-            raise TypeError("spec: a state dict does not say what model it is of; give read_config(…) of its config.json")
+            raise TypeError(
+                "spec: a state dict does not say which model it belongs to; give read_config(…) of its config.json"
+            )
         folder = Path(checkpoint)
         spec = read_config(folder if folder.is_dir() else folder.parent)
     state = checkpoint if isinstance(checkpoint, Mapping) else Checkpoint(checkpoint)

@@ -1,9 +1,9 @@
-"""The register of readers, and the pieces that most of them are made of.
+"""The registry of readers, and helpers for them.
 
-A reader turns the keys of one section into a PositionSpec. It is registered for model types:
+A reader turns the keys of one section into a PositionSpec. It is registered for model types and named after the first:
 
     @family("llama", "mistral")
-    def _(keys: Keys) -> PositionSpec:
+    def llama(keys: Keys) -> PositionSpec:
         return decoder(keys, rope(keys, d_head=head_width(keys)))
 """
 
@@ -25,12 +25,12 @@ READERS: dict[str, Reader] = {}
 
 
 def family(*model_types: str) -> Callable[[Reader], Reader]:
-    """Registers a reader. Raises ValueError where a model type has one already: two readers cannot both be right."""
+    """Registers a reader. Raises ValueError if a model type already has one."""
 
     def register(reader: Reader) -> Reader:
         for model_type in model_types:
             if model_type in READERS:
-                raise ValueError(f"{model_type}: has a reader already, in {READERS[model_type].__module__}")
+                raise ValueError(f"{model_type}: already has a reader, in {READERS[model_type].__module__}")
             READERS[model_type] = reader
         return reader
 
@@ -39,7 +39,7 @@ def family(*model_types: str) -> Callable[[Reader], Reader]:
 
 @functools.cache
 def load_readers() -> None:
-    """Once: imports every file of posenc.dialects.families, which registers them."""
+    """Imports every file of posenc.dialects.families, once, which registers the readers."""
     from posenc.dialects import families
 
     for module in pkgutil.iter_modules(families.__path__):
@@ -47,18 +47,17 @@ def load_readers() -> None:
 
 
 def reader_paths() -> dict[str, str]:
-    """Model type -> where its reader is: "posenc.dialects.families.qwen2:qwen2"; sorted by model type."""
+    """Model type -> path of its reader, such as "posenc.dialects.families.qwen2:qwen2"; sorted by model type."""
     load_readers()
     return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(READERS.items())}
 
 
 def read(keys: Keys, part: str = "") -> PositionSpec:
-    """The spec of one section: its family's reader, then what the section holds that nobody read."""
+    """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
     load_readers()
     if keys.family not in READERS:
         raise ConfigError(
-            f"{keys.where('model_type')}: {keys.family!r} is not a family that posenc knows; "
-            "`posenc inspect --families` lists them"
+            f"{keys.where('model_type')}: {keys.family!r} is not a known family; `posenc inspect --families` lists them"
         )
     try:
         spec = READERS[keys.family](keys)
@@ -74,14 +73,20 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
 
 
 def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]:
-    """The specs of sections: parts(keys, "text_config", "vision_config"). `otherwise` gives their model types where
-    neither the file nor the class says: parts(keys, vision_config="siglip_vision_model")."""
+    """The specs of sections: parts(keys, "text_config", "vision_config").
+
+    `otherwise` gives the model type of a section if neither the file nor the class does:
+    parts(keys, vision_config="siglip_vision_model").
+    """
     named = [(name, None) for name in names] + list(otherwise.items())
     return tuple(read(keys.section(name, model_type), name) for name, model_type in named)
 
 
 def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hidden_size", key: str = "head_dim") -> int:
-    """head_dim where the file or the class says it, else hidden_size / num_attention_heads. ConfigError if uneven."""
+    """head_dim if the file or the class has it, otherwise hidden_size / num_attention_heads.
+
+    ConfigError if that is uneven.
+    """
     said = keys.whole(key, None)
     if said is not None:
         return int(said)
@@ -102,7 +107,7 @@ def stack_of(
     d_head: int | None = None,
     **about: Any,
 ) -> PositionSpec:
-    """A stack of attention layers; what is added to the embeddings becomes a use of the first layer.
+    """A stack of attention layers; `embedding` becomes uses of the first layer.
 
     width, heads, length  the family's keys for them; `about` is anything else that PositionSpec takes
     """
@@ -127,9 +132,9 @@ def decoder(
     d_head: int | None = None,
     **about: Any,
 ) -> PositionSpec:
-    """A causal stack: every layer with the same use, or with that of its kind.
+    """A causal stack; all layers have the same use, or that of their kind.
 
-    kinds    each layer's; layer_types where left out. "sliding_attention" sees sliding_window tokens
+    kinds    the kind of each layer, by default layer_types; "sliding_attention" has a window of sliding_window tokens
     by_kind  the use of each kind, instead of `use`
     """
     kinds = layer_kinds(keys) if kinds is None else kinds
@@ -141,7 +146,7 @@ def decoder(
 
 
 def bidirectional(spec: PositionSpec) -> PositionSpec:
-    """The same spec with bidirectional attention in every layer; windows stay."""
+    """The same spec with bidirectional attention in every layer; windows are kept."""
     return replace(spec, layers=tuple(replace(layer, causal=False) for layer in spec.layers))
 
 
@@ -158,7 +163,7 @@ def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: An
 
 
 def layer_kinds(keys: Keys, n_layers: str = "num_hidden_layers", assumed: str = "full_attention") -> tuple[str, ...]:
-    """layer_types, one for each layer; all `assumed` where neither file nor class says."""
+    """layer_types, one for each layer; `assumed` for all layers if neither file nor class has them."""
     count = keys.whole(n_layers)
     kinds = keys.names("layer_types", None, length=count)
     return (assumed,) * count if kinds is None else tuple(kinds)

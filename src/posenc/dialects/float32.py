@@ -1,13 +1,12 @@
-"""The parity mode: rotary frequencies with transformers' own fp32 roundings, operation by operation, value by value.
+"""Parity mode: rotary frequencies with transformers' own fp32 roundings, bit for bit.
 
     RoPE(d_head, layout="half", frequencies=float32.llama3(width, base, 32.0, 1.0, 4.0, 8192))
 
-has the cos and sin of that library, bit for bit. Functions bear the names of rope_type in a configuration and of their
-fp64 counterparts in posenc.frequencies, and take the same numbers. Where those refuse, these compute what transformers
-computes (an odd width, mscale alone), since parity is what they are for. For several axes hand the result on to
-posenc.frequencies.axial, sections, …: a choice of axes rounds nothing.
+has the same cos and sin as transformers. Functions are named after rope_type and after their fp64 counterparts in
+posenc.frequencies, and take the same arguments. Where those raise, these compute what transformers computes (an odd width,
+mscale alone). For several axes, pass the result to posenc.frequencies.axial, sections, …, which do not round.
 
-Taken from transformers 5.23, modeling_rope_utils.py. Each function names where the order of operations matters.
+Source: transformers 5.23, modeling_rope_utils.py. Each function says where the order of operations matters.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def default(width: int, base: float) -> Frequencies:
 
 
 def partial(d_head: int, base: float, fraction: float) -> Frequencies:
-    """default(int(d_head·fraction), base), an odd width as it comes: 25 gives 13 pairs."""
+    """default(int(d_head·fraction), base); an odd width is kept: 25 gives 13 pairs."""
     checks.positive(fraction=fraction)
     return default(int(d_head * fraction), base)
 
@@ -50,10 +49,12 @@ def ntk_alpha(width: int, base: float, alpha: float) -> Frequencies:
 
 @dataclass(frozen=True)
 class DynamicNTK:
-    """`at_length(n)`: the default up to the trained length, and beyond it that of a larger base, itself rounded to fp32.
+    """`at_length(n)`: the default up to the trained length, beyond it that of a larger base, which is itself rounded to
+    fp32.
 
-    transformers keeps the largest base it has met until a sequence shorter than the trained length comes along; this is
-    what a request of n tokens gets from a model that has met nothing longer.
+    transformers keeps the largest base so far until a sequence is shorter than the trained length; this is what a request
+    of n
+    tokens gets from a model that has seen nothing longer.
     """
 
     width: int
@@ -97,10 +98,10 @@ def yarn(
     mscale: float | None = None,
     mscale_all_dim: float | None = None,
 ) -> Frequencies:
-    """YaRN: the range in fp64, ramp and both spectra in fp32, the slow one as 1/(factor·base^x) and not ω/factor.
+    """YaRN: the range in fp64, ramp and both spectra in fp32, the slow one as 1/(factor·base^x).
 
-    beta_fast and beta_slow of 0 or None are 32 and 1; one of mscale and mscale_all_dim alone, or 0, counts for nothing.
-    Raises ValueError for an odd width, at which transformers fails as well.
+    beta_fast and beta_slow of 0 or None mean 32 and 1; only one of mscale and mscale_all_dim, or 0, has no effect.
+    Raises ValueError for an odd width, for which transformers fails too.
     """
     checks.positive(factor=factor, base=base)
     checks.whole(width=width, original_length=original_length)
@@ -141,7 +142,7 @@ def longrope(
 ) -> LongRoPE:
     """1/(short_factor·base^x) or 1/(long_factor·base^x), by the length of the request.
 
-    `factor` is the longest length over original_length; needed where attention_factor is not given. Raises ValueError.
+    `factor` is the longest length over original_length; needed unless attention_factor is given. Raises ValueError.
     """
     checks.whole(width=width, original_length=original_length)
     if attention_factor is None and factor is None:
@@ -189,9 +190,9 @@ def proportional(d_head: int, base: float, fraction: float = 1.0, factor: float 
 
 
 def unit_square(d_head: int, base: float = 100.0) -> Frequencies:
-    """DINOv3's 1 / base^arange(0, 1, 4/d_head) for height, then width, without its 2π, which it multiplies first.
+    """DINOv3's 1 / base^arange(0, 1, 4/d_head) for height, then width, without its factor 2π.
 
-    Give it coordinates that hold 2π·coordinate in fp32: the product of three then rounds as theirs does.
+    Coordinates must hold 2π·coordinate in fp32: the product of three then rounds as in DINOv3's code.
     """
     checks.whole(d_head=d_head)
     values = (1 / base ** torch.arange(0, 1, 4 / d_head, dtype=torch.float32, device="cpu")).tolist()
@@ -221,7 +222,7 @@ def _inverse(width: int, base: float | Tensor) -> Tensor:
 
 
 def _fp32(values: Sequence[float]) -> Tensor:
-    """On the CPU and in fp32, whatever torch's defaults are."""
+    """Runs on the CPU in fp32, whatever torch's defaults are."""
     return torch.tensor(list(values), dtype=torch.float32, device="cpu")
 
 
@@ -233,4 +234,4 @@ def _value(values: Tensor, said: str, base: float | None = None, width: int | No
 
 def _check_wider_than_2(width: int) -> None:
     if width <= 2:
-        raise ValueError(f"width: {width} has no slower pair to stretch, d/(d-2) needs d > 2")
+        raise ValueError(f"width: {width} has no slower pair to stretch; d/(d-2) needs d > 2")

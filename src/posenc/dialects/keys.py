@@ -1,4 +1,5 @@
-"""A configuration read key by key: checked, and remembering what was read and who said it."""
+"""A section of a configuration, read key by key: values are checked, and what was read, and where it came from, is
+recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ MOST = {  # sizes beyond are slips
 
 @functools.cache
 def facts() -> dict[str, dict[str, Any]]:
-    """What each configuration class of transformers assumes where a file is silent (defaults.json, generated)."""
+    """The defaults of each configuration class of transformers (defaults.json, generated)."""
     text = resources.files("posenc.dialects").joinpath("defaults.json").read_text(encoding="utf-8")
     found: dict[str, dict[str, Any]] = json.loads(text)
     return found
@@ -37,8 +38,8 @@ def facts() -> dict[str, dict[str, Any]]:
 class Keys:
     """One section of a configuration.
 
-    A key is looked for in the file, under the other name that its class gives it, then among the defaults of its class.
-    `said_by(name)` tells which of them it was. Nothing is converted: a string is no number.
+    A key is looked up in the file, then under the other name that its class gives it, then among the class's defaults.
+    `said_by(name)` tells which of them it was. Values are not converted: a string is not a number.
     """
 
     def __init__(self, data: Mapping[str, Any], family: str, path: str = "", *, defaults: bool = False) -> None:
@@ -51,7 +52,10 @@ class Keys:
     # Reading.
 
     def get(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a key as it stands. Raises ConfigError where nobody says it and no default is given."""
+        """The value of a key.
+
+        Raises ConfigError if it is missing, has no default in the class and `default` is not given.
+        """
         other = self.facts["names"].get(name)
         old = [new for new, now in self.facts["names"].items() if now == name]
         for key in (name, other, *old):
@@ -80,7 +84,7 @@ class Keys:
             raise ConfigError(f"{self.spelt(name)}: expected a whole number from {least}, got {_shown(value)}")
         most = _most(name)
         if value > most:
-            raise ConfigError(f"{self.spelt(name)}: {value} is more than any model has; expected at most {most}")
+            raise ConfigError(f"{self.spelt(name)}: {value} is larger than in any model; expected at most {most}")
         return value
 
     def number(self, name: str, default: Any = MISSING, *, positive: bool = True) -> Any:
@@ -148,16 +152,16 @@ class Keys:
         return tuple(value)
 
     def table(self, name: str) -> dict[str, Any]:
-        """A JSON object, empty where there is none."""
+        """A JSON object, empty if missing."""
         value = self.get(name, {})
         if not isinstance(value, Mapping):
             raise ConfigError(f"{self.spelt(name)}: expected an object, got {_shown(value)}")
         return dict(value)
 
     def section(self, name: str, family: str | None = None) -> Keys:
-        """The configuration inside: text_config, vision_config, …; what its class assumes where the file has none.
+        """The configuration inside: text_config, vision_config, …; the class's default if the file has none.
 
-        `family` is its model type where neither the file nor the class says it.
+        `family` is its model type if neither the file nor the class gives one.
         """
         said = self.data.get(name)
         if said is not None and not isinstance(said, Mapping):
@@ -166,14 +170,14 @@ class Keys:
         inside = dict(said) if said is not None else dict(assumed)
         model_type = inside.get("model_type") or assumed.get("model_type") or family
         if not isinstance(model_type, str):
-            raise ConfigError(f"{self.where(name)}.model_type: missing; it says what kind of model this part is")
+            raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
         self.read[name] = "…"
         if said is None:
             self.note(name, f"not in the file: {self.facts['class']} assumes {model_type}")
         return Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
 
     def has(self, name: str) -> bool:
-        """Whether the file itself says it."""
+        """Whether the file itself has it."""
         return self.data.get(name) is not None
 
     def replaced(
@@ -185,7 +189,7 @@ class Keys:
     ) -> Keys:
         """The same section with other content: `without` some keys, then with those of `data`; `facts` about the class.
 
-        What is read and remarked on is noted with this section too.
+        Reads and remarks are recorded with this section too.
         """
         made = copy(self)
         made.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
@@ -203,7 +207,7 @@ class Keys:
         return self.where(origin if origin in self.data else name)
 
     def said_by(self, name: str) -> str:
-        """The key, with its section, or what else said it. Only for names that were read."""
+        """The key with its section, or the source of its default. Only for names that were read."""
         origin = self.origins[name]
         return self.where(origin) if origin in self.data else origin
 
@@ -222,7 +226,7 @@ class Keys:
             self.remarks.append(finding)
 
     def unread(self) -> list[str]:
-        """Keys of the file that look as if they had to do with position, and that nobody read."""
+        """Keys of the file that look positional and were not read."""
         return [key for key in self.data if POSITIONAL.search(key) and key not in self.read and self.data[key] is not None]
 
 

@@ -1,4 +1,4 @@
-"""Frequencies by length whose pairs read several coordinates: the map is applied to whatever a length gives."""
+"""Frequencies that depend on length and on several coordinates: a map of axes applied to the frequencies of each length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts whose class is fixed: whatever model_type the file gives them, they are what the family's class makes of them."""
+"""Parts whose class is fixed: the family's class reads them with its own classes, whatever model_type the file has."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from posenc.dialects.spec import PositionSpec
 
 
 def own_parts(keys: Keys, *names: str) -> tuple[PositionSpec, ...]:
-    """As `parts`; sections that the family has a class of its own for are read as that (Idefics 3 files call its tower
+    """As `parts`, but sections with a class of the family's own are read by it (Idefics 3 files call their encoder
     "idefics3" as well)."""
     return parts(typed(keys, *names), *names)
 
 
 def typed(keys: Keys, *names: str) -> Keys:
-    """The same keys, sections with a class of the family's own named as that class is."""
+    """The same keys; sections with a class of the family's own get its model_type."""
     made = keys
     for name in names:
         assumed = keys.facts["parts"].get(name, {}).get("model_type")

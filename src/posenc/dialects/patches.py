@@ -1,4 +1,4 @@
-"""What most vision towers are made of: rotation by row and column, and a learned vector for every cell of a grid."""
+"""Helpers for vision encoders: axial RoPE over row and column, and a learned vector for each cell of a grid."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
 ROWS_COLUMNS: Maps = (("axial", (("order", (0, 1)),)),)
 
 BLOCKS = (
-    "(row, column) of the patch, from 0; patches stand in blocks of spatial_merge_size × spatial_merge_size, each "
-    "row by row; frames of a video all alike, and each a sequence of its own"
+    "(row, column) of the patch, from 0; patches are in blocks of spatial_merge_size × spatial_merge_size, "
+    "each row by row; all frames of a video have the same positions, and each is a sequence "
+    "of its own"
 )
 RASTER = "(row, column) of the patch, from 0, row by row"
 SIZED = "; the learned grid reads (row, column, height, width), rotation (row, column)"
@@ -26,7 +27,7 @@ MOST_NUMBERS = 2**40  # in one table
 
 
 def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attention_heads", multiple: int = 4) -> int:
-    """Channels of a head, which two axes share evenly in halves. Raises ConfigError where they do not."""
+    """Channels of a head. Raises ConfigError unless two axes can share them, each in halves."""
     d_model, n_heads = keys.whole(width), keys.whole(heads)
     if d_model % n_heads or (d_model // n_heads) % multiple:
         raise ConfigError(
@@ -39,8 +40,10 @@ def even_head(keys: Keys, width: str = "hidden_size", heads: str = "num_attentio
 def axial(
     keys: Keys, d_head: int, *, width: int | None = None, maps: Maps = ROWS_COLUMNS, layout: str = "half", **options: Any
 ) -> Use:
-    """RoPE of rope_type "axial", the only one that these towers know; `width` channels for each axis, half of them unless
-    said. Their published files never say a base: it is the class's, 10 000 for nearly all."""
+    """RoPE of rope_type "axial", the only type that these encoders support.
+
+    `width` channels for each axis, by default half. Published files never give a base: it is the class's, 10 000 for most.
+    """
     said = keys.table("rope_scaling") or keys.table("rope_parameters")
     silent = said.get("rope_theta") is None and not keys.has("rope_theta")
     assumed = keys.facts["base"] if silent else None
@@ -55,7 +58,7 @@ def axial(
     )
     if use is None or use.rotation is None or use.rotation.kind != "rotary":
         raise ConfigError(
-            f"{keys.where('rope_parameters')}.rope_type: expected 'axial', the only one that this tower knows"
+            f"{keys.where('rope_parameters')}.rope_type: expected 'axial', the only type that this encoder supports"
         )
     if not silent:
         return use
@@ -78,7 +81,7 @@ def grid(
     """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
     if min(height, width) < 1 or height * width * arguments["d_model"] > MOST_NUMBERS:
-        raise ConfigError(f"{said}: {height} × {width} cells are no table that a model has")
+        raise ConfigError(f"{said}: {height} × {width} cells are too many or too few for a table")
     said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
     said_by += [(name, "constant of the code") for name in options]
     return Use(
@@ -90,17 +93,24 @@ def grid(
 
 
 def side_of(keys: Keys, image: str = "image_size", patch: str = "patch_size") -> tuple[int, int, str]:
-    """Rows and columns of patches of the image that the tower was made for, and the keys that say so."""
+    """Rows and columns of patches of an image of the configured size, and the keys that give them."""
     high, wide = pair(keys, image)
     patch_high, patch_wide = pair(keys, patch)
     return high // patch_high, wide // patch_wide, f"{keys.said_by(image)} / {keys.said_by(patch)}"
 
 
+def square_side_of(keys: Keys, image: str = "image_size", patch: str = "patch_size") -> tuple[int, int, str]:
+    """As `side_of`. Raises ConfigError unless the image is square."""
+    if len(set(pair(keys, image))) > 1:
+        raise ConfigError(f"{keys.where(image)}: the code supports square images only, got {keys.get(image)}")
+    return side_of(keys, image, patch)
+
+
 def square_side(keys: Keys, key: str) -> tuple[int, int, str]:
-    """The side of a square table with so many rows. Raises ConfigError where it is not square."""
+    """The side of a square table with this number of rows. Raises ConfigError if it is not square."""
     rows = keys.whole(key)
     if isqrt(rows) ** 2 != rows:
-        raise ConfigError(f"{keys.where(key)}: {rows} rows make no square grid, and the code takes the table for one")
+        raise ConfigError(f"{keys.where(key)}: {rows} rows are not a square grid, which the code requires")
     return isqrt(rows), isqrt(rows), keys.said_by(key)
 
 
@@ -125,7 +135,7 @@ def tower(
     length: int | None = None,
     **about: Any,
 ) -> PositionSpec:
-    """A stack of layers in which every patch sees every patch."""
+    """A stack of layers with full attention among patches."""
     kinds = ["full_attention"] * keys.whole(layers) if kinds is None else kinds
     stack = [Layer(tuple(uses), kind, causal=False) for kind in kinds]
     return stack_of(keys, stack, embedding=embedding, length=length, **about)

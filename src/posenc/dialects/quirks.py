@@ -1,12 +1,12 @@
-"""What some families do in the place of a rotation, kept because their weights were trained with it.
+"""Maps that some families use in place of a rotation, reproduced because their weights were trained with them.
 
     y = x·cos + quarter(x)·sin,   quarter: (x, y) -> (-y, x) on every pair
 
-with an angle for each *channel*. Where both channels of every pair have the same angle this is a rotation, of pairs laid
-out in a way of their own (`in_each_part`). Where they have not (`xd`, `tiled`) it is none: lengths change, and scores
-depend on more than distance. posenc.RoPE cannot say these; nothing new should use them.
+with an angle for each *channel*. If both channels of every pair have the same angle, this is a rotation in an unusual
+layout (`in_each_part`). Otherwise (`xd`, `tiled`) it is not a rotation: norms change, and scores depend on more than
+distance. posenc.RoPE cannot express these; nothing new should use them.
 
-Legend: b batch, h heads, t tokens, d d_head, c channels that turn.
+Legend: b batch, h heads, t tokens, d d_head, c rotated channels.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 class ChannelRotation(PositionalEncoding):
-    """Channel c is multiplied by cos of its own angle, and its partner, a quarter turned, by sin of c's angle.
+    """Channel c is multiplied by cos of its own angle, and its partner, rotated by a quarter turn, by sin of c's angle.
 
     d_head        channels of a head; those beyond the frequencies pass through
-    frequencies   one for each channel that turns, not for each pair; with axes where there are several
+    frequencies   one for each rotated channel, not for each pair; with axes if there are several
     layout        which channels are partners
-    parts         the turning channels are cut into so many equal parts first, each with pairs of its own
+    parts         the rotated channels are first split into this many equal parts, each with its own pairs
 
-    Shift-invariant and norm-preserving only where partners have one frequency and one axis.
-    Raises ValueError where the channels cannot be cut so.
+    Shift-invariant and norm-preserving only if partners have the same frequency and axis.
+    Raises ValueError if the channels cannot be split.
     """
 
     sites = Site.ROTATE
@@ -48,7 +48,7 @@ class ChannelRotation(PositionalEncoding):
         if turning > d_head:
             raise ValueError(f"frequencies: one for each of {turning} channels, d_head={d_head}")
         if parts < 1 or turning % (2 * parts):
-            raise ValueError(f"parts: {turning} channels cannot be cut into {parts} parts of pairs")
+            raise ValueError(f"parts: {turning} channels cannot be split into {parts} parts of pairs")
         self.d_head, self.frequencies, self.layout, self.parts = d_head, frequencies, layouts.check(layout), parts
         self.coordinate_axes = frequencies.n_axes  # type: ignore[misc]
         axes = frequencies.axes or (0,) * turning
@@ -85,9 +85,9 @@ class ChannelRotation(PositionalEncoding):
 
 
 def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "half") -> ChannelRotation:
-    """HunYuan-VL's XD-RoPE: axis a gets 2·sizes[a] channels of the *doubled* list of frequencies, in contiguous bands.
+    """HunYuan-VL's XD-RoPE: axis a gets 2·sizes[a] channels of the *doubled* list of frequencies, in contiguous sections.
 
-        channel   0 … n-1 n … 2n-1     frequency of c is ω_(c mod n), n pairs
+        channel   0 … n-1 n … 2n-1     the frequency of c is that of pair c mod n, n pairs
         axis      0 0 1 1 | 2 2 3 3    for sizes (1, 1, 1, 1): the partners c and c + n read different axes
 
     Text, whose axes are equal, is rotated as usual; images are not. `f` holds one frequency per pair.
@@ -101,9 +101,9 @@ def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "h
 
 
 def tiled(d_head: int, f: Frequencies, axes: int = 3) -> ChannelRotation:
-    """V-JEPA 2's rotation of neighbours by angles laid out in halves: channel c of an axis turns by ω_(c mod n).
+    """V-JEPA 2's map: interleaved pairs with angles in half order; channel c of an axis has the frequency of pair c mod n.
 
-    Neighbours 2i and 2i + 1 so turn by different angles, singular values from 0.05 to 1.4 where a rotation has ones.
+    The channels 2i and 2i + 1 so rotate by different angles: singular values are 0.05 to 1.4, where a rotation has ones.
     `f` holds the n frequencies of one axis; the channels beyond axes·2n pass through.
     """
     values, of_channel = f.values * 2 * axes, tuple(axis for axis in range(axes) for _ in range(2 * len(f)))
@@ -112,7 +112,7 @@ def tiled(d_head: int, f: Frequencies, axes: int = 3) -> ChannelRotation:
 
 
 def in_each_part(d_head: int, f: Frequencies, axes: int = 2) -> ChannelRotation:
-    """Gemma 4's vision tower: the head is cut into one part for each axis, and each part pairs its own halves.
+    """Gemma 4's vision encoder: the head is split into one part for each axis, and each part has its own half pairs.
 
     h0 h1 h0 h1 | w0 w1 w0 w1: a rotation, in a layout that is "half" within each part. `f` holds one axis' frequencies.
     """

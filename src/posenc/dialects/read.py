@@ -1,4 +1,4 @@
-"""From a config.json to what the model does with position."""
+"""From a config.json to a PositionSpec."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from posenc.dialects.spec import PositionSpec
 
 @checked
 def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = False) -> PositionSpec:
-    """What a model does with position, for every layer: exactly as transformers 5.23 computes it.
+    """The positional encoding of every layer of a model, exactly as transformers 5.23 computes it.
 
         spec = read_config("config.json")
         spec.encoding(layer=3)                       # a posenc encoding
         spec["text_config"].encoding(3).frequencies  # a part of a multimodal model
 
-    config    a file, a folder that holds config.json, "-" for standard input, or a mapping
-    defaults  take the base that the family's class assumes where the file has none, and say so in a finding
+    config    a file, a folder with config.json, "-" for standard input, or a mapping
+    defaults  use the class's default base if the file has none, and remark on it
 
-    Raises ConfigError, one line that names key, value, expectation and remedy, for what is no model's configuration, an
-    unknown family, a missing base and numbers that are none; FileNotFoundError where there is no file.
+    Raises ConfigError (one line with key, value, expectation and remedy) for a file that is no model's configuration, an
+    unknown family, a missing base or an invalid number; FileNotFoundError if there is no file.
     """
     found = source.load(config)
     model_type = found.get("model_type")
     if not isinstance(model_type, str):
         raise ConfigError(
-            f"model_type: expected the name of a family such as 'llama', got {model_type!r}; "
-            "it is what says how the other keys of the config are meant"
+            f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "
+            "how the other keys of the config are read"
         )
     return read(Keys(found, model_type, defaults=defaults))

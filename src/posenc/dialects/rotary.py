@@ -3,7 +3,7 @@
     v4   rope_theta, partial_rotary_factor, rope_scaling: {"type" or "rope_type": …, "factor": …}
     v5   rope_parameters: {"rope_type": …, "rope_theta": …, …}, or one such object for each kind of layer
 
-What wins where both say it, and which keys each type takes, is transformers' own rule (modeling_rope_utils.py, 5.23).
+If both are given, transformers' own rules decide (modeling_rope_utils.py, 5.23), and which keys each type takes.
 """
 
 from __future__ import annotations
@@ -81,14 +81,13 @@ def rope(
     note: str = "",
     **options: Any,
 ) -> Use | None:
-    """One rotary encoding, or None where the file has null for these layers.
+    """RoPE from the rotary settings, or None if the file has null for these layers.
 
-    label, labels    which entry of a nested rope_parameters, and all that the family knows
-    rotary_dim       channels that turn, where the family fixes them (qk_rope_head_dim)
-    partial          whether the family's code reads partial_rotary_factor where nothing is scaled; `partial_default` is
-                     what it takes where the file is silent
-    base             a constant of the family's code; otherwise `base_key` must be said
-    also_read        further keys inside the rotary settings that the family's code reads itself (mrope_section, …)
+    label, labels    which entry of a nested rope_parameters, and all entries that the family supports
+    rotary_dim       rotated channels, if the family fixes them (qk_rope_head_dim)
+    partial          whether the family's code reads partial_rotary_factor without scaling; `partial_default` is its default
+    base             a constant of the family's code; otherwise `base_key` is required
+    also_read        further keys of the rotary settings that the family's code reads itself (mrope_section, …)
     options          further arguments of posenc's RoPE: trailing, reverse, returns, sides
     Raises ConfigError for a missing base or number, an unknown type, contradictions.
     """
@@ -106,7 +105,7 @@ def rope(
         names = ("head_dim",) if keys.has("head_dim") else ("hidden_size", "num_attention_heads")
         sizes = ", ".join(keys.spelt(name) for name in names)
         raise ConfigError(
-            f"{sizes}: {rotary_dim} of {d_head} channels should turn, in pairs; expected an even number, at least 2"
+            f"{sizes}: {rotary_dim} of {d_head} channels would rotate, in pairs; expected an even number, at least 2"
         )
     number = base if base is not None else _base(keys, settings, where, base_key, label)
     said["base"] = keys.origins["base"] if base is None else "constant of the code"
@@ -117,7 +116,7 @@ def rope(
     if nested and parameters.pop("truncate", True) is False:
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.truncate",
-            "transformers looks for it beside the kinds of layers, not here, and rounds the range",
+            "transformers reads it at the top of rope_parameters, not here, and rounds the range",
         )
     _original_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
@@ -136,18 +135,18 @@ def is_nested(keys: Keys, labels: tuple[str, ...]) -> bool:
 
 
 def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[dict[str, Any] | None, str]:
-    """The rotary settings that count for these layers, and where they are. transformers lets rope_scaling win."""
+    """The rotary settings for these layers, and their key. transformers prefers rope_scaling."""
     parameters, scaling = keys.table("rope_parameters"), keys.table("rope_scaling")
     if keys.has("rope_parameters") and scaling:
         keys.remark(
             "error" if parameters != scaling else "warning",
             "rope_scaling",
-            "the file has rope_parameters too; transformers takes rope_scaling and drops the other",
+            "the file also has rope_parameters; transformers uses rope_scaling and ignores the other",
         )
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
-            keys.warning(f"{name}.{extra}", "stands beside entries for kinds of layers, where nothing reads it")
+            keys.warning(f"{name}.{extra}", "is beside the entries for kinds of layers, where it is not read")
         if label not in chosen:
             raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
         inner = chosen[label]
@@ -166,7 +165,7 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
     if len(kinds) > 1:
         keys.error(
             "rope_type",
-            f"{where} says rope_type={said['rope_type']!r} and type={said['type']!r}; transformers takes rope_type",
+            f"{where} has rope_type={said['rope_type']!r} and type={said['type']!r}; transformers uses rope_type",
         )
     value = said.get("rope_type", said.get("type", "default"))
     kind = ALIASES.get(str(value), value)
@@ -176,13 +175,13 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
 
 
 def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label: str | None) -> float:
-    """rope_theta: in the settings, beside them, or, where the caller allows it, the default of the class."""
+    """rope_theta: from the settings, from the top level, or, if the caller allows it, the class's default."""
     if settings.get("rope_theta") is not None:
         inner = Keys(settings, "", where)
         keys.origins["base"] = f"{where}.rope_theta"
         found = inner.number("rope_theta")
         if keys.has(base_key) and keys.number(base_key) != found:
-            keys.warning(base_key, f"{where}.rope_theta={found:g} wins over {base_key}={keys.number(base_key):g}")
+            keys.warning(base_key, f"{where}.rope_theta={found:g} overrides {base_key}={keys.number(base_key):g}")
         return float(found)
     found = keys.number(base_key, None)
     if found is not None:
@@ -213,7 +212,7 @@ def _fraction(
     said: dict[str, str],
     rotary_dim: int | None,
 ) -> float:
-    """How much of the head turns. Scaled types read it in every family, the plain ones in those whose code does."""
+    """The fraction of the head that rotates. Every family reads it for scaled types, some also without scaling."""
     key = "partial_rotary_factor"
     if settings.get(key) is not None:
         value, origin = Keys(settings, "", where).number(key), f"{where}.{key}"
@@ -227,9 +226,9 @@ def _fraction(
         if value != 1.0 and origin != "default of the family's code":
             keys.warning(
                 key,
-                "this family's code does not read it: all channels turn"
+                "this family's code does not read it: all channels rotate"
                 if rotary_dim is None
-                else "this family's code does not read it: the turning channels have a key of their own",
+                else "this family's code does not read it: the number of rotated channels has its own key",
             )
         return 1.0
     if not 0 < value <= 1:
@@ -258,35 +257,35 @@ def _check_parameters(
         if key not in takes and key not in ANYWHERE and key not in also_read:
             keys.error(
                 f"{where.removeprefix(keys.path).strip('.')}.{key}",
-                f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: nothing reads it",
+                f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: it is not read",
             )
 
 
 def _original_length(
     keys: Keys, settings: dict[str, Any], where: str, kind: str, parameters: dict[str, Any], nested: bool
 ) -> None:
-    """The trained length of yarn, longrope and llama3; a key beside the settings wins over one inside, unless nested."""
+    """The trained length of yarn, longrope and llama3; a top-level key overrides one in the settings, unless nested."""
     if kind not in ("yarn", "longrope", "llama3"):
         return
     key = "original_max_position_embeddings"
     outer = None if nested else keys.whole(key, None)
     if outer is not None:
         if parameters.get("original_length", outer) != outer:
-            keys.error(key, f"{outer} here and {parameters['original_length']} in {where}; transformers takes {outer}")
+            keys.error(key, f"{outer} here and {parameters['original_length']} in {where}; transformers uses {outer}")
         parameters["original_length"] = outer
     elif "original_length" not in parameters:
         parameters["original_length"] = keys.whole("max_position_embeddings")
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.{key}",
-            f"missing: transformers takes max_position_embeddings={parameters['original_length']}, as if it had "
-            "been trained at the extended length",
+            f"missing: transformers uses max_position_embeddings={parameters['original_length']}, as "
+            "if the model had been trained at the extended length",
         )
     if kind == "longrope" and "factor" not in parameters:
         parameters["factor"] = keys.whole("max_position_embeddings") / parameters["original_length"]
 
 
 def _dynamic(keys: Keys, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Dynamic by length, or, where the file says alpha, HunYuan's fixed base."""
+    """Dynamic NTK, or HunYuan's fixed base if alpha is given."""
     if parameters.get("alpha"):
         return "ntk_alpha", {"alpha": parameters["alpha"]}
     parameters.pop("alpha", None)

@@ -1,4 +1,4 @@
-"""Which kind each layer is: what the file says, in its older names too, or what the class assumes."""
+"""The kind of each layer: from the file, or the class's default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OLD = {"mamba": RECURRENT, "attention": FULL}  # names that transformers renames
 def schedule(
     keys: Keys, assumed: Callable[[int], str], allowed: Collection[str] = (FULL, SLIDING), *, key: str = "layer_types"
 ) -> tuple[str, ...]:
-    """layer_types (or `key`); where the file has none, `assumed` of every layer's number. ConfigError for another kind."""
+    """layer_types (or `key`); if missing, `assumed(n)` for each layer n. ConfigError for a kind not in `allowed`."""
     count = keys.whole("num_hidden_layers")
     said = keys.names(key, None, length=count)
     kinds = tuple(OLD.get(kind, kind) for kind in said) if said else tuple(assumed(n) for n in range(count))
@@ -25,18 +25,18 @@ def schedule(
 
 
 def sliding_where(keys: Keys, slides: Callable[[int], bool], allowed: tuple[str, str] = (FULL, SLIDING)) -> tuple[str, ...]:
-    """layer_types; where the file has none, layer n is sliding if `slides(n)`. ConfigError for a kind not in `allowed`."""
+    """layer_types; if missing, layer n is sliding if `slides(n)`. ConfigError for a kind not in `allowed`."""
     return schedule(keys, lambda n: allowed[1] if slides(n) else allowed[0], allowed)
 
 
 def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: str) -> list[str]:
-    """The kinds of the attention layers alone, with a note that tells which layers are not: `others`, in words `why`."""
+    """The kinds of the attention layers only, with a note on the `others`, which are `why`."""
     kinds = list(kinds)
     left = [number for number, kind in enumerate(kinds) if kind in others]
     if left:
         keys.note(
             "layer_types",
-            f"{len(left)} of {len(kinds)} layers are {why}: order comes from there; attention "
-            f"is in layers {', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}",
+            f"{len(left)} of {len(kinds)} layers are {why}, which keep order; attention is in layers "
+            f"{', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}",
         )
     return [kind for kind in kinds if kind not in others]

@@ -1,4 +1,4 @@
-"""A defect of Phimoe's code, reproduced: LongRoPE whose long factors are never used."""
+"""A defect of Phi-MoE's code, reproduced: LongRoPE that never uses its long factors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from posenc.frequencies import Arithmetic, LongRoPE
 def short_factors_at_any_length(
     width: int, base: float, *, arithmetic: Arithmetic, short_mscale: float, long_mscale: float, **parameters: Any
 ) -> LongRoPE:
-    """The frequencies of `short_factor` at every length; beyond the trained one only their magnitude becomes long_mscale.
+    """The frequencies of `short_factor` at every length; beyond the trained length only their scale becomes long_mscale.
 
-    transformers 5.23, PhimoeRotaryEmbedding.forward: it computes the frequencies anew without a length, for which the short
-    factors are taken, while it chooses the magnitude by length. Raises ValueError for a magnitude that is not positive.
+    transformers 5.23, PhimoeRotaryEmbedding.forward recomputes the frequencies without a length, which selects the short
+    factors, but selects the scale by length. Raises ValueError for a scale that is not positive.
     """
     checks.positive(short_mscale=short_mscale, long_mscale=long_mscale)
     made = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)

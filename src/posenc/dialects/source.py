@@ -1,4 +1,4 @@
-"""Where a configuration comes from: a file, a folder, standard input or a mapping; read as data, within bounds."""
+"""Loads a configuration from a file, a folder, standard input or a mapping, as data and within limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEEPEST = 32
 def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
     """The configuration as a dict. `source` is a file, a folder with config.json, "-" for standard input, or a mapping.
 
-    Raises ConfigError, one line, for what is no model's configuration; FileNotFoundError where there is none.
+    Raises ConfigError for what is no model's configuration, FileNotFoundError if there is no file.
     """
     if isinstance(source, Mapping):
         return checked(dict(source), "the mapping")
@@ -29,22 +29,22 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
     if path.is_dir():
         path = path / "config.json"
     if not path.exists():
-        raise FileNotFoundError(f"{path}: there is no such file; give a config.json, a folder that holds one, or -")
+        raise FileNotFoundError(f"{path}: no such file; give a config.json, a folder with one, or -")
     if not path.is_file():
-        raise ConfigError(f"{path}: not a plain file; give a config.json, a folder that holds one, or -")
+        raise ConfigError(f"{path}: not a regular file; give a config.json, a folder with one, or -")
     with path.open("rb") as file:
         return parsed(file.read(LARGEST + 1), str(path))
 
 
 def parsed(text: bytes, name: str) -> dict[str, Any]:
     if len(text) > LARGEST:
-        raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which no model's configuration is")
+        raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")
     try:
         found = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except UnicodeDecodeError:
         raise ConfigError(f"{name}: not a text file in UTF-8") from None
     except RecursionError:
-        raise ConfigError(f"{name}: nested deeper than any model's configuration") from None
+        raise ConfigError(f"{name}: nested too deeply for a model's configuration") from None
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
     except ValueError as error:
@@ -65,7 +65,7 @@ def _check_depth(found: Any, name: str) -> None:
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return
-    raise ConfigError(f"{name}: nested deeper than {DEEPEST} levels, which no model's configuration is")
+    raise ConfigError(f"{name}: nested deeper than {DEEPEST} levels, too deep for a model's configuration")
 
 
 def _inside(value: Any) -> list[Any]:
@@ -75,14 +75,14 @@ def _inside(value: Any) -> list[Any]:
 def _no_constant(text: str) -> float:
     if text == "Infinity":  # published files of Mamba 2 and its hybrids have it in time_step_limit; no key of ours takes it
         return math.inf
-    raise ConfigError(f"holds {text}, which is no JSON number")
+    raise ConfigError(f"holds {text}, which is not a JSON number")
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ConfigError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} is there twice")
+        raise ConfigError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a model does with position: frozen values, made by the readers of the families, that build posenc's encodings."""
+"""The positional encoding of a model as frozen values: readers of families make them, and they build posenc's encodings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRADES = get_args(Grade)  # gravest first
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing that a person should know about this configuration; `key` is the key of the file that it is about."""
+    """A remark on this configuration for its reader; `key` is the key of the file that it is about."""
 
     grade: Grade
     key: str
@@ -31,12 +31,12 @@ class Remark:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Rotary frequencies as the configuration asks for them, before any arithmetic.
+    """Rotary frequencies as the configuration gives them.
 
-    kind        a function of posenc.frequencies: "rotary" for no scaling, "linear", "yarn", "llama3", …
-                or, with a dot, one of another module of posenc, which takes `arithmetic` too
+    kind        a function of posenc.frequencies: "rotary" for no scaling, "linear", "yarn", "llama3", …;
+                with a dot, a function of another module of posenc, which takes `arithmetic` too
     width       d of base^(-2i/d)
-    parameters  what that function takes besides, as (name, value) pairs
+    parameters  further arguments of that function, as (name, value) pairs
     maps        functions from frequencies to frequencies applied afterwards, (name, ((argument, value), …)): axes, sections
     """
 
@@ -79,15 +79,15 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Weight:
-    """A tensor of the checkpoint that fills a parameter; `key` is the end of its name, "{layer}" standing for the layer.
+    """A tensor of the checkpoint that fills a parameter; `key` is the end of its name, "{layer}" stands for the layer.
 
-    transpose  it is stored with its two axes the other way round
-    reshape    it is stored with the same numbers in the same order, its axes cut otherwise
-    part       it is stored inside a larger one: (axis, index) of it
-    last       so many of its first rows are stored as the last ones
+    transpose  stored with its two axes swapped
+    reshape    stored with another shape, the same numbers in the same order
+    part       stored inside a larger tensor: (axis, index)
+    last       this many of its first rows are stored last
     flip       its rows are stored in reverse
-    into       it fills only one entry of the parameter: (axis, index) of it
-    order      it is stored with the parameter's axes in this order, whether cut into them or not
+    into       fills only one entry of the parameter: (axis, index)
+    order      stored with the parameter's axes in this order, merged or not
     """
 
     parameter: str
@@ -103,13 +103,13 @@ class Weight:
 
 @dataclass(frozen=True)
 class Use:
-    """One encoding at work: its class, its arguments, and who said each of them.
+    """One encoding in a layer: its class, its arguments, and where each of them comes from.
 
-    encoding   where the class is, below posenc: "encodings.rope.RoPE"
-    arguments  what it is made with; a Rotation among them becomes frequencies
-    said_by    argument -> the key of the file, or what else: "default of LlamaConfig", "constant of the code"
+    encoding   path of the class below posenc: "encodings.rope.RoPE"
+    arguments  its arguments; a Rotation among them becomes frequencies
+    said_by    argument -> the key of the file, "default of LlamaConfig" or "constant of the code"
     weights    which tensors of a checkpoint fill its parameters
-    note       what a reader of the page should know besides, in one sentence
+    note       one sentence for the reader of the page
     """
 
     encoding: str
@@ -123,7 +123,7 @@ class Use:
         return self.encoding.rpartition(".")[2]
 
     def build(self, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
-        """The encoding. Raises ConfigError, which names the keys, for arguments that it refuses."""
+        """The encoding. Raises ConfigError, with the keys, for arguments that it refuses."""
         module, _, name = self.encoding.rpartition(".")
         make = getattr(importlib.import_module(f"posenc.{module}"), name)
         try:
@@ -145,13 +145,12 @@ class Use:
 
 @dataclass(frozen=True)
 class Layer:
-    """One attention layer. No uses: position does not enter there.
+    """One attention layer. Without uses, it has no positions of its own.
 
-    kind     as the family calls it: "full_attention", "sliding_attention", "recurrent", …
-    window   a query sees this many tokens, itself included; None: all. Looking both ways, they surround it: (n-1)//2 are
-             before it
+    kind     the family's name for it: "full_attention", "sliding_attention", "recurrent", …
+    window   a query sees this many tokens, itself included; None: all. In bidirectional attention (n-1)//2 are before it
     causal   whether later tokens are hidden
-    chunk    a query sees tokens of its own chunk of so many only (Llama 4); None: there are no chunks
+    chunk    a query sees tokens of its own chunk of this many only (Llama 4); None: no chunks
     """
 
     uses: tuple[Use, ...] = ()
@@ -162,22 +161,22 @@ class Layer:
 
     @property
     def reach(self) -> int | None:
-        """No query is so many positions from a key that it sees; None where it may be any number."""
+        """The distance that no query exceeds to the keys that it sees; None if there is no limit."""
         return self.window if self.chunk is None else self.chunk
 
 
 @dataclass(frozen=True)
 class PositionSpec:
-    """What one model, or one part of it, does with position.
+    """The positional encoding of one model, or of one part of it.
 
     family          the model type, "llama"
     config_class    the configuration class that reads the file, "LlamaConfig"
-    part            where in the file this part is: "", "text_config", "decoder", …
-    layers          every attention layer, first layer first; absolute encodings are uses of layer 0
+    part            the section of this part: "", "text_config", "decoder", …
+    layers          the attention layers in order; absolute encodings are uses of layer 0
     parts           the models inside: text, vision, audio, encoder, decoder
-    trained_length  positions that the file says it was made for; None where nothing says so
+    trained_length  the number of positions according to the file; None if it does not say
     coordinates     how this family numbers its tokens, in one sentence
-    d_model, d_head, n_heads  sizes, where they are the same for all layers
+    d_model, d_head, n_heads  sizes, if they are the same for all layers
     remarks         what a reader should know, errors first
     keys            every key of the file that was read, with its value
     """
@@ -196,17 +195,17 @@ class PositionSpec:
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
     def encoding(self, layer: int = 0, *, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
-        """The encoding of one attention layer; several at once are a Stack, none is NoPE.
+        """The encoding of one attention layer; several become a Stack, none is NoPE.
 
-        "float32" takes transformers' own fp32 frequencies and angles, bit for bit.
-        Raises IndexError for a layer that there is not, ValueError where only the parts have layers.
+        "float32" uses transformers' own fp32 frequencies and angles, bit for bit.
+        Raises IndexError for a layer that does not exist, ValueError if only the parts have layers.
         """
         from posenc.stack import stacked
 
         return stacked([use.build(arithmetic) for use in self.layer(layer).uses])
 
     def encodings(self, *, arithmetic: Arithmetic = "float64") -> PerLayer:
-        """The encodings of all layers; layers that do the same share one."""
+        """The encodings of all layers; equal layers share one."""
         from posenc.per_layer import PerLayer
 
         made = {layer: self.encoding(number, arithmetic=arithmetic) for number, layer in enumerate(self.layers)}

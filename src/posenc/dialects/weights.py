@@ -1,4 +1,4 @@
-"""Positional weights of a checkpoint into posenc's modules: learned tables, bias tables, relative vectors."""
+"""Fills posenc's modules with a checkpoint's positional weights: learned tables, bias tables, relative vectors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def with_weights(spec: PositionSpec, layer: int, state: Mapping[str, Tensor]) -> PositionalEncoding:
     """The encoding of a layer, its parameters filled from a model's state dict.
 
-    Names are found by their end, so that any prefix ("model.", "bert.") will do. Raises KeyError for a weight that is not
-    there, or there twice; ValueError for one of another shape.
+    Names are matched by their end, so any prefix ("model.", "bert.") works. Raises KeyError for a missing or ambiguous
+    weight, ValueError for a wrong shape.
     """
     part = spec.part.removesuffix("_config")
     return stacked([_filled(use, layer, state, part) for use in spec.layer(layer).uses])
@@ -70,9 +70,9 @@ STORED_AS = tuple(
 
 
 def find(state: Mapping[str, Tensor], ending: str, part: str = "") -> Tensor:
-    """The one tensor whose name is `ending` or ends in ".ending", or in the name that checkpoints have kept for it.
+    """The one tensor whose name is `ending` or ends in ".ending", or in an older name of it.
 
-    `part`: of several, the one whose name holds it ("text" of text_config).
+    `part`: of several, the one whose name contains it ("text" of text_config).
     """
     names = _named(state, ending)
     if not names:

@@ -1,1 +1,1 @@
-"""What a configuration means for a person: figures, remarks, what breaks beyond the trained length, and how to go on."""
+"""What a configuration means: figures, remarks, what happens beyond the trained length, and how to extend it."""

@@ -1,7 +1,7 @@
-"""Are the positions of two models the same? If not: the first difference, and where outputs part by more than a thousandth.
+"""Compares the positions of two models: the first difference, and where outputs differ by more than 0.001.
 
-Two pairs of unit length turned by ω_A p and ω_B p are 2·|sin(p(ω_A - ω_B)/2)| apart; scales of cos and sin part them at
-position 0 already. For everything else the encodings are asked at positions 0, 1, 2, …
+Two pairs of unit length rotated by ω_A p and ω_B p differ by 2·|sin(p(ω_A - ω_B)/2)|; different scales of cos and sin
+differ at position 0 already. Other encodings are evaluated at positions 0, 1, 2, …
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ APART = 1e-3
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not the same.
+    """One difference.
 
-    where     part and layer, "text_config, layer 5"; "" for the model as a whole
-    what      in one sentence, with both values
-    position  the first position at which queries of unit pairs, or biases, differ by more than 0.001; None if never
-              within the shorter trained length, or where values are learned
-    pair      the pair of channels, or the head, that parts first
+    where     part and layer, "text_config, layer 5"; "" for the whole model
+    what      one sentence with both values
+    position  the first position at which queries of unit pairs, or biases, differ by more than 0.001; None if there is none
+              within the shorter trained length, or if values are learned
+    pair      the pair of channels, or the head, that differs first
     """
 
     where: str
@@ -37,7 +37,7 @@ class Difference:
 
 
 def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
-    """All differences, first layer first; none: the positions are the same."""
+    """All differences, first layer first; empty if the positions are the same."""
     first, second = attending(a), attending(b)
     if len(first) == len(second) == 1:  # the text model of a multimodal file against the same model by itself
         return list(_of_parts(*first[0], *second[0]))
@@ -69,7 +69,7 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
             where = f"{path or other}, layer {number}".strip(", ")
             yield from _of_layers(where, *layers, limit)
     if a.trained_length != b.trained_length:
-        yield Difference(path, f"made for {a.trained_length} positions against {b.trained_length}")
+        yield Difference(path, f"trained length {a.trained_length} against {b.trained_length}")
 
 
 def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Difference]:
@@ -140,7 +140,7 @@ def _pairs(frequencies: Frequencies) -> str:
 
 
 def _unlike(a: Rotation, b: Rotation) -> str:
-    """Only what is not the same of two rotations: "base 10,000 against 500,000; factor 8 against 32"."""
+    """The parameters in which two rotations differ: "base 10,000 against 500,000; factor 8 against 32"."""
     mine, theirs = ({"base": r.base, "scaling": r.kind, "width": r.width, **dict(r.parameters)} for r in (a, b))
     return (
         "; ".join(
@@ -160,7 +160,8 @@ def _short(value: Any) -> str:
 
 
 def first_apart(a: Frequencies, b: Frequencies, limit: int) -> tuple[int | None, int | None]:
-    """The first position below `limit` at which a pair of length 1, turned by both, is over 0.001 apart, and the pair."""
+    """The first position below `limit` where a pair of length 1, rotated by both, differs by more than 0.001, and the
+    pair."""
     scales = abs(a.cos_sin_scale - b.cos_sin_scale)
     if scales > APART:
         return 0, 0
@@ -189,7 +190,7 @@ def _pair_apart(one: float, two: float, r: float, s: float, limit: int) -> int |
 
 
 def _first_bias_apart(a: Use, b: Use, limit: int) -> tuple[int | None, int | None]:
-    """The first distance and head of biases of the distance alone; learned values cannot be compared."""
+    """The first distance and head where two distance biases differ; learned values are not compared."""
     from posenc.encoding import DistanceBias
 
     one, two = a.build(), b.build()

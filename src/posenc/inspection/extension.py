@@ -1,8 +1,8 @@
 """New rotary settings for a longer context, by each method, as a fragment of config.json that transformers reads.
 
-factor = N / trained length. linear slows all pairs alike (Chen et al. 2023); ntk raises the base so that only the slowest
-pair slows by the factor (bloc97 2023); yarn slows the unfinished pairs and keeps the fast ones (Peng et al. 2023); llama3
-does it by wavelength (Llama 3); longrope takes searched factors for each pair (Ding et al. 2024), here started from yarn's.
+factor = N / trained length. linear slows all pairs equally (Chen et al. 2023); ntk raises the base so that only the slowest
+pair slows by the factor (bloc97 2023); yarn slows the pairs with less than a full turn and keeps the fast ones (Peng et
+al. 2023); llama3 does so by wavelength (Llama 3); longrope has a factor for each pair (Ding et al. 2024), here yarn's.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SCALED = (
 
 @dataclass(frozen=True)
 class Extension:
-    """One way to a longer context.
+    """One method for a longer context.
 
-    fragment   keys that replace those of the file, in the file's own spelling; empty where the family's code has no way
+    fragment   keys that replace those of the file, in the file's own spelling; empty if the code does not support it
     before, after  the frequencies of the layers that it changes
-    note       what a person should know of this method here
+    note       what to know about this method here
     """
 
     method: str
@@ -51,9 +51,9 @@ class Extension:
 
 
 def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
-    """The part whose context can be made longer: the first that turns by one coordinate, or by several of one text.
+    """The part whose context can be extended: the first with RoPE over text positions.
 
-    Raises ValueError where nothing turns.
+    Raises ValueError if nothing rotates.
     """
     for path, part in spec.walk():
         turns = any(use.rotation is not None for layer in part.layers for use in layer.uses)
@@ -65,14 +65,14 @@ def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
 def extend(
     config: Mapping[str, Any], spec: PositionSpec, length: int, methods: tuple[str, ...] = METHODS, path: str = ""
 ) -> list[Extension]:
-    """The ways to `length` positions for the part of the model at `path` of the file.
+    """The extensions to `length` positions for the part of the model at `path` of the file.
 
     Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
     """
     rotation = rotation_to_change(spec)
     trained = pretrained_length(spec, rotation)
     if trained is None:
-        raise ValueError("--extend-to: the file does not say what length the model was trained at")
+        raise ValueError("--extend-to: the file does not give the trained length")
     if length <= trained:
         raise ValueError(f"--extend-to: expected more than the trained {trained} positions, got {length}")
     section: Mapping[str, Any] = config
@@ -85,7 +85,7 @@ def extend(
             made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
             if len(methods) == 1:
-                raise ValueError(f"--method {method}: {spec.family}'s code cannot be told so: {error}") from None
+                raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
             made.append(Extension(method, length, length / trained, {}, now, now, f"not for this family: {error}"))
     return [replace(one, fragment=_nested(inside, one.fragment) if one.fragment else {}) for one in made]
@@ -98,7 +98,7 @@ def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
 
 
 def rotation_to_change(spec: PositionSpec) -> Rotation:
-    """The rotary settings of the layers that see everything; layers with a window never look further."""
+    """The rotary settings of the full-attention layers; layers with a window never look further."""
     wide = [layer for layer in spec.layers if layer.reach is None] or list(spec.layers)
     found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
     if not found:
@@ -112,7 +112,7 @@ def rotation_to_change(spec: PositionSpec) -> Rotation:
 
 
 def pretrained_length(spec: PositionSpec, rotation: Rotation) -> int | None:
-    """The length before any scaling: what a scaling of the file names, else the length the file says."""
+    """The length before any scaling: the one that the file's scaling names, otherwise the file's length."""
     said = dict(rotation.parameters).get("original_length")
     return int(said) if said is not None else spec.trained_length
 
@@ -129,22 +129,22 @@ def _extension(
 
 def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
     return {"rope_type": "linear", "factor": factor}, (
-        "Position interpolation: near tokens come closer together too, so fine-tune."
+        "Position interpolation: distances between near tokens shrink too, so fine-tune."
     )
 
 
 def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
     d = rotation.width
     if d <= 2:
-        raise ValueError("--method ntk: one pair of channels has no slower one to stretch")
+        raise ValueError("--method ntk: with one pair of channels there is no slower one to stretch")
     return {"rope_type": "default", "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
-        "A larger base and nothing else, so every program reads it. Often used without fine-tuning, for factors to about 4."
+        "A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4."
     )
 
 
 def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
     return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
-        "cos and sin grow by 0.1 ln(factor) + 1; programs that drop this are wrong at every length."
+        "cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length."
     )
 
 
@@ -171,8 +171,8 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
         "factor": factor,
         "original_max_position_embeddings": trained,
     }, (
-        "LongRoPE's factors are searched for each model; these are yarn's ramp, a place to start the search from. "
-        "The set changes at the trained length: cached keys must be computed again there."
+        "LongRoPE's factors are searched for each model; these are yarn's, as a start of the search. "
+        "The set changes at the trained length: cached keys must be recomputed there."
     )
 
 
@@ -182,7 +182,7 @@ SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "l
 def _fragment(
     config: Mapping[str, Any], settings: dict[str, Any], length: int, trained: int, base: float
 ) -> dict[str, Any]:
-    """The settings in the file's own spelling: rope_parameters where it has them, else rope_theta and rope_scaling."""
+    """The settings in the file's own spelling: rope_parameters if it has them, otherwise rope_theta and rope_scaling."""
     settings = {"rope_theta": base} | settings
     fragment: dict[str, Any] = {"max_position_embeddings": length}
     if config.get("original_max_position_embeddings") is not None:  # beside the settings it wins over the one inside
@@ -201,5 +201,5 @@ def _fragment(
 
 
 def _unscaled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What stays of rotary settings when their scaling goes: mrope_section, partial_rotary_factor, …"""
+    """The rotary settings without their scaling: mrope_section, partial_rotary_factor, …"""
     return {key: value for key, value in settings.items() if key not in SCALED and key not in ("type", "rope_type")}

@@ -1,4 +1,4 @@
-"""--out DIR: the report, the page, every fragment and the plot; the folder appears whole or not at all."""
+"""--out DIR: the report, the page, every fragment and the plot. The folder appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def write(out: Path, data: dict[str, Any], extensions: list[Extension]) -> None:
-    """Raises FileExistsError where `out` is there already, FileNotFoundError where its parent is not."""
+    """Raises FileExistsError if `out` exists, FileNotFoundError if its parent does not."""
     if not out.parent.is_dir():
-        raise FileNotFoundError(f"--out {out}: there is no folder {out.parent}")
+        raise FileNotFoundError(f"--out {out}: no folder {out.parent}")
     made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
     try:
         (made / "report.json").write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
@@ -70,7 +70,7 @@ def picture(data: dict[str, Any], extensions: list[Extension]) -> Curves | None:
 
 
 def _levels(data: dict[str, Any], extensions: list[Extension]) -> tuple[float, str] | None:
-    """The line above which a pair does not finish a turn."""
+    """The line above which a pair does not complete a turn."""
     lengths = [part["trained_length"] for part in data["parts"] if part["trained_length"]]
     if extensions:
         length = round(extensions[0].length / extensions[0].factor)
@@ -90,8 +90,8 @@ def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] 
         x, y = zip(*moving, strict=True)
         drawn.append(Line(", ".join(names), torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
     idea = (
-        "A pair above the line does not finish a turn within the trained length,",
-        "so beyond it that pair meets angles that training never showed.",
+        "A pair above the line does not complete a turn within the trained length,",
+        "so beyond it that pair has angles not seen in training.",
     )
     rule = Mark(0.0, float(level[0]), level[1]) if level else None
     return Curves(title, idea, lines=tuple(drawn), x="pair of channels", y="positions for one turn", log_y=True, rule=rule)

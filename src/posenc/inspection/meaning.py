@@ -1,6 +1,6 @@
-"""What rotary frequencies mean within a length: wavelengths, unfinished pairs, angles, and what low precision costs.
+"""Properties of rotary frequencies within a length: wavelengths, incomplete turns, angles, and errors of low precision.
 
-Legend: ω_i frequency of pair i in radians per position, L positions, pair i turns once in 2π/ω_i positions.
+Legend: ω_i frequency of pair i in radians per position, L positions; pair i completes a turn in 2π/ω_i positions.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from posenc.frequencies import Frequencies
 class Meaning:
     """Figures of one set of frequencies within `length` positions.
 
-    shortest, longest   wavelengths in positions; pairs that never turn are counted in `still`
-    unfinished          pairs that do not turn once within `length`: beyond it they meet angles that training never showed
+    shortest, longest   wavelengths in positions; pairs that never rotate are counted in `still`
+    unfinished          pairs without a full turn within `length`: beyond it they have angles not seen in training
     largest_angle       radians of the fastest pair at the last position
-    float32_error       largest |cos error| at the last position where position times frequency is computed in fp32
-    bfloat16_error      the same where cos is right and then rounded to bf16
-    bfloat16_positions  how many of the positions stay distinct where they are cast to bf16
+    float32_error       largest |cos error| at the last position if position times frequency is computed in fp32
+    bfloat16_error      the same for an exact cos rounded to bf16
+    bfloat16_positions  how many of the positions stay distinct in bf16
     """
 
     length: int
@@ -87,8 +87,10 @@ def distinct_in_bfloat16(length: int) -> int:
 
 
 def leaving(frequencies: Frequencies, trained: int, length: int, window: int | None = None) -> tuple[int, ...]:
-    """Pairs that meet, at `length`, a relative angle that `trained` positions never showed: those that had not finished a
-    turn. A window shorter than the trained length shows nothing new."""
+    """Pairs with, at `length`, a relative angle not seen in `trained` positions: those without a full turn.
+
+    A window shorter than the trained length adds nothing new.
+    """
     if length <= trained or (window is not None and window <= trained):
         return ()
     return tuple(pair for pair, value in enumerate(frequencies) if value and 2 * math.pi / abs(value) > trained)

@@ -1,4 +1,4 @@
-"""The report as a page in the terminal: what the model does, what that means, what to know, what lies beyond."""
+"""The report as a terminal page: encodings, their figures, what happens beyond the trained length, remarks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def show(console: Console, data: dict[str, Any], extensions: list[Extension]) ->
 def _part(console: Console, part: dict[str, Any]) -> None:
     name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
     heads = f", {part['n_heads']} heads of {part['d_head']} channels" if part["n_heads"] and part["d_head"] else ""
-    trained = f", made for {part['trained_length']:,} positions" if part["trained_length"] else ""
+    trained = f", trained length {part['trained_length']:,}" if part["trained_length"] else ""
     layers = "1 layer" if part["n_layers"] == 1 else f"{part['n_layers']} layers"
     console.print(Text.assemble((name, "bold"), f"   {layers}{heads}{trained}"))
     console.print(Wrapped(f"positions: {part['coordinates']}", "dim"))
@@ -56,7 +56,7 @@ def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> Non
     heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
     console.print(heading)
     if not group["encodings"]:
-        console.print("    from the embeddings only" if part["input"] else "    no position enters here")
+        console.print("    from the embeddings only" if part["input"] else "    no positions")
     for encoding in group["encodings"]:
         _encoding(console, encoding, part)
 
@@ -91,15 +91,15 @@ def _rows(rows: list[Row]) -> RenderableType:
 
 
 def sentence(encoding: dict[str, Any]) -> str:
-    """What an encoding does, in a few words."""
+    """One line about an encoding."""
     return SENTENCES.get(encoding["encoding"]) or encoding["idea"].rstrip(".")
 
 
 SENTENCES = {
-    "RoPE": "queries and keys turn by an angle that grows with their position",
+    "RoPE": "queries and keys are rotated by an angle proportional to their position",
     "Learned": "a learned vector for each position is added to the embeddings",
     "Sinusoidal": "sines and cosines of the position are added to the embeddings",
-    "ALiBi": "scores fall in a straight line with distance, a slope for each head",
+    "ALiBi": "scores decrease linearly with distance, with a slope for each head",
     "T5": "scores get a learned number for each head and bucket of distance",
     "Shaw": "scores get a product of the query with a learned vector for each distance",
     "TransformerXL": "scores get a product of the query with transformed sinusoids of the distance",
@@ -131,7 +131,7 @@ def _does(encoding: dict[str, Any]) -> Iterator[Row]:
 def _pairs(arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
     d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
     which = "all" if turning == d_head else f"the {'last' if arguments.get('trailing') else 'first'} {turning} of"
-    how = {"half": "half: channel i turns with i + d/2", "interleaved": "interleaved: channel 2i turns with 2i + 1"}
+    how = {"half": "half: channel i pairs with i + d/2", "interleaved": "interleaved: channel 2i pairs with 2i + 1"}
     text = f"{how[arguments.get('layout', 'interleaved')]}; {which} {d_head} channels"
     if arguments.get("reverse"):
         text += ", the other way round"
@@ -146,11 +146,11 @@ def _means(encoding: dict[str, Any]) -> Iterator[Row]:
     moving = found["pairs"] - found["still"]
     yield "wavelengths", f"{_long(found['shortest'])} … {_long(found['longest'])} positions", ""
     if found["still"]:
-        yield "", f"{found['still']} of {found['pairs']} pairs never turn", ""
+        yield "", f"{found['still']} of {found['pairs']} pairs never rotate", ""
     where = f", from pair {found['first_unfinished']} on" if found["unfinished"] else ""
     yield (
         "unfinished",
-        f"{found['unfinished']} of {moving} turning pairs do not finish a turn in {found['length']:,}{where}",
+        f"{found['unfinished']} of {moving} rotating pairs do not complete a turn in {found['length']:,}{where}",
         "",
     )
     yield "largest angle", f"{found['largest_angle']:,.6g} rad at position {found['length'] - 1:,}", ""
@@ -169,9 +169,13 @@ def _beyond(encoding: dict[str, Any]) -> Iterator[Row]:
     if "text" in beyond:
         yield what, beyond["text"], ""
     elif beyond["pairs"]:
-        yield what, f"{len(beyond['pairs'])} of {beyond['of']} pairs leave the trained range: {listed(beyond['pairs'])}", ""
+        yield (
+            what,
+            f"{len(beyond['pairs'])} of {beyond['of']} pairs have angles not seen in training: {listed(beyond['pairs'])}",
+            "",
+        )
     else:
-        yield what, "no pair meets an angle that training did not show", ""
+        yield what, "no pair has angles not seen in training", ""
 
 
 def _number(value: Any) -> str:
@@ -189,7 +193,7 @@ def _long(wavelength: float | None) -> str:
 
 
 def _remarks(console: Console, remarks: list[dict[str, str]]) -> None:
-    console.print("[bold]what to know[/bold]" if remarks else "no remarks")
+    console.print("[bold]remarks[/bold]" if remarks else "no remarks")
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -200,7 +204,7 @@ def _remarks(console: Console, remarks: list[dict[str, str]]) -> None:
 
 
 def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
-    console.print("\n[bold]learned tables[/bold]   mean cosine of rows so far apart")
+    console.print("\n[bold]learned tables[/bold]   mean cosine of rows by distance")
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for heading in ("weight", "rows", "at 1", "at 8", "at 64", "by distance", "offset", "dead"):
         table.add_column(heading, justify="left" if heading == "weight" else "right", no_wrap=heading != "weight")
@@ -218,8 +222,9 @@ def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
     console.print(table)
     console.print(
         Wrapped(
-            "by distance: share of the variance of all cosines that distance alone explains; offset: 0 where a row is as "
-            "like the one k after as the one k before; dead: rows of nearly no length.",
+            "by distance: share of the variance of all cosines that distance alone explains; offset: "
+            "0 if a row is equally similar to the k-th row after and before it; dead: rows with a "
+            "norm near 0.",
             "dim",
         )
     )
@@ -252,7 +257,7 @@ def _extensions(console: Console, extensions: list[Extension]) -> None:
         console.print(f"[bold]{extension.method}[/bold]")
         console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
     if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
-        console.print("[dim]long lists are cut here; --json and --out have them whole[/dim]")
+        console.print("[dim]long lists are shortened here; --json and --out have them in full[/dim]")
 
 
 def _shortened(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a person should know of any model that does it so: precision, layouts, lengths, caches; facts, with figures."""
+"""Remarks that hold for any model with an encoding: precision, layouts, lengths, caches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def remarks(spec: PositionSpec) -> Iterator[Remark]:
             yield from REMARKS[use.name](use)
     without = [n for n, layer in enumerate(spec.layers) if not layer.uses and layer.kind.endswith("attention")]
     if without and any(layer.uses for layer in spec.layers[1:]):
-        yield note(f"{len(without)} of {len(spec.layers)} layers attend without positions of their own: {listed(without)}")
+        yield note(
+            f"{len(without)} of {len(spec.layers)} attention layers have no positions of their own: {listed(without)}"
+        )
 
 
 def distinct_uses(spec: PositionSpec) -> list[Use]:
@@ -39,7 +41,7 @@ def distinct_uses(spec: PositionSpec) -> list[Use]:
 
 
 def listed(numbers: list[int], most: int = 8) -> str:
-    """0, 1, 2, … in few words: runs as 0–5, steps as every 4th."""
+    """Numbers in few words: runs as 0–5, steps as "every 4th"."""
     if len(numbers) > 2:
         steps = {b - a for a, b in itertools.pairwise(numbers)}
         if steps == {1}:
@@ -75,41 +77,41 @@ def _precision(made: Frequencies, length: int | None) -> Iterator[Remark]:
     figures = meaning(made, length)
     if figures.float32_error > FLOAT32_TRAP:
         yield warning(
-            f"angles computed in fp32, as most programs do, are off by {figures.float32_error:.1e} in cos at "
-            f"position {length - 1}; programs differ by as much"
+            f"fp32 angles, as in most programs, have an error of {figures.float32_error:.1e} in cos "
+            f"at position {length - 1}; programs differ by as much"
         )
     if length > 257:
         yield note(
-            f"positions cast to bf16 collide from 257 on: {figures.bfloat16_positions} of {length} stay "
+            f"positions in bf16 collide from 257 on: {figures.bfloat16_positions} of {length} stay "
             "distinct; keep positions and angles in fp32 or better"
         )
 
 
 def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Remark]:
     layout, d_head = options.get("layout", "interleaved"), options["d_head"]
-    pairs = "channel i turns with i + d/2" if layout == "half" else "channel 2i turns with 2i + 1"
+    pairs = "channel i pairs with i + d/2" if layout == "half" else "channel 2i pairs with 2i + 1"
     yield note(
-        f"layout {layout}: {pairs}. For a program of the other layout the rows of the query and key projections "
-        "must be permuted: posenc convert"
+        f"layout {layout}: {pairs}. For programs with the other layout, the rows of the query and "
+        "key projections must be permuted: posenc convert"
     )
     if options.get("returns", layout) not in (None, layout):
         yield warning(
-            f"channels pair as {layout} and are returned as {options['returns']}: scores are the same as in "
-            "any program that pairs so, cached keys are not"
+            f"channels pair as {layout} and are returned as {options['returns']}: scores are the same "
+            "as in any program with these pairs, cached keys are not"
         )
     if options.get("reverse"):
-        yield warning("turns the other way, R(-p): weights of this family fail in programs that turn by R(p)")
+        yield warning("rotates by R(-p): weights of this family fail in programs that rotate by R(p)")
     width = 2 * len(made)
     if width < d_head:
         which = "last" if options.get("trailing") else "first"
-        yield note(f"the {which} {width} of {d_head} channels turn; exponents are over {rotation.width}")
+        yield note(f"the {which} {width} of {d_head} channels rotate; exponents are over {rotation.width}")
 
 
 def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     turning, pairs = sum(1 for value in made if value), len(made)
     yield warning(
-        f"proportional is not partial: {turning} of {pairs} pairs turn, paired (i, i + {pairs}), with "
-        f"exponents over all {2 * pairs} channels",
+        f"proportional is not partial: {turning} of {pairs} pairs rotate, paired (i, i + {pairs}), "
+        f"with exponents over all {2 * pairs} channels",
         "partial_rotary_factor",
     )
 
@@ -117,8 +119,8 @@ def _proportional(parameters: dict[str, Any], made: Frequencies, spec: PositionS
 def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     scale = made.cos_sin_scale
     yield note(
-        f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
-        f"{made.softmax_scale:.6g}. Two places: a program that has only one of them is wrong"
+        f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax "
+        f"scale by {made.softmax_scale:.6g}. A program needs both"
     )
     if spec.trained_length is None or "factor" not in parameters:
         return
@@ -133,15 +135,15 @@ def _yarn(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> 
 
 def _longrope(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     yield warning(
-        f"two sets of frequencies: past {parameters['original_length']} tokens the other one counts, for all "
-        "positions, so keys cached before are wrong. Choose once for a request: at_length(n)"
+        f"two sets of frequencies: past {parameters['original_length']} tokens the other one applies "
+        "to all positions, so keys cached before are wrong. Choose once per request: at_length(n)"
     )
 
 
 def _dynamic(parameters: dict[str, Any], made: Frequencies, spec: PositionSpec) -> Iterator[Remark]:
     yield warning(
-        f"frequencies change with every length past {parameters['trained_length']}, and cached keys keep the "
-        "old ones. Choose once for a request: at_length(n)"
+        f"frequencies change with every length past {parameters['trained_length']}, but cached "
+        "keys keep the old ones. Choose once per request: at_length(n)"
     )
 
 
@@ -149,30 +151,30 @@ def _learned(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
     if isinstance(rows, int):
-        yield warning(f"a table of {rows} positions: there is nothing beyond, more is an error")
+        yield warning(f"a table of {rows} positions: a longer input is an error")
     if offset:
-        yield note(f"position p reads row p + {offset}: the table has {offset} rows more than positions")
+        yield note(f"position p reads row p + {offset}: the table has {offset} more rows than positions")
 
 
 def _alibi(use: Use) -> Iterator[Remark]:
-    yield note("defined for any length; distances must stay exact: bf16 keeps only 641 of the first 2048 apart")
+    yield note("defined for any length; distances must be exact: bf16 keeps only 641 of the first 2048 distinct")
 
 
 def _t5(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     yield note(
-        f"defined for any length; from {arguments.get('max_distance', 128)} positions on every distance shares "
-        "the last bucket, so far tokens have no order"
+        f"defined for any length; from {arguments.get('max_distance', 128)} positions on, all distances "
+        "share the last bucket, so distant tokens have no order"
     )
     if arguments.get("scale") == 1.0:
-        yield note("logits are not divided by √d_head; a fused kernel must be told scale = 1")
+        yield note("logits are not divided by √d_head; a fused kernel needs scale = 1")
 
 
 def _floor_log(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     offset, length = arguments.get("offset", 1), arguments.get("length", 8192)
     other = "Ministral 3 and Mistral 4 count p" if offset else "Llama 4 counts p + 1"
-    yield note(f"queries are sharpened in steps, at ⌊(p + {offset})/{length}⌋; {other}: every step is one position apart")
+    yield note(f"queries are scaled in steps, at ⌊(p + {offset})/{length}⌋; {other}: every step is one position apart")
 
 
 SCALINGS = {"proportional": _proportional, "yarn": _yarn, "longrope": _longrope, "dynamic": _dynamic}

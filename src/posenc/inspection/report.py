@@ -1,4 +1,4 @@
-"""Everything that posenc inspect says, as plain data: one dict for machines, from which the page for people is drawn."""
+"""The report of posenc inspect as plain data: one dict, from which the page is drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posenc.inspection.remarks import remarks
 
 
 def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
-    """The model and every part of it that attends; with `length`, what happens there."""
+    """The report on the model and every part with attention layers; with `length`, also what happens there."""
     walked = [(path, part) for path, part in spec.walk() if part.layers]
     found = [asdict(remark) for remark in all_remarks(spec)]
     return {
@@ -36,7 +36,7 @@ def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
 
 
 def all_remarks(spec: PositionSpec) -> list[Remark]:
-    """Those about the file's keys and those that follow from the encodings, gravest first, each once."""
+    """Remarks on the file's keys and on the encodings, errors first, without duplicates."""
     found: list[Remark] = []
     for path, part in spec.walk():
         found += part.remarks
@@ -71,12 +71,12 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
 
 
 def at_input(spec: PositionSpec) -> list[Use]:
-    """What is added to the embeddings, before the first layer."""
+    """The encodings added to the embeddings, before the first layer."""
     return [use for use in spec.layers[0].uses if acts(use)[0] == ("embed",)]
 
 
 def inside(spec: PositionSpec) -> tuple[Layer, ...]:
-    """The layers, without what is added before the first."""
+    """The layers without what is added to the embeddings."""
     added = at_input(spec)
     first = replace(spec.layers[0], uses=tuple(use for use in spec.layers[0].uses if use not in added))
     return (first, *spec.layers[1:])
@@ -84,7 +84,7 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def acts(use: Use) -> tuple[tuple[str, ...], str]:
-    """Where it acts ("embed", "rotate", "bias", "context", "value"), and the first sentence of its own description."""
+    """The sites where it acts ("embed", "rotate", "bias", "context", "value"), and the first sentence of its docstring."""
     with torch.device("meta"):  # sizes of a file cost nothing here
         made = use.build()
     idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
@@ -92,7 +92,7 @@ def acts(use: Use) -> tuple[tuple[str, ...], str]:
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
-    """Layers that do the same, together, in order of first appearance."""
+    """Equal layers grouped together, in order of first appearance."""
     groups: dict[Layer, list[int]] = {}
     for number, layer in enumerate(layers):
         groups.setdefault(layer, []).append(number)
@@ -134,7 +134,7 @@ def _beyond(use: Use, length: int) -> str:
     if isinstance(rows, int):
         return f"the table ends at {rows}: position {rows} and later are errors" if length > rows else "within the table"
     if "max_distance" in arguments:
-        return f"distances from {arguments['max_distance']} on share one bucket; nothing new is met"
+        return f"distances from {arguments['max_distance']} on share one bucket"
     return "defined for any length"
 
 
@@ -163,5 +163,5 @@ def _plain(value: Any) -> Any:
 
 
 def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: the wavelength of a pair that never turns is null."""
+    """Replaces infinities by None, since JSON has none: the wavelength of a pair that never rotates is null."""
     return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers.items()}

@@ -1,4 +1,4 @@
-"""What a learned table has learned: how alike its rows are by distance, whether only distance counts, rows never trained.
+"""The structure of a learned table: similarity of rows by distance, whether only distance matters, untrained rows.
 
 Legend: p positions, d channels, S[a, b] = cos of the angle between rows a and b.
 """
@@ -21,7 +21,7 @@ MOST = 4096  # rows compared with each other
 
 
 def measured(spec: PositionSpec, checkpoint: str | PathLike[str]) -> list[dict[str, Any]]:
-    """The structure of every two-dimensional positional weight that the spec names, in the order of its layers."""
+    """The structure of every two-dimensional positional weight of the spec, in the order of its layers."""
     state = Checkpoint(checkpoint)
     found = []
     for path, part in spec.walk():
@@ -51,11 +51,12 @@ def measured(spec: PositionSpec, checkpoint: str | PathLike[str]) -> list[dict[s
 def structure(table: Tensor) -> dict[str, Any]:
     """Figures of one table of rows [p, d].
 
-    similarity     lag -> mean cosine of rows that far apart
-    by_distance    share of the variance of S[a, b], a ≠ b, that |a - b| alone explains: 1 is a perfectly relative table
-    offset_symmetry  mean of |S[p, p+k] - S[p, p-k]| over positions and the lags above: 0 where a row is as like the one k
-                   after it as the one k before
-    dead_rows      rows whose norm is under a twentieth of the median: hardly trained, or padding
+    similarity     distance -> mean cosine of rows at that distance
+    by_distance    share of the variance of S[a, b], a ≠ b, that |a - b| alone explains: 1 for a purely relative table
+    offset_symmetry  mean of |S[p, p+k] - S[p, p-k]| over positions and the distances above: 0 if a row is equally similar
+    to the
+                   k-th row after and before it
+    dead_rows      rows with a norm below a twentieth of the median: hardly trained, or padding
     norms          smallest, median, largest
     """
     rows = table.detach().double()

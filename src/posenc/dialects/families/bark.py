@@ -9,7 +9,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("semantic", "coarse_acoustics", "fine_acoustics")
 def semantic(keys: Keys) -> PositionSpec:
-    """Bark's three models: a table of block_size rows. The third sees all of its window, later tokens too."""
+    """Bark's three models: a table of block_size rows. The third has bidirectional attention."""
     rows = keys.whole("block_size", 1024)
     arguments = (("d_model", keys.whole("hidden_size", 768)), ("max_positions", rows))
     said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("block_size")))
@@ -23,7 +23,7 @@ def semantic(keys: Keys) -> PositionSpec:
 
 @family("bark")
 def bark(keys: Keys) -> PositionSpec:
-    keys.note("semantic_config", "the first 256 places of the semantic model hold the sum of text and history")
+    keys.note("semantic_config", "the first 256 positions of the semantic model hold the sum of text and history")
     return PositionSpec(
         keys.family,
         parts=parts(

@@ -14,8 +14,8 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("pp_formulanet_text")
 def pp_formulanet_text(keys: Keys) -> PositionSpec:
-    """BART's decoder alone: row p + 2."""
-    keys.note("max_position_embeddings", "the table has two rows more than positions: position p reads row p + 2")
+    """BART's decoder alone: position p reads row p + 2."""
+    keys.note("max_position_embeddings", "the table has two more rows than positions: position p reads row p + 2")
     use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
     return stack_of(
         keys, [Layer()] * keys.whole("decoder_layers"), embedding=[use], width="d_model", heads="decoder_attention_heads"
@@ -24,12 +24,12 @@ def pp_formulanet_text(keys: Keys) -> PositionSpec:
 
 @family("bart", "mbart", "plbart")
 def bart(keys: Keys) -> PositionSpec:
-    """Row p + 2: two rows before position 0, of the fairseq padding."""
+    """Position p reads row p + 2; the first two rows are unused, as in fairseq."""
     sides = [
         learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2)
         for side in ("encoder", "decoder")
     ]
-    keys.note("max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", "the tables have two more rows than positions: position p reads row p + 2")
     return two_stacks(keys, *sides)
 
 
@@ -41,21 +41,21 @@ def blenderbot(keys: Keys) -> PositionSpec:
 
 @family("mvp")
 def mvp(keys: Keys) -> PositionSpec:
-    """Row p + 2, in encoder and decoder."""
+    """Position p reads row p + 2, in encoder and decoder."""
     both = ("encoder", "decoder")
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
-    keys.note("max_position_embeddings", "the tables have two rows more than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", "the tables have two more rows than positions: position p reads row p + 2")
     if keys.flag("use_prompt", False):
-        keys.note("use_prompt", "learned keys stand before those of the text in every layer, without positions")
+        keys.note("use_prompt", "learned prompt keys precede the text's keys in every layer and have no positions")
     return two_stacks(keys, *sides)
 
 
-ROWS = "the table has two rows more than positions: position p reads row p + 2"
+ROWS = "the table has two more rows than positions: position p reads row p + 2"
 
 
 @family("trocr")
 def trocr(keys: Keys) -> PositionSpec:
-    """A decoder alone: BART's table, or fairseq's sines."""
+    """A decoder alone, with BART's table or fairseq's sinusoids."""
     where = "0, 1, 2, … along the sequence"
     if keys.flag("use_learned_position_embeddings", True):
         use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)

@@ -14,7 +14,7 @@ from posenc.dialects.spec import PositionSpec, Use, Weight
 
 @family("data2vec-vision")
 def data2vec_vision(keys: Keys) -> PositionSpec:
-    """BEiT's numbers for differences within the image, for each layer, one for all, or both; a table where asked for."""
+    """BEiT's bias by 2-D difference, per layer, shared by all layers, or both; a position table if configured."""
     height, width, said = side_of(keys)
     arguments = (("n_heads", keys.whole("num_attention_heads")), ("window", (height, width)), ("class_token", True))
     said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
@@ -28,9 +28,9 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
         if keys.flag(flag)
     )
     if uses:
-        keys.note("image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        keys.note("image_size", "for images of another size the bias is interpolated bilinearly: WindowBias.resized")
         if height != width:
-            keys.error("image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+            keys.error("image_size", f"{height} × {width} patches: the code swaps rows and columns of its table")
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     spec = tower(keys, [], coordinates=RASTER)
@@ -40,7 +40,7 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
 
 @family("beit")
 def beit(keys: Keys) -> PositionSpec:
-    """One window, the whole image, with three numbers for the class token; for each layer, one for all, or both."""
+    """One window, the whole image, with three extra entries for the class token; per layer, shared, or both."""
     height, width, said = side_of(keys)
     heads, spec = keys.whole("num_attention_heads"), tower(keys, [], coordinates=RASTER)
     arguments = (("n_heads", heads), ("window", (height, width)), ("class_token", True))
@@ -57,9 +57,9 @@ def beit(keys: Keys) -> PositionSpec:
         Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),)) for name in names
     )
     if uses:
-        keys.note("image_size", "for images of another size differences are read bilinearly: WindowBias.resized")
+        keys.note("image_size", "for images of another size the bias is interpolated bilinearly: WindowBias.resized")
         if height != width:
-            keys.error("image_size", f"{height} × {width} patches: the code takes rows of its table for columns")
+            keys.error("image_size", f"{height} × {width} patches: the code swaps rows and columns of its table")
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     layers = tuple(replace(layer, uses=uses) for layer in spec.layers)

@@ -11,12 +11,14 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def tapas(keys: Keys) -> PositionSpec:
     anew = keys.flag("reset_position_index_per_cell", True)
     use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
-    keys.note("type_vocab_sizes", "column, row and ranks of a token's cell enter as token types, tables of their own")
+    keys.note(
+        "type_vocab_sizes", "column, row and rank of a token's cell are added as token types, from tables of their own"
+    )
     where = "0, 1, 2, … along the sequence"
     if anew:
         where = (
-            "0, 1, 2, … in every cell, the question being cell (0, 0): Positions.within(column + 256·row) of "
-            "token_type_ids 1 and 2"
+            "0, 1, 2, … within each cell; the question is cell (0, 0): Positions.within(column + 256·row) "
+            "of token_type_ids 1 and 2"
         )
     causal = bool(keys.flag("is_decoder", False))
     return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
@@ -25,7 +27,7 @@ def tapas(keys: Keys) -> PositionSpec:
 def learned_table(
     keys: Keys, weight: str, *, rows: str = "max_position_embeddings", width: str = "hidden_size", **options: int | bool
 ) -> Use:
-    """One table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
+    """A table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
     absolute_only(keys)
     arguments = {"d_model": keys.whole(width), "max_positions": keys.whole(rows), **options}
     said = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
@@ -34,12 +36,12 @@ def learned_table(
 
 
 def absolute_only(keys: Keys) -> None:
-    """Older files may ask for relative positions, position_embedding_type, which no family's code has any more."""
+    """Warns if the file asks for relative positions (position_embedding_type), which current code does not support."""
     if keys.text("position_embedding_type", "absolute") != "absolute":
         keys.error(
             "position_embedding_type",
-            f"{keys.get('position_embedding_type')!r} is not read any more: "
-            "positions are absolute, and what such a checkpoint learnt besides is dropped",
+            f"{keys.get('position_embedding_type')!r} is no longer supported: positions are absolute, "
+            "and a checkpoint's relative embeddings are dropped",
         )
 
 
@@ -64,15 +66,15 @@ BERT_TABLE = "embeddings.position_embeddings.weight"
     "dpr",
 )
 def bert(keys: Keys) -> PositionSpec:
-    """Both directions unless is_decoder. The table is as wide as the word embeddings, before any projection."""
+    """Bidirectional unless is_decoder. The table is as wide as the word embeddings, before any projection."""
     width = "embedding_size" if keys.family in ("electra", "convbert", "albert", "squeezebert") else "hidden_size"
     if keys.family == "rembert":
         width = "input_embedding_size"
     if keys.family == "visual_bert":
         keys.note(
             "max_position_embeddings",
-            "regions of an image read row 0 of a table of their own, and the "
-            "mean of the rows of the words that a call aligns them with",
+            "image regions read row 0 of a table of their own, and the mean of the rows of the words "
+            "that a call aligns with them",
         )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")
@@ -81,6 +83,6 @@ def bert(keys: Keys) -> PositionSpec:
 
 @family("fnet")
 def fnet(keys: Keys) -> PositionSpec:
-    """No attention: layers are Fourier transforms along the text, which know order too."""
+    """No attention: layers are Fourier transforms along the text, which depend on order too."""
     layers = [Layer((), "fourier", causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], heads="")

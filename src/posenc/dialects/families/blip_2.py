@@ -7,20 +7,20 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec
 
-BEHIND = "words 0, 1, 2, …; the queries stand before them and get nothing"
+BEHIND = "text 0, 1, 2, …; the queries come first and get no positions"
 
 
 @family("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer")
 def blip_2_qformer(keys: Keys) -> PositionSpec:
-    """BLIP 2's table belongs to the model around it, and is there where use_qformer_text_input says that words come in."""
+    """BLIP-2's table belongs to the outer model and exists only if use_qformer_text_input is set."""
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     every = keys.whole("cross_attention_frequency")
     keys.note(
         "cross_attention_frequency",
-        f"layers 0, {every}, … ask the image too, whose patches bring their positions with them",
+        f"layers 0, {every}, … also attend to the image, whose patches already have positions",
     )
     if keys.family == "blip_2_qformer" and not keys.flag("use_qformer_text_input", False):
         rows = keys.get("max_position_embeddings", None)
-        keys.note("max_position_embeddings", f"{rows} positions, read by nothing: no words come in")
-        return stack_of(keys, layers, length=None, coordinates="none: queries that only their vectors tell apart")
+        keys.note("max_position_embeddings", f"{rows} positions, unused: there is no text input")
+        return stack_of(keys, layers, length=None, coordinates="none: learned queries")
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], coordinates=BEHIND)

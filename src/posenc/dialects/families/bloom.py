@@ -17,31 +17,31 @@ def linear(keys: Keys, heads: str) -> Use:
 
 @family("bloom")
 def bloom(keys: Keys) -> PositionSpec:
-    """Distance over the tokens that the mask keeps."""
+    """Positions count the tokens that the mask keeps."""
     keys.warning(
         "n_head",
-        "slope·position is rounded to the model's dtype before it is added: in bfloat16 "
-        "neighbouring keys may have one bias from position 257 on",
+        "slope·position is rounded to the model's dtype before it is added: in bfloat16, neighbouring "
+        "keys may have the same bias from position 257 on",
     )
     layers = [Layer((linear(keys, "n_head"),))] * keys.whole("n_layer")
-    where = "0, 1, 2, … over the tokens that the mask keeps: Positions.from_mask(attention_mask)"
+    where = "0, 1, 2, … over unmasked tokens: Positions.from_mask(attention_mask)"
     return stack_of(keys, layers, heads="n_head", length=None, coordinates=where)
 
 
 @family("mpt")
 def mpt(keys: Keys) -> PositionSpec:
-    """Always ALiBi with the paper's slopes, whatever the configuration asks for."""
+    """Always ALiBi with the paper's slopes, whatever the configuration says."""
     asked = keys.table("attn_config")
     if asked.get("alibi") is False:
         keys.error("attn_config.alibi", "not read: the code adds ALiBi to every model")
     if asked.get("alibi_bias_max", 8) != 8:
         keys.error("attn_config.alibi_bias_max", f"{asked['alibi_bias_max']} is not read: the slopes are those of 8")
-    keys.note("learned_pos_emb", "not read: there is no table of positions")
+    keys.note("learned_pos_emb", "not read: there is no position table")
     keys.flag("learned_pos_emb", True)
     length = keys.whole("max_seq_len")
-    keys.note("max_seq_len", f"more than {length} keys fail: the bias is made for so many")
+    keys.note("max_seq_len", f"more than {length} keys fail: the bias has this length")
     layers = [Layer((linear(keys, "n_heads"),))] * keys.whole("n_layers")
     spec = stack_of(keys, layers, width="d_model", heads="n_heads", length="max_seq_len")
     if asked.get("softmax_scale") is not None:
         keys.note("attn_config.softmax_scale", f"q·k is multiplied by {asked['softmax_scale']}, not by 1/√d_head")
-    return replace(spec, coordinates="0, 1, 2, … along the sequence, padding included")
+    return replace(spec, coordinates="0, 1, 2, … along the sequence, including padding")

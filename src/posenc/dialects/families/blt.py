@@ -25,7 +25,7 @@ def blt_local_encoder(keys: Keys) -> PositionSpec:
 
 @family("blt")
 def blt(keys: Keys) -> PositionSpec:
-    """Encoder and decoder of bytes share one mask, of local_attention_window_len bytes."""
+    """The byte encoder and decoder share one mask of local_attention_window_len bytes."""
     names = ["encoder_config", "global_config", "decoder_config"]
     names = ["patcher_config", *names] if keys.flag("patch_in_forward", True) else names
     window = keys.whole("local_attention_window_len", None)
@@ -35,5 +35,7 @@ def blt(keys: Keys) -> PositionSpec:
             kind = "full_attention" if window is None else "sliding_attention"
             part = replace(part, layers=tuple(replace(layer, kind=kind, window=window) for layer in part.layers))
         made.append(part)
-    keys.note("local_attention_window_len", "one mask for both; it wins over encoder_config's sliding_window")
+    keys.note(
+        "local_attention_window_len", "one mask for encoder and decoder; it overrides encoder_config's sliding_window"
+    )
     return PositionSpec(keys.family, parts=tuple(made))

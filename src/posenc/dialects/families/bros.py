@@ -14,17 +14,17 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("bros")
 def bros(keys: Keys) -> PositionSpec:
-    """hidden_size / 4 channels are shared by eight differences of corners."""
+    """Eight corner differences share hidden_size / 4 channels."""
     d_model, heads, differences = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("dim_bbox", 8)
     if differences != 8 or d_model % 64:
         raise ConfigError(
-            f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; the code works "
-            "for 8, and a hidden_size that is a multiple of 64"
+            f"{keys.where('dim_bbox')}: {differences} differences of {d_model // 4} channels; expected "
+            "8, and a hidden_size that is a multiple of 64"
         )
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
-            keys.warning(name, f"overwritten by what follows from hidden_size: {value}")
+            keys.warning(name, f"overwritten by the value derived from hidden_size: {value}")
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (
         ("d_head", "hidden_size / num_attention_heads"),
@@ -39,7 +39,9 @@ def bros(keys: Keys) -> PositionSpec:
     )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
-    spec = stack_of(keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers of 0 … 1")
+    spec = stack_of(
+        keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1"
+    )
     length = keys.whole("max_position_embeddings")
     places = embedded(keys, "places", learned_table(keys, BERT_TABLE), "0, 1, 2, … along the text", length)
     return replace(spec, parts=(places,))

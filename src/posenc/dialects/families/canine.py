@@ -10,16 +10,16 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("canine")
 def canine(keys: Keys) -> PositionSpec:
-    """Positions are added to the characters only; the molecules' order is what a strided convolution made of it.
+    """Positions are added to characters only; downsampled characters keep the order by a strided convolution.
 
     The table has one row for each hash bucket, not one for each position.
     """
     rows, length = keys.whole("num_hash_buckets"), keys.whole("max_position_embeddings")
-    keys.note("num_hash_buckets", f"is how many rows the position table has: {rows}, of which {length} are read")
+    keys.note("num_hash_buckets", f"the number of rows of the position table: {rows}, of which {length} are read")
     chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate", 4)
-    keys.note("local_transformer_stride", f"the first layer sees characters of its own chunk of {chunk} only")
+    keys.note("local_transformer_stride", f"the first layer attends within chunks of {chunk} characters only")
     deep = Layer((), "molecules", causal=False)
-    keys.note("downsampling_rate", f"a molecule is {rate} characters, by a convolution of that stride")
+    keys.note("downsampling_rate", f"downsampled by a convolution: one position for {rate} characters")
     first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"

@@ -19,7 +19,7 @@ def clap_text_model(keys: Keys) -> PositionSpec:
 
 @family("clap_audio_model")
 def clap_audio_model(keys: Keys) -> PositionSpec:
-    """Swin's windows over a square made of the spectrogram: lengths of time stacked above each other."""
+    """Swin's windows over a square image made of the spectrogram: time slices stacked vertically."""
     size, side, strides = keys.whole("window_size"), keys.whole("spec_size", 256), pair(keys, "patch_stride")
     depths, heads = keys.numbers("depths"), keys.numbers("num_attention_heads")
     layers = []
@@ -28,8 +28,8 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
         if least < size:
             keys.error(
                 "window_size",
-                f"stage {stage} has {least} patches a side: the code takes a smaller window "
-                "there and fails, since its table is for the whole one",
+                f"stage {stage} has {least} patches per side: the code takes a smaller window there and "
+                "fails, since its table has the full window's size",
             )
         for block in range(int(depth)):
             use = Use(
@@ -39,5 +39,5 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
                 (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),),
             )
             layers.append(Layer((use,), "shifted_window" if block % 2 and least > size else "window", causal=False))
-    keys.note("window_size", "shifted windows: pairs from two sides get -100, not minus infinity")
+    keys.note("window_size", "shifted windows: pairs from two sides of the image get -100, not minus infinity")
     return stack_of(keys, layers, width="patch_embeds_hidden_size", heads="no one number", length=None, coordinates=WHERE)

@@ -12,7 +12,7 @@ from posenc.dialects.families.vit import CLASS, ON_REQUEST, image_tower, patch_t
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys, facts
 from posenc.dialects.own_parts import own_parts
-from posenc.dialects.patches import RASTER, pair, tower
+from posenc.dialects.patches import RASTER, square_side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 PATCHES = "embeddings.position_embedding"
@@ -31,33 +31,33 @@ PATCHES = "embeddings.position_embedding"
     "owlvit_vision_model",
 )
 def clip_vision_model(keys: Keys) -> PositionSpec:
-    """A row for the class token, then one for each patch; bicubic for other sizes where a call asks for it."""
+    """A row for the class token, then one for each patch; bicubic interpolation for other sizes on request."""
     keys.note("image_size", ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), CLASS)
 
 
 @family("blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model")
 def blip_vision_model(keys: Keys) -> PositionSpec:
-    """CLIP's, stored as a parameter of its own."""
+    """As CLIP, stored as a parameter of its own."""
     keys.note("image_size", ON_REQUEST)
     keys.warning(
         "image_size",
-        "smaller images are not refused: without that request their patches read the first "
-        "rows of the table, as if they stood elsewhere",
+        "smaller images are accepted: without that request their patches read the first rows of "
+        "the table, as if at other positions",
     )
     return image_tower(keys, square_table(keys, PATCHES), CLASS)
 
 
 @family("flava_image_model")
 def flava_image_model(keys: Keys) -> PositionSpec:
-    """ViT's."""
+    """As ViT."""
     keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("internvl_vision", "qianfan_ocr_vision")
 def internvl_vision(keys: Keys) -> PositionSpec:
-    """ViT's, read at the size of every image; nothing at all where use_absolute_position_embeddings is false."""
+    """As ViT, interpolated to the size of every image; no positions if use_absolute_position_embeddings is false."""
     if not keys.flag("use_absolute_position_embeddings"):
         return tower(keys, [], coordinates="none: use_absolute_position_embeddings is false")
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
@@ -72,14 +72,14 @@ def janus_vision_model(keys: Keys) -> PositionSpec:
 
 @family("groupvit_vision_model")
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
-    """No class token, one size of image. Groups, which join in every stage, have learned vectors and no order."""
-    keys.note("image_size", "images must have this size: no call can ask for the table to be interpolated")
+    """No class token, one image size. Group tokens have learned vectors and no order."""
+    keys.note("image_size", "images must have this size: the table cannot be interpolated on request")
     depths = keys.numbers("depths", (6, 3, 3))
     if not all(isinstance(depth, int) and depth > 0 for depth in depths):
         raise ConfigError(f"{keys.where('depths')}: expected whole numbers from 1, got {list(depths)}")
     if keys.whole("num_hidden_layers") != sum(depths):
         keys.warning("num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers")
-    where = f"{RASTER}; group tokens behind the patches have none"
+    where = f"{RASTER}; group tokens after the patches have none"
     return stack_of(
         keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
     )
@@ -87,30 +87,29 @@ def groupvit_vision_model(keys: Keys) -> PositionSpec:
 
 @family("ovis2_vision")
 def ovis2_vision(keys: Keys) -> PositionSpec:
-    """No class token, and one size of image."""
+    """No class token, one image size."""
     keys.note("image_size", "images must have this size: the table is never interpolated")
     return tower(keys, [], embedding=[square_table(keys, f"{PATCHES}.weight", prefix=0, mode=None)], coordinates=RASTER)
 
 
 @family("xclip_vision_model")
 def xclip_vision_model(keys: Keys) -> PositionSpec:
-    """CLIP's for each frame by itself; a message token of each frame, which asks those of the others, has no position."""
+    """As CLIP, frame by frame; each frame's message token attends to those of other frames without positions."""
     keys.note("image_size", ON_REQUEST)
-    keys.note("num_frames", "frames exchange messages in every layer, with nothing that tells which came first")
-    return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), f"{CLASS}; every frame a sequence of its own")
+    keys.note("num_frames", "frames exchange messages in every layer, without positions")
+    return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), f"{CLASS}; each frame is a sequence of its own")
 
 
 @family("tipsv2_vision_model")
 def tipsv2_vision_model(keys: Keys) -> PositionSpec:
-    """DINOv2's with registers, but bilinear and antialiased."""
+    """As DINOv2 with registers, but bilinear and antialiased."""
     use = patch_table(keys, mode="bilinear", antialias=True)
-    return image_tower(keys, use, f"{CLASS}, then the registers, at (-1, -1), which get nothing")
+    return image_tower(keys, use, f"{CLASS}, then the registers, at (-1, -1), which have no positions")
 
 
 def square_table(keys: Keys, weight: str, *, prefix: int = 1, mode: str | None = "bicubic") -> Use:
-    """The grid of a tower that knows square images and square patches only."""
-    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
-        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    """The grid of a vision encoder that supports square images and square patches only."""
+    square_side_of(keys)
     return patch_table(keys, weight, prefix=prefix, **({"mode": mode} if mode else {}))
 
 
@@ -127,30 +126,30 @@ WORDS = "embeddings.position_embedding.weight"
     "xclip_text_model",
 )
 def clip_text_model(keys: Keys) -> PositionSpec:
-    """A word sees those before it."""
+    """Causal attention."""
     return text_stack(keys, learned_table(keys, WORDS), causal=True)
 
 
 @family("chinese_clip_text_model", "align_text_model", "flava_text_model")
 def chinese_clip_text_model(keys: Keys) -> PositionSpec:
-    """BERT's."""
+    """As BERT."""
     return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
 
 
 @family("blip_text_model")
 def blip_text_model(keys: Keys) -> PositionSpec:
-    """BERT's; one way or both as each call says, both by default: is_decoder is not what decides."""
+    """As BERT. The direction of attention is an argument of the call, bidirectional by default; is_decoder is ignored."""
     keys.note(
         "is_decoder",
-        "each call of the text model says which way it looks; as a tower both ways, as the one "
-        "that writes captions and answers only back",
+        "the direction of attention is an argument of the call: bidirectional as an encoder, causal "
+        "as the decoder of captions and answers",
     )
     return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
 
 
 @family("altclip_text_model", "bridgetower_text_model")
 def altclip_text_model(keys: Keys) -> PositionSpec:
-    """RoBERTa's."""
+    """As RoBERTa."""
     use = padded_table(keys)
     causal = bool(keys.flag("is_decoder", False))
     return text_stack(keys, use, causal=causal, length=int(dict(use.arguments)["max_positions"]), coordinates=TOKENS)
@@ -162,14 +161,14 @@ def text_stack(keys: Keys, use: Use, causal: bool = False, **about: int | str) -
 
 @family("tipsv2_text_model")
 def tipsv2_text_model(keys: Keys) -> PositionSpec:
-    """Every token is counted, and sees every token; the words are larger by √hidden_size before they are added."""
+    """Bidirectional attention; positions count padding. Embeddings are scaled by √hidden_size."""
     use = sinusoid(keys, "hidden_size", layout="sin_cos", denominator="d/2-1", odd="zero")
     return stack_of(keys, [Layer(causal=False)] * keys.whole("num_hidden_layers"), embedding=[use])
 
 
 RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
 
-BETWEEN = "an image and text meet in a shared space only; each part counts its own tokens"
+BETWEEN = "each part counts its own tokens; images and text meet only in a shared embedding space"
 
 
 @family(
@@ -197,7 +196,7 @@ TOWERS = {"text_config": "text_model", "vision_config": "vision_model"}
 
 
 def towers(keys: Keys) -> tuple[PositionSpec, ...]:
-    """Both towers; tables of the same name are told apart by the tower that they are in."""
+    """Both towers; tables of the same name are told apart by the name of their tower."""
 
     def apart(use: Use, place: str) -> Use:
         weights = (replace(w, key=f"{place}.{w.key}") if w.key == SHARED_NAME else w for w in use.weights)
@@ -219,7 +218,7 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
 
 
 def with_old_sections(keys: Keys, *sections: str) -> Keys:
-    """Old files have text_config_dict beside text_config: it wins, together with what its class assumes."""
+    """Old files have text_config_dict beside text_config: it overrides text_config, together with its class's defaults."""
     made = keys
     for section in sections:
         older = keys.table(f"{section}_dict")
@@ -230,6 +229,6 @@ def with_old_sections(keys: Keys, *sections: str) -> Keys:
         merged = {**newer, **facts()[model_type]["defaults"], **older, "model_type": model_type}
         lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
         if lost:
-            keys.error(f"{section}_dict", f"stands beside {section}, and wins in {', '.join(lost)}")
+            keys.error(f"{section}_dict", f"overrides {section} in {', '.join(lost)}")
         made = made.replaced({section: merged})
     return made

@@ -12,19 +12,19 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("clvp_encoder")
 def clvp_encoder(keys: Keys) -> PositionSpec:
-    """The first max(projection_dim // (2·heads), 32) channels, halves paired, base 10 000."""
+    """RoPE over the first max(projection_dim // (2·heads), 32) channels, half pairs, base 10 000."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if not keys.flag("use_rotary_embedding"):
-        keys.warning("use_rotary_embedding", "false: nothing tells order")
+        keys.warning("use_rotary_embedding", "false: there are no positions")
         return tower(keys, [], coordinates="none")
     width = max(keys.whole("projection_dim") // (n_heads * 2), 32)
     if d_model % n_heads or width + width % 2 > d_model // n_heads:
         raise ConfigError(
-            f"{keys.where('projection_dim')}: {width} channels would turn, max(projection_dim // (2·heads), "
-            f"32), and a head has {d_model / n_heads:g}"
+            f"{keys.where('projection_dim')}: {width} channels would rotate, max(projection_dim // "
+            f"(2·heads), 32), but a head has {d_model / n_heads:g}"
         )
     keys.note("use_rotary_embedding", VALUES_ROTATE)
-    keys.note("projection_dim", "checkpoints hold frequencies (rotary_pos_emb.inv_freq), which win over these")
+    keys.note("projection_dim", "frequencies stored in checkpoints (rotary_pos_emb.inv_freq) override these")
     use = rotary_sides(d_model // n_heads, width, "half", True, {"rotary_dim": keys.said_by("projection_dim")})
     return tower(keys, [use])
 
@@ -45,7 +45,7 @@ def clvp_decoder(keys: Keys) -> PositionSpec:
 
 @family("clvp")
 def clvp(keys: Keys) -> PositionSpec:
-    """Text and speech encoders and a decoder, which is given text with a table of its own behind one vector of speech."""
+    """Text and speech encoders, and a decoder whose text input has a table of its own, after one speech vector."""
     inside = parts(keys, "text_config", "speech_config", "decoder_config")
     within = keys.section("decoder_config")
     rows, d_model = within.whole("max_text_tokens"), within.whole("hidden_size")
@@ -58,10 +58,10 @@ def clvp(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "decoder_config.max_text_tokens",
-        "the mask gets its two ones for begin and end at its front: "
-        "right for padding behind the text, and one too many in front of it",
+        "two ones (begin and end tokens) are added at the front of the mask: correct for padding "
+        "on the right, one too many for padding on the left",
     )
-    where = "two ones put before the attention mask, summed from the left, less 1; padding repeats a number"
+    where = "cumulative sum of the attention mask with two ones in front, minus 1; padding repeats a number"
     given = PositionSpec(
         keys.family,
         part="conditioning",

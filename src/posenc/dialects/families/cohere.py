@@ -12,20 +12,20 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("cohere2")
 def cohere2(keys: Keys) -> PositionSpec:
-    """Every sliding_window_pattern-th layer is full, where layer_types does not say."""
+    """Every sliding_window_pattern-th layer is full if layer_types is missing."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or _by_pattern(count, keys.whole("sliding_window_pattern", 4))
     d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head, layout="interleaved")
     if keys.whole("sliding_window", None) is None:
-        keys.warning("sliding_window", "null: rotation depends on it, so that no layer turns at all")
+        keys.warning("sliding_window", "null: RoPE is used only with a window, so no layer has positions")
         use = None
     return decoder(keys, None, kinds=kinds, by_kind={"sliding_attention": use, "full_attention": None}, d_head=d_head)
 
 
 @family("cohere2_moe")
 def cohere2_moe(keys: Keys) -> PositionSpec:
-    """The dense layers at the start have a pattern of their own, and turn in any case where that pattern is 1."""
+    """The dense layers at the start have a pattern of their own; they use RoPE in any case if that pattern is 1."""
     count = keys.whole("num_hidden_layers")
     dense, first = keys.whole("first_k_dense_replace", 0, least=0), keys.whole("prefix_dense_sliding_window_pattern")
     kinds = keys.names("layer_types", None, length=count)
@@ -33,7 +33,7 @@ def cohere2_moe(keys: Keys) -> PositionSpec:
         kinds = _by_pattern(dense, first) + _by_pattern(count - dense, keys.whole("sliding_window_pattern"))
     experts = keys.names("mlp_layer_types", None, length=count) or ("dense",) * dense + ("sparse",) * (count - dense)
     if keys.data.pop("rope_scaling", None):
-        keys.warning("rope_scaling", "Cohere2MoeConfig keeps it and reads rope_parameters only: nothing is scaled")
+        keys.warning("rope_scaling", "Cohere2MoeConfig reads rope_parameters only: nothing is scaled")
     if not keys.has("rope_parameters"):  # what its class shows as a default is made from rope_theta
         keys.data["rope_parameters"] = {"rope_type": "default"}
     d_head = head_width(keys)

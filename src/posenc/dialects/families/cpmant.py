@@ -9,7 +9,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("cpmant")
 def cpmant(keys: Keys) -> PositionSpec:
-    """A prompt of prompt_length tokens stands before the text, in segment 0 as padding does; text is segment 2."""
+    """A prompt of prompt_length tokens precedes the text. Prompt and padding are segment 0, text is segment 2."""
     named = {
         "n_heads": "num_attention_heads",
         "n_segments": "segment_types",
@@ -25,11 +25,10 @@ def cpmant(keys: Keys) -> PositionSpec:
         (Weight("table", "position_bias.relative_attention_bias"),),
     )
     prompt = keys.whole("prompt_length", 32)
-    keys.note("prompt_length", f"position {prompt} is the first token of the text; token 0 is padding, wherever it stands")
+    keys.note("prompt_length", f"position {prompt} is the first token of the text; token id 0 is always padding")
     keys.warning(
         "num_hidden_layers",
-        "all is context: tokens of one call see later ones; only "
-        "those that come after a cache are hidden from those before",
+        "attention within one call is bidirectional; with a cache, new tokens are hidden from the cached ones",
     )
     layers = [Layer((use,), causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(
@@ -37,5 +36,5 @@ def cpmant(keys: Keys) -> PositionSpec:
         layers,
         d_head=keys.whole("dim_head", 128),
         length=None,
-        coordinates="slot, the prompt's included, and segment: 0 prompt and padding, 2 text",
+        coordinates="(position including the prompt, segment): segment 0 for prompt and padding, 2 for text",
     )

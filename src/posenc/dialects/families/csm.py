@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("pocket_tts", "gradium_phonon_tts")
 def pocket_tts(keys: Keys) -> PositionSpec:
-    """Llama's; the flow head's sinusoids are of diffusion time, not of position."""
+    """As Llama; the sinusoids of the flow head encode diffusion time, not position."""
     return decoder(keys, rope(keys, d_head=head_width(keys)))
 
 
@@ -35,12 +35,12 @@ def higgs_audio_v2(keys: Keys) -> PositionSpec:
 
 @family("csm")
 def csm(keys: Keys) -> PositionSpec:
-    """A position is one frame, all codebooks summed; the depth decoder then counts the codebooks of a frame."""
+    """A position is one frame, all codebooks summed; the depth decoder counts the codebooks of a frame."""
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), coordinates="one for each frame or text token, from 0")
     return replace(spec, parts=parts(keys, "depth_decoder_config", "codec_config"))
 
 
 @family("csm_depth_decoder_model")
 def csm_depth_decoder_model(keys: Keys) -> PositionSpec:
-    where = "codebooks of one frame, from 0, which is the backbone's state; position_ids that a caller gives are ignored"
+    where = "codebooks of one frame, from 0 for the backbone's state; position_ids of the call are ignored"
     return decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=where)

@@ -28,19 +28,21 @@ def deberta(keys: Keys) -> PositionSpec:
         if terms:
             uses.append(_relative(keys, terms, d_head, second))
         else:
-            keys.warning("pos_att_type", "names no term: relative_attention changes nothing")
+            keys.warning("pos_att_type", "names no term: relative_attention has no effect")
     elif terms:
         keys.warning(
             "relative_attention",
-            f"false: position does not enter the scores, but q·k is divided by "
-            f"√({len(terms) + 1}·d_head) for the terms of pos_att_type",
+            f"false: scores have no position terms, but q·k is still divided by √({len(terms) + 1}·d_head), "
+            "for the terms of pos_att_type",
         )
     embedding = []
     if keys.flag("position_biased_input", True):
         width = "embedding_size" if keys.has("embedding_size") else "hidden_size"
         embedding = [learned_table(keys, BERT_TABLE, width=width)]
     if second and keys.whole("conv_kernel_size", 0, least=0):
-        keys.note("conv_kernel_size", "a convolution over the embeddings, added after the first layer, knows order too")
+        keys.note(
+            "conv_kernel_size", "a convolution over the embeddings is added after the first layer; it depends on order too"
+        )
     layers = [Layer(tuple(uses), causal=False)] * keys.whole("num_hidden_layers")
     length = "max_position_embeddings" if embedding else None
     return stack_of(keys, layers, embedding=embedding, d_head=d_head, length=length)
@@ -50,14 +52,12 @@ def _terms(keys: Keys) -> tuple[str, ...]:
     said: Any = keys.get("pos_att_type", [])
     names = [part.strip() for part in said.lower().split("|")] if isinstance(said, str) else said
     if not isinstance(names, (list, tuple)) or not set(names) <= {"c2p", "p2c"}:
-        raise ConfigError(
-            f"{keys.where('pos_att_type')}: expected 'c2p', 'p2c' or both, got {said!r}; no other is computed"
-        )
+        raise ConfigError(f"{keys.where('pos_att_type')}: expected 'c2p', 'p2c' or both, got {said!r}")
     return tuple(term for term in ("c2p", "p2c") if term in names)
 
 
 def _relative(keys: Keys, terms: tuple[str, ...], d_head: int, second: bool) -> Use:
-    """max_relative_positions, or max_position_embeddings where that is below 1."""
+    """The limit is max_relative_positions, or max_position_embeddings if that is below 1."""
     limit = "max_relative_positions"
     said_limit = keys.get(limit, -1)
     if not isinstance(said_limit, int) or said_limit < 1:

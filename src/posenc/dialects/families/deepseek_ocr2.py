@@ -14,14 +14,14 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
 def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
-    """A bicubic grid, and decomposed relative vectors in every layer: over the image, or within windows."""
+    """A bicubic grid, and decomposed relative position bias in every layer: over the image or within windows."""
     height, width, said = side_of(keys)
     d_model, n_heads, count = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("num_hidden_layers")
     if d_model % n_heads:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
     whole, side = keys.get("global_attn_indexes"), keys.whole("window_size", least=0)
     if height != width:
-        raise ConfigError(f"{keys.where('image_size')}: {height} × {width} patches; the code knows square images only")
+        raise ConfigError(f"{keys.where('image_size')}: {height} × {width} patches; the code supports square images only")
     if not isinstance(whole, (list, tuple)) or not all(isinstance(number, int) for number in whole):
         raise ConfigError(f"{keys.where('global_attn_indexes')}: expected a list of layer numbers, got {whole!r}")
     table = grid(keys, "pos_embed", height, width, said, antialias=True)
@@ -41,15 +41,16 @@ def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
         layers.append(Layer((bias,) if keys.flag("use_rel_pos") else (), kind, None if everywhere else side * side, False))
     keys.note(
         "window_size",
-        f"layers but {list(whole)} attend within windows of {side} × {side} patches, in which "
-        "coordinates are those of the window; the last ones are padded, and padding is attended to",
+        f"all layers except {list(whole)} attend within windows of {side} × {side} patches, with "
+        "coordinates within the window; windows at the border are padded, and padding is attended "
+        "to",
     )
     return stack_of(keys, layers, embedding=[table] if keys.flag("use_abs_pos") else [], length=None, coordinates=RASTER)
 
 
 @family("deepseek_ocr2_encoder")
 def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
-    """A language model as encoder: patches see all patches, learned queries behind them see those and queries before."""
+    """A language model as encoder: patches attend to all patches, learned queries to the patches and earlier queries."""
     count = keys.whole("num_hidden_layers")
     window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window") else None
     first = keys.whole("max_window_layers", least=0)
@@ -59,22 +60,22 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim", None) or keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head)
     if window is not None:
-        keys.warning("sliding_window", "handed to the kernel, but the mask that is made ignores it")
+        keys.warning("sliding_window", "passed to the kernel, but the mask ignores it")
     layers = [Layer((use,) if use else (), kind, window if kind == "sliding_attention" else None) for kind in kinds]
-    where = "patches in a row, then learned queries, counted on from 0; patches see each other in both directions"
+    where = "patches in sequence, then learned queries, counted from 0; attention among patches is bidirectional"
     return stack_of(keys, layers, d_head=d_head, coordinates=where)
 
 
 @family("deepseek_ocr2_vision", "unlimited_ocr_vision")
 def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
     if keys.family == "deepseek_ocr2_vision":
-        keys.note("encoder_config", "144 or 256 learned queries, by the number of patches, stand behind them")
+        keys.note("encoder_config", "144 or 256 learned queries follow the patches, depending on the number of patches")
     return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
 
 
 @family("unlimited_ocr_vision_encoder")
 def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
-    """CLIP's grid with a row for the class token, read bicubically."""
+    """CLIP's grid with a row for the class token, interpolated bicubically."""
     height, width, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", height, width, said, prefix=1, antialias=True)
     return tower(keys, [], embedding=[table], coordinates="a class token, then " + RASTER)
@@ -82,7 +83,7 @@ def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
 
 @family("deepseek_ocr2_text", "unlimited_ocr_text")
 def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
-    """Llama's. Unlimited OCR's window counts generated tokens only: all of the prompt stays in sight."""
+    """As Llama. Unlimited OCR's window applies to generated tokens only: the prompt is always visible."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if d_model % n_heads:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
@@ -91,8 +92,8 @@ def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
         kind = "reference_sliding_attention"
         keys.note(
             "sliding_window",
-            f"after the prompt, a token sees all of the prompt and the last "
-            f"{keys.whole('sliding_window')} tokens, itself included; within the prompt all before it",
+            f"after the prompt, a token attends to the whole prompt and to the last {keys.whole('sliding_window')} "
+            "tokens, itself included; attention within the prompt is causal",
         )
     kinds = keys.names("layer_types", None, length=count) or (kind,) * count
     return decoder(keys, rope(keys, d_head=d_model // n_heads), kinds=kinds, d_head=d_model // n_heads)
@@ -100,7 +101,7 @@ def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
 
 @family("deepseek_ocr2", "unlimited_ocr")
 def deepseek_ocr2(keys: Keys) -> PositionSpec:
-    """Unlimited OCR's first files say language_config, and its window at the top."""
+    """Early files of Unlimited OCR have language_config, and the window at the top level."""
     old = keys.data.get("language_config")
     if keys.family == "unlimited_ocr" and isinstance(old, dict) and not keys.has("text_config"):
         window = keys.whole("sliding_window", None)

@@ -17,10 +17,10 @@ from posenc.dialects.spec import PositionSpec, Rotation, Use
 
 
 def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
-    """The rotation of the trailing qk_rope_head_dim channels.
+    """RoPE over the last qk_rope_head_dim channels.
 
-    whole       as Mistral 4: frequencies are made for a fraction of the whole head, not for the channels that turn
-    interleave  neighbours in, halves out; None: as rope_interleave says. `options` go to RoPE instead, if given
+    whole       as in Mistral 4: frequencies are computed for a fraction of the whole head, not for the rotated channels
+    interleave  interleaved pairs in, half pairs out; None: as rope_interleave says. `options` go to RoPE instead, if given
     """
     rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
     if rotary_dim % 2:
@@ -42,8 +42,10 @@ def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, *
 
 
 def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:
-    """The same keys without the partial_rotary_factor of their rotary settings, which is looked at here: frequencies are
-    made for int(width · factor) channels, and the model fails where these are not the rotary_dim that turn."""
+    """The same keys without partial_rotary_factor in the rotary settings, which is checked here.
+
+    Frequencies are computed for int(width · factor) channels; the model fails unless this equals rotary_dim.
+    """
     made = keys
     for name in ("rope_scaling", "rope_parameters"):
         settings = keys.table(name) if keys.has(name) else {}
@@ -56,8 +58,8 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
         if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
             keys.error(
                 f"{name}.partial_rotary_factor",
-                f"{factor:g} of {width} makes frequencies for "
-                f"{int(width * factor)} channels, {rotary_dim} turn: the model fails",
+                f"{factor:g} of {width} gives frequencies for {int(width * factor)} channels, but {rotary_dim} "
+                "rotate: the model fails",
             )
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
         made = made.replaced({name: settings | {label: rest} if label else rest})
@@ -65,7 +67,10 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
 
 
 def with_softmax_scale(keys: Keys, use: Use) -> Use:
-    """The softmax scale of mscale_all_dim, with any scaling; of yarn's mscales one alone is nothing to cos and sin."""
+    """Adds the softmax scale of mscale_all_dim.
+
+    For YaRN, one of mscale and mscale_all_dim alone has no effect on cos and sin.
+    """
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     rotation = use.rotation
     if rotation is None or rotation.kind == "rotary":
@@ -76,15 +81,15 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
         Keys(settings, "", keys.where("rope_parameters")).number("mscale_all_dim")
     if weight and (rotation.kind in ("dynamic", "longrope") or factor is None):
         raise ConfigError(
-            f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} beside "
-            f"{rotation.kind}, which depends on length: not one that posenc builds"
+            f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} with "
+            f"{rotation.kind}, which depends on length, is not supported"
         )
     if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
         keys.warning(
             "rope_parameters.mscale",
-            "mscale and mscale_all_dim count in cos and sin only together; here "
-            "cos and sin get 1 + 0.1·ln factor" + (", beside the softmax scale" if weight else ""),
+            "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
+            "by 1 + 0.1·ln factor" + (", in addition to the softmax scale" if weight else ""),
         )
     scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
     made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
@@ -98,34 +103,32 @@ def with_rotation(use: Use, made: Rotation) -> Use:
 
 
 def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **about: Any) -> PositionSpec:
-    """A decoder of latent attention; layers of linear attention are recurrent and not listed."""
+    """A decoder of latent attention. Linear attention layers are recurrent and not listed."""
     attending = [kind for kind in (layer_kinds(keys) if kinds is None else kinds) if kind != "linear_attention"]
     if use is not None and len(attending) < len(kinds or attending):
-        keys.note("layer_types", f"{len(attending)} layers attend and are listed; the others are recurrent")
+        keys.note("layer_types", f"{len(attending)} attention layers are listed; the others are recurrent")
     d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
     return decoder(keys, use, kinds=attending, d_head=d_head, **about)
 
 
 def wide_enough(keys: Keys, use: Use | None) -> int:
-    """index_head_dim. Raises ConfigError where fewer channels than turn."""
+    """index_head_dim. Raises ConfigError if it is smaller than the rotated channels."""
     width = int(keys.whole("index_head_dim"))
     turning = use.rotation.width if use is not None and use.rotation is not None else 0
     if width < turning:
-        raise ConfigError(
-            f"{keys.where('index_head_dim')}: expected at least the {turning} channels that turn, got {width}"
-        )
+        raise ConfigError(f"{keys.where('index_head_dim')}: expected at least the {turning} rotated channels, got {width}")
     return width
 
 
 @family("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
 def deepseek_v3(keys: Keys) -> PositionSpec:
-    """rope_interleave: neighbours in, halves out; else halves."""
+    """rope_interleave: interleaved pairs in, half pairs out; otherwise half pairs."""
     return stack(keys, latent(keys), ["full_attention"] * keys.whole("num_hidden_layers"))
 
 
 @family("deepseek_v2")
 def deepseek_v2(keys: Keys) -> PositionSpec:
-    """Complex numbers: neighbours in and out."""
+    """Interleaved pairs in and out (complex numbers in its code)."""
     return stack(keys, latent(keys, layout="interleaved"), ["full_attention"] * keys.whole("num_hidden_layers"))
 
 
@@ -136,11 +139,11 @@ def minicpm3(keys: Keys) -> PositionSpec:
 
 @family("longcat_flash")
 def longcat_flash(keys: Keys) -> PositionSpec:
-    """Two attentions in each layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
+    """Two attentions per layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
     if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
         keys.error(
             "head_dim",
-            "frequencies are made for head_dim channels, qk_rope_head_dim of them turn: both must be the same",
+            "frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal",
         )
-    keys.note("num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are those of their layer n")
+    keys.note("num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model")
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

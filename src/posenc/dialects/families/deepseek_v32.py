@@ -12,10 +12,10 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 
 def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, trailing: bool) -> PositionSpec:
-    """The indexer that picks keys for sparse attention: index_head_dim channels, turning at the same frequencies.
+    """The indexer that selects keys for sparse attention: index_head_dim channels, rotated with the same frequencies.
 
-    layers   those that have one of their own; others take over the choice of the layer before
-    pairs    neighbours in and halves out, else halves
+    layers   those with an indexer; the others use the selection of the layer before
+    pairs    interleaved pairs in and half pairs out, otherwise half pairs
     """
     width = wide_enough(keys, use)
     options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
@@ -34,7 +34,7 @@ def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, 
 
 
 def indexer_types(keys: Keys, count: int) -> list[str]:
-    """For each layer "full" where it has an indexer, "shared" where it takes over the choice of the layer before."""
+    """For each layer "full" if it has an indexer, "shared" if it uses the selection of the layer before."""
     said = keys.names("indexer_types", None, length=count)
     if said is not None:
         return list(said)
@@ -47,32 +47,33 @@ def indexer_types(keys: Keys, count: int) -> list[str]:
 
 @family("deepseek_v32", "axk2")
 def deepseek_v32(keys: Keys) -> PositionSpec:
-    """Sparse by an indexer whose first channels turn in halves, while attention pairs neighbours."""
+    """Sparse attention. The indexer rotates its first channels in half pairs, attention its last in interleaved pairs."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     use = latent(keys, interleave=True)
     keys.note(
         "index_head_dim",
-        "the indexer pairs halves and turns its first channels; attention pairs neighbours and turns its last",
+        "the indexer rotates its first channels in half pairs; attention rotates its last channels in interleaved pairs",
     )
     return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
 
 
 @family("glm_moe_dsa")
 def glm_moe_dsa(keys: Keys) -> PositionSpec:
-    """As DeepSeek-V3.2, but the indexer pairs neighbours too, and some layers share the one of the layer before."""
+    """As DeepSeek-V3.2, but the indexer uses interleaved pairs too, and some layers share the selection of the layer
+    before."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
-    keys.note("index_head_dim", "the indexer turns its first channels, attention its last; both pair neighbours")
+    keys.note("index_head_dim", "the indexer rotates its first channels, attention its last; both in interleaved pairs")
     own = [n for n, kind in enumerate(types) if kind != "shared"]
     return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))
 
 
 @family("hy_v4")
 def hy_v4(keys: Keys) -> PositionSpec:
-    """Halves in attention and in the indexer, both trailing; four layers share one indexer."""
+    """Half pairs in attention and in the indexer, both over the last channels; four layers share one indexer."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = keys.names("indexer_types", None, length=count)

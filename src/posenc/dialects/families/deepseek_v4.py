@@ -34,18 +34,18 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
         base_key = "rope_theta" if label == "main" else "compress_rope_theta"
         use = rope(keys, d_head=d_head, label=label, base_key=base_key, sides=("query", "key", "value", "output"), **both)
         if use is None:
-            raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers turn")
+            raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers need rotary settings")
         uses[label] = _with_origin(use, moved.get(label, {}))
     kinds = _kinds(keys, count)
     keys.note(
         "num_key_value_heads",
-        "keys and values are the same rotated tensor, and outputs are turned back by "
-        "the query's position: a kernel that turns queries and keys only is not enough",
+        "keys and values are the same rotated tensor, and outputs are rotated back by the query's "
+        "position: a kernel that rotates only queries and keys is not enough",
     )
     keys.warning(
         "compress_rates",
-        "compressed keys turn by their index in the sequence, not by position ids, and "
-        "their causal mask reads position ids: the two disagree under left padding",
+        "compressed keys are rotated by their index in the sequence, but their causal mask reads "
+        "position ids: the two disagree with left padding",
     )
     turning = {kind: uses["main" if kind == SLIDING else "compress"] for kind in (SLIDING, SPARSE, HEAVY)}
     spec = decoder(keys, None, kinds=kinds, by_kind=dict(turning), d_head=d_head)
@@ -69,7 +69,10 @@ def _kinds(keys: Keys, count: int) -> tuple[str, ...]:
 
 
 def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
-    """Flat settings belong to "compress"; "main" is rope_theta, never scaled. Also: where each number really was."""
+    """Flat settings apply to "compress"; "main" uses rope_theta and is never scaled.
+
+    Also returns the keys that gave each number.
+    """
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     given = keys.table(where)
     if all(isinstance(given.get(label), dict) for label in LABELS):
@@ -88,8 +91,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
         compress.setdefault("attention_factor", 1.0)
         keys.note(
             where,
-            "yarn scales the compressed layers only, and without a magnitude on cos and sin unless "
-            "attention_factor says one",
+            "yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set",
         )
     made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
     return made, {
@@ -103,7 +105,10 @@ def _with_origin(use: Use, origin: dict[str, str]) -> Use:
 
 
 def _indexer(keys: Keys, kinds: tuple[str, ...], use: Use) -> PositionSpec:
-    """Picks compressed keys in sparse layers; its queries turn by position, its keys by the first index of their block."""
+    """Selects compressed keys in sparse layers.
+
+    Its queries rotate by position, its keys by the first index of their block.
+    """
     width = wide_enough(keys, use)
     arguments = {**dict(use.arguments), "d_head": width, "sides": ("query", "key")}
     turned = replace(use, arguments=tuple(arguments.items()))

@@ -10,16 +10,14 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("depth_pro")
 def depth_pro(keys: Keys) -> PositionSpec:
-    """Two encoders of patches cut from several scales, one for the image, one perhaps for the field of view."""
+    """Two encoders of patches cut from several scales, one for the image, optionally one for the field of view."""
     names = ["image_model_config", "patch_model_config"] + ["fov_model_config"] * bool(keys.flag("use_fov_model", False))
-    return PositionSpec(
-        keys.family, parts=parts(keys, *names), coordinates="within each piece of patch_size pixels, on its own"
-    )
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates="within each crop of patch_size pixels")
 
 
 @family("zoedepth")
 def zoedepth(keys: Keys) -> PositionSpec:
-    """With several ranges of depth, four layers more choose among them, by sinusoids of one long count."""
+    """With several depth ranges, four more layers choose among them; they get sinusoids of the cell index."""
     inside = parts(keys, "backbone_config")
     ranges = keys.get("bin_configurations", [{}])
     if not isinstance(ranges, list) or len(ranges) < 2:
@@ -30,8 +28,8 @@ def zoedepth(keys: Keys) -> PositionSpec:
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     count = keys.whole("num_patch_transformer_layers", 4)
     if count != 4:
-        keys.warning("num_patch_transformer_layers", f"{count} here; the code asks the first 4")
-    where = "0 for an empty token, then the places of the coarsest map from 1, row by row"
+        keys.warning("num_patch_transformer_layers", f"{count} here; the code uses the first 4")
+    where = "0 for an empty token, then the cells of the coarsest map from 1, row by row"
     heads = "patch_transformer_num_attention_heads"
     chooser = stack_of(
         keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None, coordinates=where

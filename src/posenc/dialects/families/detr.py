@@ -14,26 +14,21 @@ from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-PIXELS = (
-    "(row, column) of the place among those that are no padding, counted from 1, over the last, times 2π: Positions.pixels"
-)
+PIXELS = "(row, column) among non-padding cells, from 1, divided by the last one, times 2π: Positions.pixels"
 
-CENTRED = (
-    "(row, column) of the middle of the place among those that are no padding, over the last, times 2π: "
-    "Positions.pixels(centred=True)"
-)
+CENTRED = "centre (row, column) among non-padding cells, divided by the last one, times 2π: Positions.pixels(centred=True)"
 
-LEVEL = "a learned vector for the map, level_embed, is added with the sinusoids"
+LEVEL = "a learned vector for each feature map, level_embed, is added with the sinusoids"
 
-LEVELS = "; each map of features by itself, one after the other"
+LEVELS = "; each feature map separately, one after the other"
 
-QUERIES = "the number of the object query"
+QUERIES = "the index of the object query"
 
 CONSTANT = "constant of the code"
 
 
 def sine(keys: Keys, width: str, *, note: str = "", said: dict[str, str] | None = None, **options: Any) -> Use:
-    """Half the channels for the row, half for the column, sine and cosine in turn."""
+    """Half of the channels for the row, half for the column; sines and cosines interleaved."""
     arguments = {"d_model": keys.whole(width), "axes": 2} | options
     who = {"d_model": keys.said_by(width), "base": CONSTANT} | dict.fromkeys(options, CONSTANT) | (said or {})
     return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(who.items()), note=note)
@@ -46,14 +41,17 @@ def learned(keys: Keys, width: str, weight: str, rows: str = "num_queries") -> U
 
 
 def boxes(keys: Keys, width: str, axes: int, times: int = 1) -> Use:
-    """Sinusoids of reference points: y, x, then width and height; a network makes of them what is added."""
+    """Sinusoids of reference points: y, x, then width and height; a network maps them to what is added."""
     arguments = {"d_model": times * keys.whole(width), "axes": axes, "scale": 2 * pi, "reads": (1, 0, 2, 3)[:axes]}
     said = {"d_model": keys.said_by(width)} | dict.fromkeys(("axes", "scale", "reads", "base"), CONSTANT)
     return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
 
 
 def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -> tuple[Use, bool]:
-    """Sinusoids, or (position_embedding_type "learned") tables of 50 rows and 50 columns, columns first; and which."""
+    """Sinusoids, or (position_embedding_type "learned") tables of 50 rows and 50 columns, columns first.
+
+    And True for sinusoids.
+    """
     kind = keys.text("position_embedding_type", "sine", among=("sine", "learned"))
     if kind == "sine":
         return sine(keys, width, **options), True
@@ -69,14 +67,14 @@ def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -
 def stack(
     keys: Keys, part: str, uses: Sequence[tuple[str, Use | None]], count: str, where: str, width: str = "d_model"
 ) -> PositionSpec:
-    """`count` layers, each of the attentions in `uses`: (kind, what is added there)."""
+    """`count` layers, each with the attentions in `uses`: (kind, what is added there)."""
     layers = tuple(Layer((use,) if use else (), kind, causal=False) for kind, use in uses) * keys.whole(count, least=0)
     return PositionSpec(keys.family, part=part, layers=layers, coordinates=where, d_model=keys.whole(width))
 
 
 def backbone(keys: Keys, *others: str) -> tuple[PositionSpec, ...]:
     if not keys.has("backbone_config") and "backbone_config" not in keys.facts["parts"]:
-        raise ConfigError(f"{keys.where('backbone_config')}: missing; it says what the features come from")
+        raise ConfigError(f"{keys.where('backbone_config')}: missing; it names the model that computes the features")
     return parts(keys, "backbone_config", *others)
 
 
@@ -86,9 +84,9 @@ def cross(where: str) -> str:
 
 @family("detr", "table-transformer")
 def detr(keys: Keys) -> PositionSpec:
-    """A vector for each object query; both are added in every layer anew."""
+    """A learned vector for each object query; vectors and sinusoids are added again in every layer."""
     use, sines = of_pixels(keys, "position_embedding")
-    where = PIXELS if sines else "(row, column) of the place, from 0, to 49"
+    where = PIXELS if sines else "(row, column) of the cell, from 0 to 49"
     query = learned(keys, "d_model", "query_position_embeddings.weight")
     encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
     decoder = stack(keys, "decoder", [("queries", query), ("queries_to_image", use)], "decoder_layers", cross(where))
@@ -97,7 +95,7 @@ def detr(keys: Keys) -> PositionSpec:
 
 @family("maskformer")
 def maskformer(keys: Keys) -> PositionSpec:
-    """DETR's decoder upon a convolutional pixel decoder."""
+    """DETR's decoder on a convolutional pixel decoder."""
     inner = keys.section("decoder_config", "detr")
     query = learned(inner, "d_model", "queries_embedder.weight")
     kinds = [("queries", query), ("queries_to_image", sine(inner, "d_model"))]
@@ -107,39 +105,40 @@ def maskformer(keys: Keys) -> PositionSpec:
 
 @family("conditional_detr")
 def conditional_detr(keys: Keys) -> PositionSpec:
-    """Object queries look where a network of their vectors points to, by sinusoids beside their content."""
+    """Object queries attend by sinusoids of a reference point, which a network computes from their vectors."""
     use, sines = of_pixels(keys, "position_embedding")
-    where = PIXELS if sines else "(row, column) of the place, from 0, to 49"
+    where = PIXELS if sines else "(row, column) of the cell, from 0 to 49"
     query = learned(keys, "d_model", "query_position_embeddings.weight")
     encoder = stack(keys, "encoder", [("full_attention", use)], "encoder_layers", where)
     kinds = [("queries", query), ("queries_to_image", boxes(keys, "d_model", 2))]
     keys.note(
         "decoder_layers",
-        "vectors and sinusoids have projections of their own; sinusoids, from the second "
-        "layer on times a network of the query, stand beside the content, as the image's do",
+        "learned vectors and sinusoids have their own projections; from the second layer on the "
+        "sinusoids are scaled by a network of the query. They are concatenated to the content, "
+        "as for the image",
     )
-    about = f"{QUERIES}; in queries_to_image (x, y) of its reference point, from 0 to 1; for the image {where}"
+    about = f"{QUERIES}; in queries_to_image, (x, y) of its reference point, from 0 to 1; for the image {where}"
     decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
     return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
 
 
 @family("dab-detr")
 def dab_detr(keys: Keys) -> PositionSpec:
-    """Two temperatures; object queries are boxes, refined from layer to layer, and known by their sinusoids."""
+    """Two temperatures. Object queries are boxes, refined in each layer and encoded by sinusoids."""
     bases = (keys.number("temperature_height"), keys.number("temperature_width"))
     said = {"base": f"{keys.said_by('temperature_height')}, {keys.said_by('temperature_width')}"}
     scale = keys.number("sine_position_embedding_scale", None)
     more = {"scale": scale / (2 * pi)} if scale is not None else {}
     image = sine(keys, "hidden_size", base=bases, said=said, **more)
-    keys.note("encoder_layers", "in every layer a network of the content multiplies what is added to it")
+    keys.note("encoder_layers", "in every layer, a network of the content scales the sinusoids")
     encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
     if keys.whole("query_dim") != 4:
-        raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only one that the class takes")
+        raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only value that the class accepts")
     box = boxes(keys, "hidden_size", 4, times=2)
     keys.note(
         "decoder_layers",
-        "a network of the sinusoids is added; towards the image, their first half times a "
-        "network of the query, and by the size of the box, stands beside the content",
+        "a network of the sinusoids is added; in attention to the image, their first half, scaled "
+        "by a network of the query and by the box size, is concatenated to the content",
     )
     kinds = [("queries", box), ("queries_to_image", box)]
     where = f"(x, y, width, height) of the query's box, from 0 to 1; for the image {PIXELS}"
@@ -149,13 +148,13 @@ def dab_detr(keys: Keys) -> PositionSpec:
 
 @family("deformable_detr")
 def deformable_detr(keys: Keys) -> PositionSpec:
-    """Attention looks at a few places that a network of query and position chooses: keys have no positions."""
+    """Attention samples a few cells, chosen by a network of query and position; keys have no positions."""
     use, sines = of_pixels(keys, "position_embedding")
-    where = (CENTRED if sines else "(row, column) of the place, from 0, to 49") + LEVELS
+    where = (CENTRED if sines else "(row, column) of the cell, from 0 to 49") + LEVELS
     keys.note("num_feature_levels", LEVEL)
     encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
     if keys.flag("two_stage", False):
-        keys.note("two_stage", "object queries come from sinusoids of proposed boxes, through a network")
+        keys.note("two_stage", "object queries come from a network of sinusoids of proposed boxes")
         query, about = boxes(keys, "d_model", 4, times=2), "(x, y, width, height) of the proposed box, from 0 to 1"
         plain = tuple(pair for pair in query.arguments if pair[0] != "reads")
         query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
@@ -173,14 +172,14 @@ def deformable_detr(keys: Keys) -> PositionSpec:
 
 @family("grounding-dino", "mm-grounding-dino")
 def grounding_dino(keys: Keys) -> PositionSpec:
-    """Text beside the image; its positions count within each phrase, as sinusoids of 2π times the position."""
+    """Text beside the image; text positions count within each phrase, as sinusoids of 2π times the position."""
     base, key = keys.number("positional_embedding_temperature"), "positional_embedding_temperature"
     use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
-    where = (PIXELS if sines else "(row, column) of the place, from 0, to 49") + LEVELS
+    where = (PIXELS if sines else "(row, column) of the cell, from 0 to 49") + LEVELS
     keys.note("num_feature_levels", LEVEL)
     keys.warning(
         "max_text_len",
-        "positions of text are whole numbers times 2π: the fastest sine is 0, the fastest cosine 1 for all of them",
+        "text positions are whole numbers times 2π: the fastest sine is 0 and the fastest cosine 1 for all of them",
     )
     text = Use(
         "encodings.sinusoidal.Sinusoidal",
@@ -188,7 +187,9 @@ def grounding_dino(keys: Keys) -> PositionSpec:
         (("d_model", keys.said_by("d_model")), ("base", CONSTANT), ("scale", CONSTANT)),
     )
     kinds = [("image_and_text", None), ("text", text), ("deformable", use)]
-    encoder = stack(keys, "encoder", kinds, "encoder_layers", f"{where}; of text, from 0 in each phrase between . and ?")
+    encoder = stack(
+        keys, "encoder", kinds, "encoder_layers", f"{where}; text is counted from 0 in each phrase between . and ?"
+    )
     box = boxes(keys, "d_model", 4, times=2)
     kinds = [("queries", box), ("queries_to_text", box), ("deformable", box)]
     about = "(x, y, width, height) of the query's box, from 0 to 1, through a network"
@@ -198,7 +199,7 @@ def grounding_dino(keys: Keys) -> PositionSpec:
 
 @family("mask2former", "oneformer")
 def mask2former(keys: Keys) -> PositionSpec:
-    """A deformable pixel decoder, and object queries that look at its maps in turn, within their masks."""
+    """A deformable pixel decoder; object queries attend to its feature maps in turn, within their masks."""
     first = keys.family == "mask2former"
     keys.note("encoder_layers", f"in the pixel decoder {LEVEL}")
     features = "feature_size" if first else "conv_dim"
@@ -207,7 +208,7 @@ def mask2former(keys: Keys) -> PositionSpec:
     )
     image, query = sine(keys, "hidden_dim"), learned(keys, "hidden_dim", "queries_embedder.weight")
     layers = keys.whole("decoder_layers") - 1
-    keys.note("decoder_layers", f"the code makes {layers}, one fewer than this")
+    keys.note("decoder_layers", f"the code builds {layers} layers, one fewer")
     kinds = [("queries_to_image", image), ("queries", query)]
     made = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
     decoder = PositionSpec(
@@ -217,8 +218,8 @@ def mask2former(keys: Keys) -> PositionSpec:
         return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
     keys.note(
         "query_dec_layers",
-        "object queries are made by further layers, which read sinusoids of the "
-        "finest map as the image, and the same vectors of queries but the last",
+        "further layers make the object queries; they read sinusoids of the finest map and the "
+        "query vectors, except the last",
     )
     rows = (
         ("d_model", keys.whole("text_encoder_width", 256)),

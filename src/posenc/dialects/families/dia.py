@@ -12,14 +12,14 @@ from posenc.dialects.spec import PositionSpec
 @family("dia_encoder")
 def dia_encoder(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys))
-    keys.note("head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    keys.note("head_dim", "q·k is not scaled by 1/√head_dim")
     return tower(keys, [use] if use else [], length=keys.whole("max_position_embeddings"), d_head=head_width(keys))
 
 
 @family("dia_decoder")
 def dia_decoder(keys: Keys) -> PositionSpec:
-    """Self-attention turns, cross-attention does not."""
-    keys.note("head_dim", "attention multiplies q·k by 1, not by 1/√head_dim")
+    """RoPE in self-attention, none in cross-attention."""
+    keys.note("head_dim", "q·k is not scaled by 1/√head_dim")
     return decoder(keys, rope(keys, d_head=head_width(keys)))
 
 
@@ -27,7 +27,7 @@ def dia_decoder(keys: Keys) -> PositionSpec:
 def dia(keys: Keys) -> PositionSpec:
     keys.note(
         "delay_pattern",
-        "channel n of the decoder's input is delayed by the n-th number of tokens: frames "
-        "of one position are of different times",
+        "channel n of the decoder's input is delayed by the n-th number of tokens: one position "
+        "holds frames of different times",
     )
     return PositionSpec(keys.family, parts=parts(keys, "encoder_config", "decoder_config"))

@@ -10,20 +10,19 @@ from posenc.dialects.spec import PositionSpec, Rotation, Use
 TURNS: Maps = (("in_turns", ()), ("axial", (("order", (0, 1)),)))
 
 SQUARE = (
-    "(row, column) of the middle of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches do not turn: (0, 0)"
+    "centre (row, column) of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches are not rotated: (0, 0)"
 )
 
 
 @family("dinov3_vit", "sapiens2")
 def dinov3_vit(keys: Keys) -> PositionSpec:
-    """Angles are 2π · coordinate · base^(-4j/d); the base is rope_theta, beside the other keys."""
+    """Angles are 2π · coordinate · base^(-4j/d); the base is the top-level rope_theta."""
     return _tower(keys, keys.number("rope_theta"), keys.said_by("rope_theta"))
 
 
 @family("eomt_dinov3")
 def eomt_dinov3(keys: Keys) -> PositionSpec:
-    """The base is in rope_parameters, 100 where the file is silent. Queries for masks come in before the last layers, in
-    front, and do not turn."""
+    """The base is in rope_parameters, 100 by default. Mask queries are prepended before the last layers and not rotated."""
     inner = Keys(keys.table("rope_parameters"), "", keys.where("rope_parameters"))
     base, said = inner.number("rope_theta", None), f"{keys.where('rope_parameters')}.rope_theta"
     if base is None:
@@ -31,7 +30,7 @@ def eomt_dinov3(keys: Keys) -> PositionSpec:
         said = keys.said_by("rope_theta") if base is not None else f"default of {keys.facts['class']}"
     kind = inner.text("rope_type", "default")
     if kind != "default":
-        keys.error("rope_parameters.rope_type", f"{kind!r}: the code knows 'default' only, and fails")
+        keys.error("rope_parameters.rope_type", f"{kind!r}: the code supports 'default' only, and fails")
     return _tower(keys, float(keys.facts["base"]) if base is None else base, said)
 
 

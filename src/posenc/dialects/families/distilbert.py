@@ -11,13 +11,13 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("distilbert")
 def distilbert(keys: Keys) -> PositionSpec:
-    """Learned unless sinusoidal_pos_embds."""
+    """A learned table unless sinusoidal_pos_embds is set."""
     return _either(keys, "sinusoidal_pos_embds", BERT_TABLE, "dim", "n_heads", "n_layers", causal=False)
 
 
 @family("xlm", "flaubert")
 def xlm(keys: Keys) -> PositionSpec:
-    """Learned unless sinusoidal_embeddings; `causal` hides later tokens."""
+    """A learned table unless sinusoidal_embeddings is set; `causal` makes attention causal."""
     weight = "position_embeddings.weight"
     return _either(
         keys, "sinusoidal_embeddings", weight, "emb_dim", "n_heads", "n_layers", causal=keys.flag("causal", False)
@@ -26,7 +26,7 @@ def xlm(keys: Keys) -> PositionSpec:
 
 def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
     if keys.flag(flag, False):
-        keys.note(flag, "a checkpoint holds the sines as a table, and what it holds is what the code reads")
+        keys.note(flag, "a checkpoint stores the sinusoids as a table, and the code reads the stored values")
         use = sinusoid(keys, width)
     else:
         use = learned_table(keys, weight, width=width)

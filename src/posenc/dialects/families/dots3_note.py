@@ -18,21 +18,21 @@ NOT_TEXT = ("model_type", "vision_config", "audio_config", "text_config", "archi
 
 
 def with_text_config(keys: Keys, model_type: str) -> Keys:
-    """The same keys; where the file has no text_config, but keys of such a one at the top, these become it."""
+    """The same keys; if the file has no text_config, but keys of one at the top level, they become text_config."""
     top = {name: value for name, value in keys.data.items() if name not in NOT_TEXT}
     known = facts()[model_type]["defaults"]
     if not keys.has("text_config") and any(name in known for name in top):
         keys.data["text_config"] = top | {"model_type": model_type}
         keys.read |= top
-        keys.note("text_config", f"not in the file: {keys.facts['class']} takes the settings at the top for it")
+        keys.note("text_config", f"not in the file: {keys.facts['class']} takes the settings at the top level for it")
     return keys
 
 
 @family("dots3_note_text")
 def dots3_note_text(keys: Keys) -> PositionSpec:
-    """Sliding layers have heads and a base of their own; both kinds take neighbours in and give halves out.
+    """Sliding layers have their own heads and base; both kinds take interleaved pairs and return half pairs.
 
-    The channels that turn are int(head_dim · (qk_rope_head_dim / head_dim)), from numbers of the layer's kind.
+    The rotated channels are int(head_dim · (qk_rope_head_dim / head_dim)), with the sizes of the layer's kind.
     """
     count = keys.whole("num_hidden_layers")
     nested = keys.table("per_layer_config") if keys.has("per_layer_config") else {}
@@ -97,10 +97,10 @@ def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any], labels: 
 
 @family("dots3_note_audio_encoder")
 def dots3_note_audio_encoder(keys: Keys) -> PositionSpec:
-    """Half of each head turns, halves paired; frames after the convolutions are counted from 0."""
+    """RoPE over half of each head, half pairs; positions count frames after the convolutions."""
     old = keys.table("whisper_config")
     if old:
-        raise ConfigError(f"{keys.where('whisper_config')}: an old spelling of this tower; save it with transformers 5")
+        raise ConfigError(f"{keys.where('whisper_config')}: an old spelling of this encoder; save it with transformers 5")
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if d_model % n_heads:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
@@ -109,7 +109,7 @@ def dots3_note_audio_encoder(keys: Keys) -> PositionSpec:
 
 
 def _class_base(keys: Keys) -> float | None:
-    """The class's own base where a part of a file says nothing at all about rotation."""
+    """The class's default base, if this part of the file has no rotary settings."""
     silent = not (keys.has("rope_parameters") or keys.has("rope_scaling") or keys.has("rope_theta"))
     return float(keys.facts["base"]) if silent and keys.facts["base"] else None
 

@@ -9,7 +9,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("encoder-decoder")
 def encoder_decoder(keys: Keys) -> PositionSpec:
-    """Any encoder, any decoder; both BERT where the file does not say."""
+    """Any encoder and any decoder; BERT for both if the file does not say."""
     return PositionSpec(
         keys.family, parts=parts(keys, encoder="bert", decoder="bert"), coordinates="each part counts its own tokens"
     )
@@ -21,13 +21,13 @@ def rag(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, question_encoder="dpr", generator="bart"),
-        coordinates="each part counts its own tokens; a document stands before the question",
+        coordinates="each part counts its own tokens; a document precedes the question",
     )
 
 
 @family("pp_formulanet")
 def pp_formulanet(keys: Keys) -> PositionSpec:
-    """The decoder asks the picture's patches, which bring their positions with them."""
+    """The decoder attends to the image patches, which already have positions."""
     return PositionSpec(
         keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates="each part counts its own tokens"
     )
@@ -35,18 +35,18 @@ def pp_formulanet(keys: Keys) -> PositionSpec:
 
 @family("speech-encoder-decoder")
 def speech_encoder_decoder(keys: Keys) -> PositionSpec:
-    """Any encoder of sound and any decoder of text."""
+    """Any speech encoder and any text decoder."""
     return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"))
 
 
 @family("nougat")
 def nougat(keys: Keys) -> PositionSpec:
-    """Its class gives sections without a model_type the type 'donut_swin', which no class has, and fails."""
+    """Its class gives sections without model_type the type 'donut_swin', which does not exist, and fails."""
     if not keys.has("encoder"):
         keys.error(
             "encoder",
-            "missing: NougatConfig assumes the type 'donut_swin', which transformers does not "
-            "have (it is 'donut-swin'), and fails",
+            "missing: NougatConfig assumes the type 'donut_swin', which transformers does not have "
+            "(it is 'donut-swin'), and fails",
         )
     return PositionSpec(
         keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"), coordinates="each part counts its own tokens"
@@ -55,5 +55,5 @@ def nougat(keys: Keys) -> PositionSpec:
 
 @family("vision-encoder-decoder")
 def vision_encoder_decoder(keys: Keys) -> PositionSpec:
-    """The decoder asks the encoder's patches, which bring their positions with them."""
+    """The decoder attends to the encoder's patches, which already have positions."""
     return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="each part counts its own tokens")

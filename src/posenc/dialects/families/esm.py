@@ -13,7 +13,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("esm")
 def esm(keys: Keys) -> PositionSpec:
-    """position_embedding_type: "rotary" (ESM-2) turns, "absolute" (ESM-1) adds a table that counts as RoBERTa's does."""
+    """position_embedding_type: "rotary" (ESM-2) is RoPE, "absolute" (ESM-1) a table that counts like RoBERTa's."""
     layers = [Layer(causal=keys.flag("is_decoder", False))] * keys.whole("num_hidden_layers")
     kind = keys.text("position_embedding_type", "absolute")
     if kind == "rotary":
@@ -21,11 +21,11 @@ def esm(keys: Keys) -> PositionSpec:
         use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
         return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
     if kind != "absolute":
-        keys.warning("position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions at all")
+        keys.warning("position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions")
         return stack_of(keys, layers, coordinates="none: attention has no positions")
     padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
     if padding is None:
-        raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions are counted from the row after it")
+        raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions start at the row after it")
     if rows < padding + 2:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after padding row {padding}")
     arguments = (
@@ -45,13 +45,12 @@ def esm(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "max_position_embeddings",
-        f"rows of the table: the longest sequence has {rows - padding - 1} "
-        f"tokens, and position_ids that a caller gives are rows, from {padding + 1}",
+        f"rows of the table: at most {rows - padding - 1} tokens; position_ids of a call are rows, from {padding + 1}",
     )
     return stack_of(
         keys,
         layers,
         embedding=[table],
         length=rows - padding - 1,
-        coordinates="0, 1, 2, … over the tokens that are not padding",
+        coordinates="0, 1, 2, … over non-padding tokens",
     )

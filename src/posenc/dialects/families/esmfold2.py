@@ -7,12 +7,12 @@ from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
-ATOMS = "(x, y, z, residue) of the atom's reference conformer, in ångström; windows count atoms in their order"
+ATOMS = "(x, y, z, residue) of the atom's reference conformer, in ångström; windows count atoms in order"
 
 
 @family("esmfold2")
 def esmfold2(keys: Keys) -> PositionSpec:
-    """Atoms are encoded twice: for the trunk, and in the denoising module, whose decoder has layers like its encoder."""
+    """Atoms are encoded twice: for the trunk, and in the denoising module, whose decoder has the same layers."""
     window = 2 * (keys.whole("sliding_window") // 2) + 1
     residues, chains = keys.whole("num_relative_residx_bins"), keys.whole("num_relative_chain_bins")
     inner = Keys(keys.table("structure_head"), "", "structure_head")
@@ -20,16 +20,17 @@ def esmfold2(keys: Keys) -> PositionSpec:
     trunk = _atoms(Keys(keys.table("atom_encoder"), "", "atom_encoder"), window, "atom_encoder", 1)
     again = _atoms(Keys(denoiser.table("atom_encoder"), "", f"{denoiser.path}.atom_encoder"), window, "structure_head", 2)
     text = (
-        f"pairs of tokens get a learned vector of their clipped difference: residues and, within one residue, atoms of "
-        f"±{residues}, chains of ±{chains}, with a vector of its own where they have no chain (or residue) in common. "
-        "Networks make biases of it: it is no term of attention"
+        "each pair of tokens gets a learned vector of the clipped difference: residues and, within "
+        f"one residue, atoms up to ±{residues}, chains up to ±{chains}, with a separate vector "
+        "for different chains (or residues). Networks turn these into biases; they are no term "
+        "of attention"
     )
     keys.note("num_relative_residx_bins", text)
     return PositionSpec(
         keys.family,
         parts=(trunk, again, *parts(keys, "esmc_config")),
         d_model=keys.whole("hidden_size"),
-        coordinates="(residue, token, chain, molecule) of each token, read as differences",
+        coordinates="(residue, token, chain, molecule) of each token, used as differences",
     )
 
 

@@ -21,7 +21,7 @@ SAPROT = {
 
 @family("evolla", "EvollaModel")
 def evolla(keys: Keys) -> PositionSpec:
-    """Attention to proteins, in some layers, and the resampler between have no positions."""
+    """Attention to proteins, in some layers, and the resampler have no positions."""
     inner = keys.section("protein_encoder_config", "saprot") if keys.has("protein_encoder_config") else Keys({}, "saprot")
     inner.family, inner.facts = (
         "saprot",
@@ -34,7 +34,7 @@ def evolla(keys: Keys) -> PositionSpec:
 
 @family("saprot")
 def saprot(keys: Keys) -> PositionSpec:
-    """Rotation, or a learned table counted from pad_token_id + 1. Its configuration has no model_type of its own."""
+    """RoPE, or a learned table counted from pad_token_id + 1. Its configuration has no model_type of its own."""
     count, d_model = keys.whole("num_hidden_layers"), keys.whole("hidden_size")
     kind = keys.text("position_embedding_type", among=("rotary", "absolute"))
     if kind == "rotary":
@@ -50,7 +50,7 @@ def saprot(keys: Keys) -> PositionSpec:
         (Weight("table", "embeddings.position_embeddings.weight"),),
     )
     return stack_of(
-        keys, [Layer(causal=False)] * count, embedding=[table], coordinates="0, 1, 2, … over tokens that are no padding"
+        keys, [Layer(causal=False)] * count, embedding=[table], coordinates="0, 1, 2, … over non-padding tokens"
     )
 
 

@@ -15,16 +15,13 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("exaone4", "exaone_moe")
 def exaone4(keys: Keys) -> PositionSpec:
-    """Layers with a window turn, full ones do not; without any window all of them are full and turn."""
+    """RoPE in sliding-window layers, none in full layers; without a window all layers are full and use RoPE."""
     window, pattern = keys.whole("sliding_window", None), keys.get("sliding_window_pattern", None)
     if window is None and keys.family == "exaone_moe":
         raise ConfigError(f"{keys.where('sliding_window')}: null, which its class refuses; it asks for a number of tokens")
     if not keys.has("layer_types") and (window is None or not isinstance(pattern, int) or isinstance(pattern, bool)):
-        keys.error(
-            "layer_types",
-            f"missing: the class divides by sliding_window_pattern={pattern!r}"
-            f"{', taken as 0 since there is no window,' if window is None else ''} and fails",
-        )
+        taken = ", taken as 0 since there is no window," if window is None else ""
+        keys.error("layer_types", f"missing: the class divides by sliding_window_pattern={pattern!r}{taken} and fails")
         if window is not None:
             raise ConfigError(
                 f"{keys.where('sliding_window_pattern')}: expected a whole number, got {pattern!r}; the "
@@ -37,7 +34,7 @@ def exaone4(keys: Keys) -> PositionSpec:
 
 @family("kolibri1")
 def kolibri1(keys: Keys) -> PositionSpec:
-    """As EXAONE 4: layers with a window turn; every fifth layer is full and does not."""
+    """As EXAONE 4; every fifth layer is full and has no positions."""
     window = keys.whole("sliding_window", None)
     if window is None:
         raise ConfigError(
@@ -53,18 +50,18 @@ def rope_behind_window(keys: Keys, kinds: Sequence[str], window: int | None) -> 
 
 @family("afmoe")
 def afmoe(keys: Keys) -> PositionSpec:
-    """Only sliding layers turn; every global_attn_every_n_layers-th layer is full and has no positions."""
+    """RoPE in sliding layers only; every global_attn_every_n_layers-th layer is full, without positions."""
     every = keys.whole("global_attn_every_n_layers")
     return rope_where_sliding(keys, sliding_where(keys, lambda n: (n + 1) % every != 0))
 
 
 @family("flint")
 def flint(keys: Keys) -> PositionSpec:
-    """Only sliding layers turn; full are the first two layers, then every fourth, and the last."""
+    """RoPE in sliding layers only; the first two layers, every fourth after them and the last are full."""
     last = keys.whole("num_hidden_layers") - 1
     kinds = sliding_where(keys, lambda n: not (n < 2 or n % 4 == 1 or n == last))
     if keys.whole("sliding_window", None) is None:
-        keys.warning("sliding_window", "null: rotation depends on it, so that no layer turns at all")
+        keys.warning("sliding_window", "null: RoPE is used only with a window, so no layer has positions")
         return decoder(keys, None, kinds=kinds)
     return rope_where_sliding(keys, kinds)
 

@@ -11,7 +11,7 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("falcon")
 def falcon(keys: Keys) -> PositionSpec:
-    """The bias is rounded to bfloat16 and divided by √d_head like the scores; positions count the tokens of the mask."""
+    """ALiBi is rounded to bfloat16 and divided by √d_head like the scores; positions count unmasked tokens."""
     kinds = same_kind(keys)
     width = "n_embed" if keys.has("n_embed") else "hidden_size"
     d_head = head_width(keys, width=width)
@@ -22,14 +22,14 @@ def falcon(keys: Keys) -> PositionSpec:
     use = Use("encodings.families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
     keys.warning(
         "alibi",
-        "transformers adds the bias twice where attention is computed eagerly, once with sdpa, which is what this is",
+        "with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result",
     )
-    keys.warning("alibi", "rounded to bfloat16: from position 257 on neighbouring keys may have one bias")
+    keys.warning("alibi", "rounded to bfloat16: neighbouring keys may have the same bias from position 257 on")
     return decoder(
         keys,
         use,
         kinds=kinds,
         d_head=d_head,
         width=width,
-        coordinates="0, 1, 2, … over the tokens that the mask keeps; position_ids are not read",
+        coordinates="0, 1, 2, … over unmasked tokens; position_ids are not read",
     )

@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("xclip")
 def xclip(keys: Keys) -> PositionSpec:
-    """Its own layers put the frames of a video together: a learned vector for each, as many as num_frames."""
+    """Its own layers combine the frames of a video: a learned vector for each of num_frames frames."""
     keys = with_old_sections(keys, "text_config", "vision_config")
     vision = keys.section("vision_config")
     frames, width = vision.whole("num_frames"), vision.whole("mit_hidden_size")
@@ -36,10 +36,10 @@ def xclip(keys: Keys) -> PositionSpec:
 
 @family("bridgetower")
 def bridgetower(keys: Keys) -> PositionSpec:
-    """Layers of each side that ask the other's have no positions: both bring theirs with them."""
+    """Cross-modal layers have no positions; both towers add their own."""
     count = keys.whole("num_hidden_layers")
     layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
-    where = "each part counts its own tokens; layers across, of text and of images, have none"
+    where = "each part counts its own tokens; cross-modal layers have no positions"
     return PositionSpec(
         keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
     )
@@ -47,9 +47,9 @@ def bridgetower(keys: Keys) -> PositionSpec:
 
 @family("flava")
 def flava(keys: Keys) -> PositionSpec:
-    """A third stack reads what the two towers give, image before text, and adds nothing."""
+    """A third stack reads the outputs of the two towers, image before text, and adds no positions."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
-    where = "each part counts its own tokens; the stack upon both takes them as they come"
+    where = "each part counts its own tokens; the third stack adds no positions"
     return PositionSpec(keys.family, parts=own_parts(with_old_sections(keys, *names), *names), coordinates=where)
 
 
@@ -61,5 +61,5 @@ def flava_multimodal_model(keys: Keys) -> PositionSpec:
         layers=(Layer(causal=False),) * count,
         d_model=keys.whole("hidden_size"),
         n_heads=keys.whole("num_attention_heads"),
-        coordinates="none: tokens of towers that gave them their positions",
+        coordinates="none: the towers' outputs already have positions",
     )

@@ -16,7 +16,7 @@ WITHIN = "(row, column) of the patch in its stage, from 0, row by row"
 
 @family("florence_vision")
 def florence_vision(keys: Keys) -> PositionSpec:
-    """Every block attends within windows, then from channel to channel, where tokens are not told apart at all."""
+    """Each block attends within windows, then across channels, where positions have no effect."""
     widths, depths = whole(keys, "embed_dim"), whole(keys, "depths")
     side = keys.whole("window_size")
     layers = []
@@ -33,13 +33,13 @@ def florence_vision(keys: Keys) -> PositionSpec:
                 )
     keys.note(
         "window_size",
-        f"windows of {side} × {side} patches, the last ones padded, and padding is seen; in "
-        "them only the convolutions tell places apart",
+        f"windows of {side} × {side} patches; border windows are padded, and padding is attended "
+        "to. Only the convolutions depend on positions",
     )
     rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
     keys.note(
         "max_position_embeddings",
-        f"{rows} rows and columns, {frames} frames: read by the projector of the model around this tower, not here",
+        f"{rows} rows and columns, {frames} frames: read by the projector of the outer model, not here",
     )
     return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
 
@@ -60,7 +60,7 @@ def whole(keys: Keys, name: str) -> tuple[int, ...]:
 
 @family("florence2")
 def florence2(keys: Keys) -> PositionSpec:
-    """What the projector adds are the uses of the only layer here; it is no attention."""
+    """The projector's encodings are the uses of the only layer here; it has no attention."""
     vision = typed(keys, "vision_config").section("vision_config")
     width, rows = whole(vision, "embed_dim")[-1], vision.whole("max_position_embeddings")
     half = width // 2
@@ -88,8 +88,8 @@ def florence2(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
     )
     vision.whole("max_temporal_embeddings")
-    keys.note("vision_config.max_temporal_embeddings", "only frame 0 is ever read: every patch gets [0, 1, 0, 1, …]")
-    keys.note("vision_config", "the mean of all patches stands before them, made after positions were added")
+    keys.note("vision_config.max_temporal_embeddings", "only frame 0 is read: every patch gets [0, 1, 0, 1, …]")
+    keys.note("vision_config", "the mean of all patches precedes them; it is computed after positions are added")
     layer = Layer((place, time), "projector", causal=False)
     return PositionSpec(
         keys.family,

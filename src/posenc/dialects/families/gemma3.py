@@ -19,7 +19,7 @@ KINDS = (FULL, SLIDING)
 
 @family("gemma3_text", "t5gemma2_decoder")
 def gemma3_text(keys: Keys) -> PositionSpec:
-    """Every sixth layer is full, with a base of its own. Looking both ways, a window counts half on each side."""
+    """Every sixth layer is full and has its own base. In bidirectional attention half of the window is on each side."""
     kinds = sliding_where(keys, sliding_pattern(keys, 6))
     spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
     if "use_bidirectional_attention" not in keys.facts["defaults"] or not keys.flag("use_bidirectional_attention", False):
@@ -30,7 +30,7 @@ def gemma3_text(keys: Keys) -> PositionSpec:
 
 @family("t5gemma2_text")
 def t5gemma2_text(keys: Keys) -> PositionSpec:
-    """As Gemma 3, looking both ways."""
+    """As Gemma 3, bidirectional."""
     kinds = sliding_where(keys, sliding_pattern(keys, 6))
     spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
     return bidirectional_within(spec, keys.whole("sliding_window"))
@@ -38,8 +38,8 @@ def t5gemma2_text(keys: Keys) -> PositionSpec:
 
 @family("gemma3n_text")
 def gemma3n_text(keys: Keys) -> PositionSpec:
-    """Every fifth layer is full. The last num_kv_shared_layers turn queries only and take the keys, turned, of an earlier
-    layer of their kind."""
+    """Every fifth layer is full. The last num_kv_shared_layers rotate queries only and use the rotated keys of an earlier
+    layer of the same kind."""
     kinds = sliding_where(keys, lambda n: (n + 1) % 5 != 0)
     shared = keys.whole("num_kv_shared_layers", 0, least=0)
     spec = decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, "rope_local_base_freq"))
@@ -48,8 +48,10 @@ def gemma3n_text(keys: Keys) -> PositionSpec:
 
 @family("olmo3")
 def olmo3(keys: Keys) -> PositionSpec:
-    """Every fourth layer is full, and only those are scaled. In the older spelling, sliding layers take the base of the
-    class, 500 000, whatever rope_theta says."""
+    """Every fourth layer is full, and only full layers are scaled.
+
+    In the old spelling, sliding layers use the class's base,
+    500 000, whatever rope_theta is."""
     kinds = sliding_where(keys, lambda n: (n + 1) % 4 != 0)
     return decoder(keys, None, kinds=kinds, by_kind=two_bases(keys, kinds, None))
 
@@ -75,22 +77,23 @@ def per_kind(
 
 
 def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, Use | None]:
-    """Full and sliding layers, in both spellings: rope_parameters nested, or rope_theta and rope_scaling for full layers
-    and the key `local` for the base of sliding ones; without that key, the default of the class.
+    """Rotations of full and sliding layers, in both spellings.
 
-    As the classes do, rope_scaling changes full layers only, and is dropped where it says "type" and not "rope_type".
+    New: rope_parameters has one object for each kind. Old: rope_theta and rope_scaling are for full layers, and the key
+    `local` is the base of sliding layers; without that key, the class's default. As in the classes, rope_scaling changes
+    full layers only, and is ignored if it says "type" instead of "rope_type".
     """
     scaling, parameters = keys.table("rope_scaling"), keys.table("rope_parameters")
     nested = is_nested(keys, KINDS)
     if parameters and not nested:
-        keys.error("rope_parameters", "has no objects for kinds of layers: nothing reads it")
+        keys.error("rope_parameters", "has no object for each kind of layer, and is not read")
     if any(kind in scaling for kind in KINDS):
         raise ConfigError(f"{keys.where('rope_scaling')}: objects for kinds of layers belong into rope_parameters")
     without = ("rope_scaling", "rope_parameters")
     inside = Keys(parameters, "", keys.where("rope_parameters"))
     here = {kind: inside.table(kind) or {"rope_type": "default"} for kind in KINDS} if nested else {}
     if nested and scaling:
-        keys.warning("rope_scaling", f"laid over rope_parameters.{FULL}, key by key")
+        keys.warning("rope_scaling", f"merged into rope_parameters.{FULL}, key by key")
     if nested:
         sliding = keys.replaced({"rope_parameters": here}, without=without)
         full = keys.replaced({"rope_parameters": here | {FULL: here[FULL] | scaling}}, without=without)
@@ -103,7 +106,9 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
         if kind == SLIDING and local is None and here.get(SLIDING, {}).get("rope_theta") is None:
             base = float(keys.facts["base"])
             if keys.number("rope_theta", base) != base:
-                keys.error("rope_theta", f"transformers reads it for full layers only and turns sliding ones at {base:g}")
+                keys.error(
+                    "rope_theta", f"transformers reads it for full layers only; sliding layers use the base {base:g}"
+                )
         uses[kind] = rope(
             full if kind == FULL else sliding,
             d_head=head_width(keys),
@@ -116,13 +121,16 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
 
 
 def sliding_pattern(keys: Keys, otherwise: int) -> Any:
-    """Layer numbers that slide: all but every sliding_window_pattern-th."""
+    """The layer numbers that slide: all but every sliding_window_pattern-th."""
     every = keys.whole("sliding_window_pattern", None) or keys.whole("_sliding_window_pattern", otherwise)
     return lambda number: (number + 1) % every != 0
 
 
 def bidirectional_within(spec: PositionSpec, width: int | None) -> PositionSpec:
-    """Layers that look ahead as well; sliding ones see `width` tokens, (width-1)//2 of them before the query."""
+    """The same spec with bidirectional attention.
+
+    Sliding layers see `width` tokens, (width-1)//2 of them before the query.
+    """
     layers = [
         Layer(layer.uses, layer.kind, width if layer.kind == SLIDING else None, causal=False) for layer in spec.layers
     ]
@@ -130,7 +138,7 @@ def bidirectional_within(spec: PositionSpec, width: int | None) -> PositionSpec:
 
 
 def shared_keys(spec: PositionSpec, shared: int) -> PositionSpec:
-    """The last `shared` layers, which take keys from an earlier layer of their kind."""
+    """Marks the last `shared` layers, which use the keys of an earlier layer of the same kind."""
     own = len(spec.layers) - shared
     layers = [
         replace(layer, uses=tuple(replace(use, note=SHARED_KEYS) for use in layer.uses)) if number >= own else layer
@@ -139,10 +147,10 @@ def shared_keys(spec: PositionSpec, shared: int) -> PositionSpec:
     return replace(spec, layers=tuple(layers))
 
 
-SHARED_KEYS = "queries turn here; keys come, already turned alike, from the last layer of this kind that makes its own"
+SHARED_KEYS = "only queries are rotated here; rotated keys come from the last layer of this kind that computes keys"
 
 
 @family("gemma3")
 def gemma3(keys: Keys) -> PositionSpec:
-    keys.note("text_config", "tokens of one image see each other both ways")
+    keys.note("text_config", "attention among the tokens of one image is bidirectional")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=LIKE_TEXT)

@@ -7,12 +7,12 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-FRAMES = "0, 1, 2, … over frames, after two convolutions of stride 2"
+FRAMES = "0, 1, 2, … over frames after two convolutions of stride 2"
 
 
 @family("gemma3n_audio")
 def gemma3n_audio(keys: Keys) -> PositionSpec:
-    """A frame sees itself and conf_attention_context_left - 1 before it, in blocks that change nothing of that."""
+    """A frame attends to itself and to conf_attention_context_left - 1 frames before it; blocks do not change that."""
     past = max(0, keys.whole("conf_attention_context_left", least=0) - 1)
     future = keys.whole("conf_attention_context_right", least=0)
     use = _use(keys, "conf_num_attention_heads", "attention.attn.relative_position_embedding.pos_proj.weight", past, future)
@@ -22,19 +22,19 @@ def gemma3n_audio(keys: Keys) -> PositionSpec:
 
 @family("gemma4_audio")
 def gemma4_audio(keys: Keys) -> PositionSpec:
-    """The vectors are right where chunk and future together are as long as the past, or one frame longer."""
+    """The vectors are correct if chunk and future together are as long as the past, or one frame longer."""
     past = keys.whole("attention_context_left") - 1
     future, chunk = keys.whole("attention_context_right", least=0), keys.whole("attention_chunk_size")
     farthest = (chunk + past + future) // 2
     if farthest != past:
         keys.error(
             "attention_chunk_size",
-            f"distances are {farthest - past} too large: the code numbers them from "
-            f"half the context, {farthest}, while the past is {past} frames",
+            f"distances are {farthest - past} too large: the code counts from half of the context, "
+            f"{farthest}, while the past has {past} frames",
         )
     keys.note(
         "attention_context_left",
-        f"a frame sees {past} frames, itself included, one less than Gemma 3n does with the same number",
+        f"a frame attends to {past} frames, itself included, one fewer than in Gemma 3n with the same value",
     )
     _look_ahead(keys, future, "attention_context_right")
     use = _use(keys, "num_attention_heads", "self_attn.relative_k_proj.weight", farthest, 0, shift=farthest - past)
@@ -49,7 +49,7 @@ def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: 
         tuple(arguments.items()),
         said,
         (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
-        note="queries come scaled, each channel by a learned number; scores are capped afterwards",
+        note="each channel of the query is scaled by a learned number; scores are capped afterwards",
     )
 
 

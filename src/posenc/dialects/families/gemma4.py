@@ -18,14 +18,16 @@ from posenc.dialects.spec import PositionSpec
 
 @family("diffusion_gemma_text")
 def diffusion_gemma_text(keys: Keys) -> PositionSpec:
-    """Every sixth layer is full, the last one always, with wider heads of which a quarter turns."""
+    """Every sixth layer and the last are full, with wider heads of which a quarter rotates."""
     keys.note(
         "layer_types",
-        "the layers of the reader; the writer's are the same, look both ways within what is "
-        "written, and count on from what was read",
+        "these are the layers of the encoder; the decoder's are the same, bidirectional within "
+        "the generated block, and continue its positions",
     )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
-        keys.warning("use_bidirectional_attention", "makes no mask: the reader stays causal where masks are given")
+        keys.warning(
+            "use_bidirectional_attention", "has no effect on the mask: the encoder stays causal if masks are given"
+        )
     return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
 
 
@@ -36,25 +38,25 @@ PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rop
 
 @family("gemma4_text", "gemma4_unified_text")
 def gemma4_text(keys: Keys) -> PositionSpec:
-    """Every sixth layer is full, and the last one always. The last num_kv_shared_layers take the keys of earlier ones."""
+    """Every sixth layer and the last are full. The last num_kv_shared_layers use the keys of earlier layers."""
     spec = _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
-        keys.note("use_bidirectional_attention", "sliding layers also look ahead within one image; text does not")
+        keys.note("use_bidirectional_attention", "sliding layers also look ahead within one image, not within text")
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
     keys.warning(
         "sliding_window",
-        f"tokens up to {beside} away are seen on either side, one more than in Gemma 3 with the same number",
+        f"tokens up to {beside} away are visible on either side, one more than in Gemma 3 with the same value",
     )
     return bidirectional_within(spec, 2 * beside + 1)
 
 
 @family("embedding_gemma2_text")
 def embedding_gemma2_text(keys: Keys) -> PositionSpec:
-    """An encoder: all layers look both ways, sliding ones sliding_window tokens to either side."""
+    """An encoder: all layers are bidirectional; sliding layers see sliding_window tokens on each side."""
     plain = {SLIDING: LOCAL, FULL: {"rope_type": "default", "rope_theta": 1000000.0}}
     spec = _gemma4(keys, plain, sliding_pattern(keys, 6))
     return bidirectional_within(spec, 2 * keys.whole("sliding_window") + 1)
@@ -64,7 +66,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
     kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
-            keys.warning("layer_types", "the last layer is full attention, whatever stands here")
+            keys.warning("layer_types", "the last layer is always full attention")
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
     spec = decoder(
@@ -78,7 +80,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
 
 
 def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
-    """Head widths by kind: head_dim, but for single layers what per_layer_config says, and without it 512 for full ones."""
+    """Head widths by kind: head_dim, or per_layer_config's values for single layers; without it, 512 for full layers."""
     if keys.has("per_layer_config"):
         table = keys.table("per_layer_config")
         for number, own in table.items():
@@ -105,24 +107,24 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
 
 @family("gemma4", "gemma4_unified", "embedding_gemma2")
 def gemma4(keys: Keys) -> PositionSpec:
-    """Towers are there where the file has them."""
+    """Vision and audio encoders are optional."""
     towers = [name for name in ("vision_config", "audio_config") if keys.has(name)]
     return PositionSpec(keys.family, parts=parts(keys, "text_config", *towers), coordinates=LIKE_TEXT)
 
 
 @family("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(keys: Keys) -> PositionSpec:
-    """A drafting model whose layers all turn queries only: the keys, turned, are those of the model it helps."""
+    """A draft model: its layers rotate queries only and use the rotated keys of the main model."""
     keys.note(
         "text_config",
-        "keys and values are the other model's, position_ids continue its sequence; masks "
-        "look both ways, since every key is earlier",
+        "keys and values are the main model's and position_ids continue its sequence; the mask "
+        "is bidirectional, since every key is earlier",
     )
     inner = keys.section("text_config")
     if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
         inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
     keys.warning(
         "text_config.num_kv_shared_layers",
-        "transformers 5.23 fails to build this model: its check of shared keys wants a layer that makes its own",
+        "transformers 5.23 cannot build this model: its check requires a layer that computes its own keys",
     )
     return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=LIKE_TEXT)

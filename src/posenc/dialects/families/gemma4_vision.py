@@ -13,8 +13,7 @@ PLACES = "(x, y) of the patch in its image, from 0, given with the pixels; paddi
 
 @family("gemma4_vision")
 def gemma4_vision(keys: Keys) -> PositionSpec:
-    """A table for x and one for y, summed; then the first half of each head turns by x, the second by y, each of them
-    pairing its own halves."""
+    """Learned x and y tables, summed. The first half of each head rotates by x, the second by y, each with half pairs."""
     d_model, d_head = keys.whole("hidden_size"), keys.whole("head_dim")
     settings = keys.table("rope_parameters")
     if settings.get("rope_type", "axial") not in ("axial", "default") or d_head % 4:
@@ -38,7 +37,7 @@ def gemma4_vision(keys: Keys) -> PositionSpec:
 
 @family("gemma4_unified_vision")
 def gemma4_unified_vision(keys: Keys) -> PositionSpec:
-    """No tower: patches get a row for x and one for y, and go to the text model."""
+    """No encoder: patches get an x row and a y row and go to the text model."""
     d_model, rows = keys.whole("mm_embed_dim"), keys.whole("mm_posemb_size")
     table = _tables(d_model, rows, keys.said_by("mm_posemb_size"), "pos_embedding", 1)
     return PositionSpec(
@@ -47,7 +46,7 @@ def gemma4_unified_vision(keys: Keys) -> PositionSpec:
 
 
 def _tables(d_model: int, rows: int, said: str, key: str, axis: int) -> Use:
-    """One table for x and one for y, stored as a single tensor along `axis`; padding gets nothing."""
+    """One table for x and one for y, stored as a single tensor along `axis`; padding gets zero."""
     arguments = {"d_model": d_model, "max_positions": (rows, rows), "silent": "padding"}
     weights = tuple(Weight(f"axis_tables.{n}", key, part=(axis, n)) for n in range(2))
     return Use("encodings.learned_axes.LearnedAxes", tuple(arguments.items()), (("max_positions", said),), weights)

@@ -10,14 +10,14 @@ from posenc.dialects.spec import PositionSpec
 
 @family("glm", "glm4")
 def glm(keys: Keys) -> PositionSpec:
-    """The first half of each head turns, unless partial_rotary_factor says otherwise."""
+    """RoPE over the first half of each head, unless partial_rotary_factor is set."""
     return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved", partial=True, partial_default=0.5))
 
 
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
-    """GLM-4.5: as GLM-4, yet halves are paired."""
-    keys.note("rope_parameters", "halves are paired, unlike GLM-4, whose neighbours are")
+    """GLM-4.5: as GLM-4, but half pairs."""
+    keys.note("rope_parameters", "half pairs, unlike GLM-4, which has interleaved pairs")
     d_head = keys.whole("head_dim", None)
     if d_head is None:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
@@ -25,7 +25,7 @@ def glm4_moe(keys: Keys) -> PositionSpec:
         if d_model % n_heads:
             keys.warning(
                 "hidden_size",
-                f"{d_model} is no multiple of num_attention_heads={n_heads}, and head_dim "
-                f"is missing: the code rounds the head width down to {d_head}",
+                f"{d_model} is not a multiple of num_attention_heads={n_heads}, and head_dim is missing: "
+                f"the code rounds the head width down to {d_head}",
             )
     return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)

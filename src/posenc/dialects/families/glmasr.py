@@ -14,19 +14,22 @@ from posenc.dialects.spec import PositionSpec
 
 @family("nemotron3_diarization_audio")
 def nemotron3_diarization_audio(keys: Keys) -> PositionSpec:
-    """Halves are paired; the whole head turns unless partial_rotary_factor says otherwise."""
+    """Half pairs; the whole head rotates unless partial_rotary_factor is set."""
     return _frames(keys, partial=True)
 
 
 @family("glmasr_encoder")
 def glmasr_encoder(keys: Keys) -> PositionSpec:
-    """Half of a head unless said."""
+    """RoPE over half of each head, unless partial_rotary_factor is set."""
     return _frames(keys, partial=True, partial_default=0.5)
 
 
 @family("nemotron3_5_transcribe_asr_audio", "nemotron3_5_transcribe_word_timestamp")
 def nemotron3_5_transcribe_asr_audio(keys: Keys) -> PositionSpec:
-    """Half of a head where the file has no rotary settings, the whole where it has and does not say."""
+    """RoPE over half of each head if the file has no rotary settings.
+
+    Over the whole head if it has them without a fraction.
+    """
     half = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
     return _frames(with_assumed(keys, half), partial=True)
 

@@ -13,12 +13,12 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("gpt_neo")
 def gpt_neo(keys: Keys) -> PositionSpec:
-    """attention_types [[["global", "local"], 12]]: the pattern, and how many times it comes."""
+    """attention_types [[["global", "local"], 12]] is a pattern and the number of its repetitions."""
     count = keys.whole("num_layers")
     kinds = _spread(keys, keys.get("attention_types", [[["global", "local"], 12]]))
     if len(kinds) != count:
         raise ConfigError(f"{keys.where('attention_types')}: makes {len(kinds)} layers, num_layers says {count}")
-    keys.note("attention_types", "attention multiplies q·k by 1, not by 1/√d_head")
+    keys.note("attention_types", "q·k is not scaled by 1/√d_head")
     window = keys.whole("window_size")
     layers = [Layer((), kind, window if kind == "local" else None) for kind in kinds]
     return stack_of(keys, layers, embedding=[learned_table(keys, "wpe.weight")], heads="num_heads")
@@ -53,9 +53,9 @@ def gpt2(keys: Keys) -> PositionSpec:
 
 @family("decision_transformer")
 def decision_transformer(keys: Keys) -> PositionSpec:
-    """GPT-2's own table is there, read at row 0 by every token: a constant, no position."""
+    """GPT-2's own table is read at row 0 by every token: it adds a constant, no positions."""
     use = learned_table(keys, "embed_timestep.weight", rows="max_ep_len")
-    keys.warning("n_positions", "GPT-2's table wpe adds its row 0 to every token; the other rows are not read")
+    keys.warning("n_positions", "GPT-2's table wpe adds its row 0 to every token; its other rows are not read")
     keys.whole("n_positions")
     return stack_of(
         keys,
@@ -63,5 +63,5 @@ def decision_transformer(keys: Keys) -> PositionSpec:
         embedding=[use],
         heads="n_head",
         length="max_ep_len",
-        coordinates="timesteps as a call gives them, each for three tokens: return, state, action",
+        coordinates="timesteps given with the call, each for three tokens: return, state, action",
     )

@@ -22,7 +22,7 @@ def stablelm(keys: Keys) -> PositionSpec:
 
 @family("solar_open")
 def solar_open(keys: Keys) -> PositionSpec:
-    """Frequencies for a part of the head, but a rotation that knows the whole head only: any part fails there."""
+    """Frequencies for a part of the head, but a rotation of the whole head: any fraction below 1 fails."""
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, partial=True)
     if use is not None and use.rotation is not None and use.rotation.width != d_head:
@@ -35,7 +35,7 @@ def solar_open(keys: Keys) -> PositionSpec:
 
 @family("gpt_neox", "gpt_neox_japanese")
 def gpt_neox(keys: Keys) -> PositionSpec:
-    """The older spelling is rotary_emb_base and rotary_pct; rope_theta and partial_rotary_factor are not read beside it."""
+    """The old spelling is rotary_emb_base and rotary_pct; rope_theta and partial_rotary_factor beside it are ignored."""
     fraction = keys.number("rotary_pct", 0.25 if keys.family == "gpt_neox" else 1.0)
     use = _with_fraction(keys, fraction, "rotary_pct", base_key="rotary_emb_base")
     return decoder(keys, use, kinds=same_kind(keys))
@@ -43,7 +43,7 @@ def gpt_neox(keys: Keys) -> PositionSpec:
 
 @family("minimax_m2")
 def minimax_m2(keys: Keys) -> PositionSpec:
-    """The older spelling is rotary_dim, the number of channels; partial_rotary_factor beside it wins."""
+    """The old spelling is rotary_dim, the number of channels; partial_rotary_factor overrides it."""
     turning, d_head = keys.whole("rotary_dim", None), head_width(keys)
     if turning is None or keys.has("partial_rotary_factor"):
         use = rope(keys, d_head=d_head, partial=True)
@@ -53,7 +53,7 @@ def minimax_m2(keys: Keys) -> PositionSpec:
 
 
 def _with_fraction(keys: Keys, fraction: float, said: str, base_key: str = "rope_theta") -> Use | None:
-    """What turns where the settings themselves do not say it comes from another key."""
+    """RoPE over a fraction of the head that another key gives, if the rotary settings do not."""
     inner = keys.replaced(without={"partial_rotary_factor", "rope_theta"} - {base_key})
     use = rope(inner, d_head=head_width(keys), partial=True, partial_default=fraction, base_key=base_key)
     if use is None or dict(use.said_by).get("rotary_dim") != "default of the family's code" or not keys.has(said):

@@ -12,7 +12,7 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("openai_privacy_filter")
 def openai_privacy_filter(keys: Keys) -> PositionSpec:
-    """An encoder in which every token sees sliding_window tokens on each side."""
+    """An encoder: each token attends to sliding_window tokens on each side."""
     keys = with_assumed(
         keys,
         {
@@ -33,7 +33,7 @@ def openai_privacy_filter(keys: Keys) -> PositionSpec:
 
 @family("cwm")
 def cwm(keys: Keys) -> PositionSpec:
-    """Every fourth layer is full, the first one among them. Scaled as Llama 3.1 where the file says nothing."""
+    """Layers 0, 4, 8, … are full. Scaled as Llama 3.1 by default."""
     keys = with_assumed(
         keys,
         {
@@ -50,7 +50,7 @@ def cwm(keys: Keys) -> PositionSpec:
 
 @family("gpt_oss")
 def gpt_oss(keys: Keys) -> PositionSpec:
-    """Every second layer is full, the first one slides; YaRN where the file says nothing; halves as two chunks."""
+    """Every second layer is full, the first slides. YaRN by default; half pairs."""
     yarn = {
         "rope_type": "yarn",
         "factor": 32.0,

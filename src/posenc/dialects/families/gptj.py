@@ -10,7 +10,7 @@ from posenc.dialects.spec import PositionSpec, Rotation, Use
 
 @family("gptj", "codegen")
 def gptj(keys: Keys) -> PositionSpec:
-    """The first rotary_dim channels turn at base 10 000, read from a table of n_positions rows."""
+    """The first rotary_dim channels rotate with base 10 000, from a table of n_positions rows."""
     if keys.data.get("rotary_dim", 0) is None:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: null; the code then makes n_embd/2 frequencies, which no head has "
@@ -24,7 +24,7 @@ def gptj(keys: Keys) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
-    keys.note("n_positions", "a table of this many rows is read; positions beyond it fail")
+    keys.note("n_positions", "the code reads a table with this many rows; positions beyond it fail")
     said = {
         "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
         "rotary_dim": keys.said_by("rotary_dim"),

@@ -14,7 +14,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("granite4_vision")
 def granite4_vision(keys: Keys) -> PositionSpec:
-    """Its own layers are the projectors, in which queries ask the patches of their window: one for every pair of
+    """The layers here are projectors: queries attend to the patches of their window. There is one for every pair of
     deepstack_layer_map, then four for the corners of blocks."""
     rate = keys.text("downsample_rate")
     found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", rate)
@@ -41,8 +41,7 @@ def granite4_vision(keys: Keys) -> PositionSpec:
         layers.append(Layer((use,), "projector", side * side, causal=False))
     keys.note(
         "downsample_rate",
-        f"patches stand in windows of {side} × {side} and are counted from 0 in each; "
-        "queries that ask them are told apart by what they hold",
+        f"windows of {side} × {side} patches, counted from 0 in each; the queries have no positions",
     )
     inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
     return PositionSpec(

@@ -11,15 +11,15 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("granite_speech", "granite_speech_plus")
 def granite_speech(keys: Keys) -> PositionSpec:
-    """Learned queries, as many as window_size / downsample_rate, ask each window of frames: they have no other position."""
+    """window_size / downsample_rate learned queries attend to each window of frames; they have no positions."""
     window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
-    keys.note("window_size", f"{window // rate} learned queries stand for {window} frames of the encoder")
+    keys.note("window_size", f"{window // rate} learned queries summarise {window} frames of the encoder")
     return PositionSpec(
         keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=LIKE_TEXT
     )
 
 
-BLOCKS = "0, 1, 2, … over frames; only distances within a block of context_size frames count"
+BLOCKS = "0, 1, 2, … over frames; only distances within a block of context_size frames matter"
 
 
 @family("granite_speech_encoder", "granite_speech_plus_encoder")
@@ -32,7 +32,7 @@ def granite_speech_encoder(keys: Keys) -> PositionSpec:
 
 @family("granite_speech5_encoder")
 def granite_speech5_encoder(keys: Keys) -> PositionSpec:
-    """Blocks are counted anew where a layer of subsample_layers has halved the frames."""
+    """After each layer in subsample_layers, which halves the frames, blocks are counted again."""
     width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     d_head = keys.whole("head_dim", width // heads)
     use = _vectors(keys, d_head, "max_position_embeddings", "head_dim", "layers.{layer}.self_attn.rel_pos_emb.weight")
@@ -40,13 +40,13 @@ def granite_speech5_encoder(keys: Keys) -> PositionSpec:
     if halved:
         keys.note(
             "subsample_layers",
-            f"layers {', '.join(map(str, halved))} leave every second frame: after each a distance is twice as long",
+            f"layers {', '.join(map(str, halved))} halve the frames: after each, a distance is twice as long",
         )
     return _blocks(keys, use, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads", d_head=d_head)
 
 
 def _vectors(keys: Keys, d_head: int, limit: str, head: str, weight: str) -> Use:
-    """2·limit + 1 rows by i - j, of which blocks of context_size reach no more than context_size to each side."""
+    """2·limit + 1 rows by i - j; blocks of context_size use up to context_size on each side."""
     most, block = keys.whole(limit), keys.whole("context_size")
     if block > most:
         raise ConfigError(f"{keys.where('context_size')}: {block} exceeds {limit}={most}, which their code refuses")
@@ -63,7 +63,7 @@ def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head
     block = keys.whole("context_size")
     keys.note(
         "context_size",
-        f"frames attend within blocks of {block}, none across; order between blocks comes from convolutions",
+        f"attention within blocks of {block} frames only; order between blocks comes from convolutions",
     )
     stack = [Layer((use,), "block_attention", block, causal=False)] * keys.whole(layers)
     return stack_of(keys, stack, width=width, heads=heads, length=None, coordinates=BLOCKS, d_head=d_head)

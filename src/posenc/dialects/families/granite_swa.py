@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("granite_swa", "granitemoe_swa")
 def granite_swa(keys: Keys) -> PositionSpec:
-    """Every fourth layer is full, the first one among them; layer_rope_theta gives each layer its base, 0: no positions."""
+    """Layers 0, 4, 8, … are full; layer_rope_theta gives each layer its base, 0 means no positions."""
     kinds = sliding_where(keys, lambda n: n % 4 != 0)
     use = rope(keys, d_head=head_width(keys))
     bases = keys.numbers("layer_rope_theta", None, length=len(kinds))

@@ -10,11 +10,11 @@ from posenc.dialects.spec import PositionSpec
 
 @family("hrm_text")
 def hrm_text(keys: Keys) -> PositionSpec:
-    """num_hidden_layers counts every round where num_layers_per_stack stands beside it, else the layers of one stack."""
+    """num_hidden_layers counts every run if num_layers_per_stack is set, otherwise the layers of one stack."""
     layers, stack = keys.whole("num_hidden_layers"), keys.whole("num_layers_per_stack", None)
     if stack is None:
         stack, layers = layers, layers * keys.whole("H_cycles", 2) * (keys.whole("L_cycles", 3) + 1)
-    keys.note("num_hidden_layers", f"two stacks of {stack} layers each attend {layers} times in all their rounds")
+    keys.note("num_hidden_layers", f"two stacks of {stack} layers, {layers} attention layers in all runs")
     if keys.flag("prefix_lm", True):
-        keys.note("prefix_lm", "tokens whose token_type_ids are 1 see each other both ways")
+        keys.note("prefix_lm", "attention among tokens whose token_type_ids are 1 is bidirectional")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["full_attention"] * layers)

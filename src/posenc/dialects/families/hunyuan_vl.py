@@ -12,7 +12,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("hunyuan_vl_text")
 def hunyuan_vl_text(keys: Keys) -> PositionSpec:
-    """A rotation for text, whose axes are equal; for images partners turn by different axes. Normalised afterwards."""
+    """A rotation for text, where all axes are equal. For images the two channels of a pair rotate by different axes."""
     d_head = head_width(keys)
     name = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     settings = keys.table(name)
@@ -33,11 +33,11 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
             f"{keys.where(name)}.rope_type: posenc knows no XD-RoPE that depends on length; dynamic with an alpha does not"
         )
     if rotation.kind == "ntk_alpha" and keys.whole("head_dim", None) is None:
-        keys.error("head_dim", "missing: the code asks for it where alpha is given, and fails")
+        keys.error("head_dim", "missing: the code needs it if alpha is given, and fails")
     keys.warning(
         f"{name}.mrope_section",
-        "bands are of channels, not of pairs: partners turn by different axes, "
-        "and what images get is no rotation. Kept as the weights were trained with it",
+        "sections count channels, not pairs: the two channels of a pair rotate by different axes, "
+        "which is not a rotation for images. Reproduced, since the weights were trained with it",
     )
     keys.note(f"{name}.mrope_section", "queries and keys are normalised after the rotation")
     sizes = tuple(int(size) for size in sections)
@@ -47,7 +47,7 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
         (*use.said_by, ("sizes", f"{keys.where(name)}.mrope_section")),
         note="as it was trained",
     )
-    where = "one number for each axis: width, height and time of an image; text counts 0, 1, 2, … with all of them the same"
+    where = "one number per axis: width, height and time of an image; for text all are 0, 1, 2, …"
     return decoder(
         keys, quirk, kinds=["full_attention"] * keys.whole("num_hidden_layers"), d_head=d_head, coordinates=where
     )
@@ -55,7 +55,7 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
 
 @family("hunyuan_vl_vision")
 def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
-    """A learned grid alone, no rotation; the table's first row is for a class token that there is not."""
+    """A learned grid, no rotation; the table's first row is for a class token that does not exist."""
     side = keys.whole("max_image_size") // keys.whole("patch_size")
     mode = keys.text("interpolate_mode", "bilinear", among=("bilinear", "bicubic", "nearest"))
     table = grid(
@@ -74,7 +74,7 @@ def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
 
 @family("hunyuan_vl")
 def hunyuan_vl(keys: Keys) -> PositionSpec:
-    """Older files have the text model's keys beside vision_config."""
+    """Old files have the text model's keys beside vision_config."""
     if not keys.has("text_config") and keys.has("num_hidden_layers"):
         known = {
             *facts()["hunyuan_vl_text"]["defaults"],
@@ -83,12 +83,12 @@ def hunyuan_vl(keys: Keys) -> PositionSpec:
             "rope_theta",
         }
         moved = {name: value for name, value in keys.data.items() if name in known}
-        keys.note("text_config", "not in the file: the class takes the keys beside it for the text model's")
+        keys.note("text_config", "not in the file: the class takes the top-level keys for it")
         for name in moved:
             keys.get(name, None)
         keys = keys.replaced({"text_config": moved | {"model_type": "hunyuan_vl_text"}})
     where = (
-        "0, 1, 2, … over all tokens, the same on every axis; but for the patches of an image the last three axes are "
-        "(column, row, number of the image), each from 0"
+        "0, 1, 2, … over all tokens, the same on every axis; for image patches the last three "
+        "axes are (column, row, image index), each from 0"
     )
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=where)

@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("idefics_vision")
 def idefics_vision(keys: Keys) -> PositionSpec:
-    """One row for the class token and one for each patch, at one size of image unless a call asks to interpolate."""
+    """A row for the class token and one for each patch, at one image size unless interpolation is requested."""
     high, wide = pair(keys, "image_size")
     patch, _ = pair(keys, "patch_size")
     if high != wide:
@@ -32,19 +32,19 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         prefix=1,
         surplus=0.1,
     )
-    keys.note("image_size", "other sizes only where a call says interpolate_pos_encoding")
-    places = f"{RASTER}, and at other sizes than image_size (row, column, height, width); the class token first"
+    keys.note("image_size", "other sizes only if the call sets interpolate_pos_encoding")
+    places = f"{RASTER}; (row, column, height, width) at sizes other than image_size; the class token comes first"
     return tower(keys, [], embedding=[table], coordinates=places)
 
 
 @family("idefics")
 def idefics(keys: Keys) -> PositionSpec:
-    """Attention to images, in layers between these, has no positions."""
+    """Cross-attention layers to images have no positions."""
     names = ("vision_config", "perceiver_config") if keys.flag("use_resampler") else ("vision_config",)
     return decoder(
         keys,
         rope(keys, d_head=head_width(keys)),
         kinds=same_kind(keys),
         parts=parts(keys, *names),
-        coordinates="0, 1, 2, … over the tokens that the mask keeps; padding stands at 1",
+        coordinates="0, 1, 2, … over unmasked tokens; padding is at 1",
     )

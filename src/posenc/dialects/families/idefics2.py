@@ -13,17 +13,19 @@ from posenc.dialects.spec import PositionSpec
 
 @family("idefics2_vision", "idefics3_vision", "smolvlm_vision")
 def idefics2_vision(keys: Keys) -> PositionSpec:
-    """The image is what patch_attention_mask keeps; its height and width are counted along the first column and row."""
+    """The image size is read from the first column and row of patch_attention_mask."""
     table = square_table(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
-    keys.note("image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell")
-    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
+    keys.note("image_size", "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
+    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image")
 
 
 @family("idefics2_perceiver")
 def idefics2_perceiver(keys: Keys) -> PositionSpec:
-    """Learned vectors ask the image features, which have positions already; nothing is added here."""
+    """Learned queries attend to image features, which already have positions; nothing is added here."""
     keys.note(
         "resampler_n_latents",
-        f"{keys.whole('resampler_n_latents')} queries, which only their own learned vectors tell apart",
+        f"{keys.whole('resampler_n_latents')} learned queries without positions",
     )
-    return PositionSpec(keys.family, coordinates="none: learned vectors ask image features, which have positions already")
+    return PositionSpec(
+        keys.family, coordinates="none: learned queries attend to image features, which already have positions"
+    )

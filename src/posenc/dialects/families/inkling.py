@@ -17,20 +17,20 @@ FULL, SLIDING = "hybrid", "hybrid_sliding"
 
 @family("inkling_text")
 def inkling_text(keys: Keys) -> PositionSpec:
-    """Full layers may sharpen queries and bias with the number of tokens; local_layer_ids are the sliding layers."""
+    """Full layers may scale queries and bias by the number of tokens; local_layer_ids are the sliding layers."""
     local = keys.numbers("local_layer_ids", None)
     kinds = schedule(
         keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
     )
-    keys.note("log_scaling_n_floor", "distances and temperature count the tokens of the cache, not position_ids")
+    keys.note("log_scaling_n_floor", "distances and temperature count cached tokens, not position_ids")
     return _stack(keys, kinds, squared=True)
 
 
 @family("inkling2_text")
 def inkling2_text(keys: Keys) -> PositionSpec:
-    """Full layers always sharpen, and how strongly a token mixes is limited."""
+    """Full layers always scale queries; the norm of each token's mixing vector is limited."""
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
-    keys.note("log_scaling_n_floor", "distances count the tokens of the cache, temperature counts position_ids")
+    keys.note("log_scaling_n_floor", "distances count cached tokens, the temperature counts position_ids")
     limit = keys.number("rel_l2_clip_threshold")
     said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
     return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
@@ -45,7 +45,7 @@ def _stack(
     said: tuple[tuple[str, str], ...] = (),
     mixing: str | None = None,
 ) -> PositionSpec:
-    """`squared`: products are divided by d_head instead of its root."""
+    """`squared`: q·k is divided by d_head instead of its root."""
     window = keys.whole("sliding_window_size")
     floor = keys.whole("log_scaling_n_floor", None)
     if floor is None and not squared:
@@ -82,21 +82,21 @@ def _stack(
         found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
     widths = {found[kind][1] for kind in kinds}
     spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
-    keys.note("conv_kernel_size", "short causal convolutions over keys and values, and around layers, keep order too")
+    keys.note("conv_kernel_size", "short causal convolutions over keys and values, and around layers, depend on order too")
     return spec
 
 
 @family("inkling2_vision")
 def inkling2_vision(keys: Keys) -> PositionSpec:
-    """Neighbours are paired; the learned grid is read bilinearly; the class token has a learned vector of its own."""
+    """Interleaved pairs; the learned grid is interpolated bilinearly; the class token has its own learned vector."""
     side = keys.whole("posemb_grid_size")
     table = grid(
         keys, "embeddings.position_embedding.weight", side, side, keys.said_by("posemb_grid_size"), mode="bilinear"
     )
     where = (
-        "rotation reads (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, the "
-        "class token, the first one of each image, at (0, 0); the learned grid reads (row, column, height, width) "
-        "from 0 and leaves the class token, at (-1, -1), alone"
+        "rotation: (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, "
+        "the class token first, at (0, 0); learned grid: (row, column, height, width) from 0, "
+        "nothing for the class token, at (-1, -1)"
     )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)

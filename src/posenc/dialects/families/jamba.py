@@ -17,19 +17,19 @@ SSM, CONV, DELTA = "state space models", "short convolutions", "gated delta rule
 
 @family("bamba")
 def bamba(keys: Keys) -> PositionSpec:
-    """Half of each head turns, which the class writes over what the file says beside rope_parameters."""
+    """RoPE over half of each head; the class ignores partial_rotary_factor outside rope_parameters."""
     at = keys.numbers("attn_layer_indices", ())
     kinds = [FULL if n in at else RECURRENT for n in range(keys.whole("num_hidden_layers"))]
     if keys.number("partial_rotary_factor", 0.5) != 0.5:
-        keys.error("partial_rotary_factor", "the class takes 0.5 whatever stands here, unless rope_parameters has it")
+        keys.error("partial_rotary_factor", "the class uses 0.5, unless rope_parameters has it")
         keys = keys.replaced(without=("partial_rotary_factor",))
     return rotary_among(keys, kinds, SSM, 0.5)
 
 
 @family("falcon_h1")
 def falcon_h1(keys: Keys) -> PositionSpec:
-    """Every layer has attention and a state space model side by side."""
-    keys.note("num_hidden_layers", "every layer has a state space model beside its attention, which keeps order too")
+    """Each layer has attention and a state space model in parallel."""
+    keys.note("num_hidden_layers", "every layer has a state space model beside its attention, which also keeps order")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["hybrid"] * keys.whole("num_hidden_layers"))
 
 
@@ -39,13 +39,13 @@ def granitemoehybrid(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT, (FULL, RECURRENT))
     if keys.text("position_embedding_type", None) == "rope":
         return rotary_among(keys, kinds, SSM)
-    keys.note("position_embedding_type", 'not "rope": attention has no positions, whatever base the file has')
+    keys.note("position_embedding_type", 'not "rope": attention has no positions, and the base is not used')
     return nope_among(keys, kinds, SSM, "rope_theta", "rope_scaling", "rope_parameters")
 
 
 @family("recurrent_gemma")
 def recurrent_gemma(keys: Keys) -> PositionSpec:
-    """block_types repeats over the depth; all attention has a window, and half of each head turns."""
+    """block_types repeats over the layers; all attention has a window, and half of each head rotates."""
     blocks = keys.names("block_types")
     if not blocks:
         raise ConfigError(f"{keys.where('block_types')}: expected at least one of 'recurrent' and 'attention', got none")
@@ -77,7 +77,7 @@ def jamba(keys: Keys) -> PositionSpec:
 
 @family("zamba")
 def zamba(keys: Keys) -> PositionSpec:
-    """Hybrid layers have shared attention over twice the width, without positions."""
+    """Hybrid layers share one attention of twice the width, without positions."""
     period, offset = keys.whole("attn_layer_period"), keys.whole("attn_layer_offset", least=0)
     assumed = [RECURRENT, RECURRENT, "hybrid"]
     assumed += ["hybrid" if n % period == offset else RECURRENT for n in range(keys.whole("num_hidden_layers") - 3)]
@@ -89,7 +89,7 @@ def zamba(keys: Keys) -> PositionSpec:
 
 @family("zamba2")
 def zamba2(keys: Keys) -> PositionSpec:
-    """As Zamba; use_mem_rope turns the shared attention's heads, which are twice as wide as hidden_size / heads."""
+    """As Zamba; use_mem_rope rotates the shared attention's heads, which have width 2 · hidden_size / heads."""
     assumed = [
         RECURRENT,
         *([RECURRENT] * 5 + ["hybrid"]) * 7,
@@ -106,17 +106,17 @@ def zamba2(keys: Keys) -> PositionSpec:
     d_head = 2 * keys.whole("hidden_size") // keys.whole("num_attention_heads")
     length = 16384 if keys.flag("use_long_context", False) else keys.whole("max_position_embeddings")
     if not keys.flag("use_mem_rope", False):
-        keys.note("use_mem_rope", "off: attention has no positions, whatever base the file has")
+        keys.note("use_mem_rope", "false: attention has no positions, and the base is not used")
         mark_read(keys, "rope_theta", "rope_scaling", "rope_parameters")
         return decoder(keys, None, kinds=kept, d_head=d_head, length=length, coordinates=CACHE_ONLY)
     return decoder(keys, rope(keys, d_head=d_head), kinds=kept, d_head=d_head, length=length)
 
 
-CACHE_ONLY = "0, 1, 2, … for the cache; attention itself has no positions"
+CACHE_ONLY = "0, 1, 2, … for the cache; attention has no positions"
 
 
 def rotary_among(keys: Keys, kinds: Sequence[str], why: str, fraction: float | None = None) -> PositionSpec:
-    """Attention layers that turn; `fraction` of the head where the family reads partial_rotary_factor."""
+    """Attention layers with RoPE; `fraction` of the head if the family reads partial_rotary_factor."""
     kept = attention_among(keys, kinds, (RECURRENT, "conv"), why)
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, partial=fraction is not None, partial_default=fraction or 1.0)
@@ -131,6 +131,6 @@ def nope_among(keys: Keys, kinds: Sequence[str], why: str, *ignored: str) -> Pos
 
 
 def mark_read(keys: Keys, *names: str) -> None:
-    """Keys that the class takes, and that nothing turns by here: the note says so, no further warning."""
+    """Marks keys as read that the class accepts and does not use; a note says so."""
     for name in names:
         keys.get(name, None)

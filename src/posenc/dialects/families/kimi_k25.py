@@ -21,7 +21,7 @@ def kimi_k25(keys: Keys) -> PositionSpec:
 
 @family("kimi_k25_vision")
 def kimi_k25_vision(keys: Keys) -> PositionSpec:
-    """Columns before rows, frequency by frequency; a bicubic grid; and sinusoids of the frame, none for a single image."""
+    """Columns before rows for each frequency; a bicubic grid; sinusoids of the frame, none for a single image."""
     height, width = keys.whole("pos_emb_height"), keys.whole("pos_emb_width")
     if height != width:
         raise ConfigError(
@@ -40,12 +40,12 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "pos_emb_time",
-        f"a clip has up to {frames} frames, whose patches all see each other; frames are "
-        "told apart by what is added before the first layer only",
+        f"a clip has up to {frames} frames with full attention among their patches; only the input "
+        "encoding distinguishes frames",
     )
     maps = (("axial", (("alternating", True), ("order", (1, 0)))),)
-    where = (
-        RASTER + "; what is added reads (row, column, height, width, frame), frames from 1 and 0 in single images, "
-        "rotation (row, column)"
+    where = RASTER + (
+        "; the input encoding reads (row, column, height, width, frame), frames from 1 and 0 in "
+        "single images, rotation (row, column)"
     )
     return tower(keys, [axial(keys, even_head(keys), maps=maps)], embedding=[table, times], coordinates=where)

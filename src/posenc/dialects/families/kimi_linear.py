@@ -12,7 +12,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("bailing_hybrid")
 def bailing_hybrid(keys: Keys) -> PositionSpec:
-    """Every layer_group_size-th layer is full attention, the others linear without positions."""
+    """Every layer_group_size-th layer is full attention; the others are linear, without positions."""
     count, every = keys.whole("num_hidden_layers"), keys.whole("layer_group_size", 6)
     kinds = keys.names("layer_types", None, length=count)
     if kinds is None:
@@ -22,7 +22,7 @@ def bailing_hybrid(keys: Keys) -> PositionSpec:
 
 @family("kimi_linear")
 def kimi_linear(keys: Keys) -> PositionSpec:
-    """No rotation anywhere: order comes from the linear layers; qk_rope_head_dim channels are ordinary ones."""
+    """No rotation: order comes from the linear layers; qk_rope_head_dim channels are ordinary channels."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count)
     if kinds is None:
@@ -32,13 +32,13 @@ def kimi_linear(keys: Keys) -> PositionSpec:
             kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
-    keys.note("qk_rope_head_dim", "despite the name these channels do not turn: the code has no rotation")
+    keys.note("qk_rope_head_dim", "despite the name, these channels are not rotated")
     return stack(keys, None, kinds, coordinates="none: order comes from the causal linear attention layers")
 
 
 @family("glm5_next_text")
 def glm5_next_text(keys: Keys) -> PositionSpec:
-    """No rotation: order comes from the linear layers, three of four; their indexers pool keys with a learned gate."""
+    """No rotation: order comes from the linear layers, three of four; the indexers pool keys with a learned gate."""
     if keys.whole("qk_rope_head_dim", 0, least=0):
         raise ConfigError(f"{keys.where('qk_rope_head_dim')}: the class takes 0 only: nothing turns in this family")
     count = keys.whole("num_hidden_layers")

@@ -21,7 +21,7 @@ TABLES = ("x", "y", "h", "w")
 
 
 def of_boxes(keys: Keys, prefix: str, *, combine: str, widths: Sequence[int] | None = None) -> Use:
-    """A table each for x, y, height and width; x and y are read twice."""
+    """One table each for x, y, height and width; x and y are read twice."""
     rows = keys.whole("max_2d_position_embeddings")
     d_model = keys.whole("hidden_size") if widths is None else sum(widths)
     arguments = (
@@ -51,7 +51,7 @@ def embedded(keys: Keys, part: str, use: Use, coordinates: str, length: int | No
 
 @family("layoutlm")
 def layoutlm(keys: Keys) -> PositionSpec:
-    """Everything is summed, so that one encoding reads seven coordinates: the place in the text, then the box."""
+    """All tables are summed, so one encoding reads seven coordinates: text position, then the box."""
     rows, places = keys.whole("max_position_embeddings"), keys.whole("max_2d_position_embeddings")
     arguments = (
         ("d_model", keys.whole("hidden_size")),
@@ -74,18 +74,18 @@ def layoutlm(keys: Keys) -> PositionSpec:
         keys,
         [Layer(causal=False)] * keys.whole("num_hidden_layers"),
         embedding=[use],
-        coordinates=f"place in the text, then {SIX}",
+        coordinates=f"text position, then {SIX}",
     )
 
 
 @family("layoutlmv2", "layoutxlm")
 def layoutlmv2(keys: Keys) -> PositionSpec:
-    """Text and patches read the same tables; scores get T5's bias of the place, of left x and of lower y, not divided."""
+    """Text and patches share tables; scores get T5's bias of text position, left x and lower y, not divided by √d_head."""
     height, width = (int(size) for size in keys.numbers("image_feature_pool_shape", (7, 7, 256))[:2])
     keys.note(
         "image_feature_pool_shape",
-        f"{height}·{width} patches follow the text, counted from 0 again, with "
-        f"boxes of a page cut into {height} rows and {width} columns",
+        f"{height}·{width} patches follow the text, counted from 0 again, with boxes of a page "
+        f"divided into {height} rows and {width} columns",
     )
     _refuse_inverted(keys)
     parts = (
@@ -103,10 +103,10 @@ def layoutlmv2(keys: Keys) -> PositionSpec:
 
 @family("layoutlmv3")
 def layoutlmv3(keys: Keys) -> PositionSpec:
-    """Places count what is not padding, as in RoBERTa; patches have a table of their own; the bias counts slots."""
+    """Text positions count non-padding tokens, as in RoBERTa; patches have their own table; the bias counts all tokens."""
     parts: list[PositionSpec] = []
     if keys.flag("text_embed", True):
-        keys.note("max_2d_position_embeddings", "heights and widths are cut to 0 … 1023")
+        keys.note("max_2d_position_embeddings", "heights and widths are clipped to 0 … 1023")
         use = padded_table(keys)
         parts = [
             embedded(keys, "places", use, TOKENS, int(dict(use.arguments)["max_positions"])),
@@ -118,21 +118,21 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
         said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
         use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
         parts.append(embedded(keys, "patches", use, "0 for the class token, then patches row by row", 1 + side * side))
-        keys.note("input_size", f"images of other than {side}·{side} patches fail: the table is not resized")
+        keys.note("input_size", f"images with other than {side}·{side} patches fail: the table is not interpolated")
     spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
     if spatial and not relative:
         keys.error(
             "has_spatial_attention_bias",
-            "computed and not used: boxes enter the scores only where has_relative_attention_bias is true too",
+            "computed but not used: boxes enter the scores only if has_relative_attention_bias is true too",
         )
     return replace(_biased(keys, divided=True), parts=tuple(parts))
 
 
 @family("lilt")
 def lilt(keys: Keys) -> PositionSpec:
-    """RoBERTa's places in the text; a narrower stack beside it reads boxes, and the two share their attention scores.
+    """RoBERTa's table for text; a narrower stack reads boxes, and the two share their attention scores.
 
-    layout = norm(W·boxes + places), W from hidden_size to hidden_size / channel_shrink_ratio
+    layout = norm(W·boxes + positions), W from hidden_size to hidden_size / channel_shrink_ratio
     """
     spec_of_text = padded_table(keys)
     d_model, ratio = keys.whole("hidden_size"), keys.whole("channel_shrink_ratio", 4)
@@ -140,8 +140,8 @@ def lilt(keys: Keys) -> PositionSpec:
     if d_model % 6:
         keys.warning(
             "hidden_size",
-            f"{d_model} is no multiple of 6: boxes are {6 * sixth} channels, and the layer "
-            f"that reads them expects {d_model}",
+            f"{d_model} is not a multiple of 6: boxes have {6 * sixth} channels, but the layer that "
+            f"reads them expects {d_model}",
         )
     boxes = of_boxes(keys, "layout_embeddings.", combine="concat", widths=(sixth,) * 6)
     narrow = padded_table(keys, "layout_embeddings.box_position_embeddings.weight")
@@ -152,7 +152,7 @@ def lilt(keys: Keys) -> PositionSpec:
     usable = int(dict(narrow.arguments)["max_positions"])
     keys.note(
         "channel_shrink_ratio",
-        "scores of text and layout are summed before either softmax, each divided by the root of its own head width",
+        "scores of text and layout are summed before either softmax, each divided by √ of its own head width",
     )
     spec = stack_of(
         keys,
@@ -164,7 +164,7 @@ def lilt(keys: Keys) -> PositionSpec:
     return replace(
         spec,
         parts=(
-            embedded(keys, "boxes", boxes, f"{SIX}; a linear layer makes them {d_model // ratio} channels"),
+            embedded(keys, "boxes", boxes, f"{SIX}; a linear layer maps them to {d_model // ratio} channels"),
             embedded(keys, "layout", narrow, TOKENS, usable),
         ),
     )
@@ -179,7 +179,7 @@ def _refuse_inverted(keys: Keys) -> None:
 
 
 def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
-    """Attention layers with the biases that the configuration asks for; one table of each for all layers."""
+    """Attention layers with the biases that the configuration asks for; all layers share the tables."""
     relative, spatial = keys.flag("has_relative_attention_bias", True), keys.flag("has_spatial_attention_bias", True)
     if divided:
         spatial = spatial and relative
@@ -210,5 +210,5 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
         uses = (Use("encodings.t5_axes.T5Axes", arguments, said, tuple(weights)),)
     read = [word for word, wanted in (("place", relative), ("left x, lower y of the box", spatial)) if wanted]
     layers = [Layer(uses, causal=False)] * keys.whole("num_hidden_layers")
-    slots = "; places are slots, padding included" if divided else ""
+    slots = "; text positions include padding" if divided else ""
     return stack_of(keys, layers, length=None, coordinates=f"in the scores: {', '.join(read) or 'none'}{slots}")

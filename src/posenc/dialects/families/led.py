@@ -13,7 +13,7 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("led")
 def led(keys: Keys) -> PositionSpec:
-    """Encoder: attention_window[layer] / 2 tokens on either side, and global tokens; decoder: everything before."""
+    """Encoder: attention_window[layer] / 2 tokens on each side, and global tokens; decoder: causal."""
     sides = [
         learned_table(keys, f"{side}.embed_positions.weight", width="d_model", rows=f"max_{side}_position_embeddings")
         for side in ("encoder", "decoder")
@@ -35,7 +35,9 @@ def led(keys: Keys) -> PositionSpec:
         Layer(layer.uses, "sliding_attention", window + 1, causal=False)
         for layer, window in zip(encoder.layers, windows, strict=True)
     ]
-    keys.note("attention_window", "half of it on either side and the token itself; global tokens see and are seen by all")
+    keys.note(
+        "attention_window", "half on each side and the token itself; global tokens attend to all and are attended to by all"
+    )
     encoder = replace(encoder, layers=tuple(layers), trained_length=keys.whole("max_encoder_position_embeddings"))
     decoder = replace(decoder, trained_length=keys.whole("max_decoder_position_embeddings"))
     return replace(spec, parts=(encoder, decoder))
@@ -43,13 +45,13 @@ def led(keys: Keys) -> PositionSpec:
 
 @family("bigbird_pegasus")
 def bigbird_pegasus(keys: Keys) -> PositionSpec:
-    """Row p is position p in both tables."""
+    """Position p reads row p in both tables."""
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model") for side in ("encoder", "decoder")]
     if keys.text("attention_type", "block_sparse") == "block_sparse":
         size, random = keys.whole("block_size", 64), keys.whole("num_random_blocks", 3)
         keys.note(
             "attention_type",
-            f"encoder layers attend to blocks of {size}: their own, both neighbours, the "
-            f"first, the last and {random} random ones; short texts switch to full attention",
+            f"encoder layers attend to blocks of {size}: their own, both neighbours, the first, the "
+            f"last and {random} random ones; short texts use full attention",
         )
     return two_stacks(keys, *sides)

@@ -16,7 +16,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("lfm2", "lfm2_moe")
 def lfm2(keys: Keys) -> PositionSpec:
-    """layer_types, or, in older files of LFM2, the numbers of the attention layers."""
+    """layer_types, or the numbers of the attention layers in old files of LFM2."""
     count = keys.whole("num_hidden_layers")
     if keys.family == "lfm2_moe":
         if keys.names("layer_types", None, length=count) is None:
@@ -29,7 +29,10 @@ def lfm2(keys: Keys) -> PositionSpec:
 
 @family("lfm3")
 def lfm3(keys: Keys) -> PositionSpec:
-    """Sliding layers turn whole heads fast; full ones turn the faster half of the pairs of a whole head, slowly."""
+    """Sliding layers rotate whole heads with a small base.
+
+    Full layers rotate the faster half of all pairs with a large base.
+    """
     kinds = schedule(
         keys, lambda n: FULL if n % 4 == 2 else SLIDING if n and n % 4 == 0 else "conv", (FULL, SLIDING, "conv")
     )

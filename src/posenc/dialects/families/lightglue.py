@@ -12,14 +12,15 @@ from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 CELLS = (
-    "(row, column) of the cell, from 1, row by row; cells are of the aggregated map, q_aggregation_stride features "
-    "wide; queries and keys turn before they are cut into heads: d_head is the whole width here"
+    "(row, column) of the cell, from 1, row by row; cells are of the aggregated map, q_aggregation_stride "
+    "features wide; queries and keys are rotated before they are split into heads, so d_head "
+    "is the whole width here"
 )
 
 
 @family("lightglue")
 def lightglue(keys: Keys) -> PositionSpec:
-    """A learned matrix makes the angles of all pairs from (x, y); it is the same for all layers and heads."""
+    """A learned matrix maps (x, y) to the angles of all pairs; all layers and heads share it."""
     d_head = even_head(keys, "descriptor_dim", multiple=2)
     use = Use(
         "encodings.families.projected_rope.ProjectedRoPE",
@@ -32,7 +33,7 @@ def lightglue(keys: Keys) -> PositionSpec:
         (Weight("projection", "positional_encoder.projector.weight"),),
     )
     both = [Layer((use,), "self_attention", causal=False), Layer((), "cross_attention", causal=False)]
-    where = "(x, y) of the key point, less half of (width, height), over half of the longer side: -1 … 1"
+    where = "(x, y) of the key point minus half of (width, height), divided by half of the longer side: -1 … 1"
     return stack_of(
         keys,
         both * keys.whole("num_hidden_layers"),
@@ -45,7 +46,7 @@ def lightglue(keys: Keys) -> PositionSpec:
 
 @family("efficientloftr")
 def efficientloftr(keys: Keys) -> PositionSpec:
-    """Neighbours paired over all heads at once, pairs by row and column in turn, from 1."""
+    """Interleaved pairs over all heads together, pairs alternately by row and column, counted from 1."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     factor = Keys(settings, "", keys.where("rope_parameters")).number(

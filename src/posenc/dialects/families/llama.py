@@ -9,7 +9,7 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
 
-NORMALISED = "queries and keys are normalised after the rotation, which takes any magnitude of cos and sin away"
+NORMALISED = "queries and keys are normalised after the rotation, so a scale of cos and sin has no effect"
 
 
 @family(
@@ -42,7 +42,7 @@ def llama(keys: Keys) -> PositionSpec:
 
 @family("hunyuan_v1_dense", "hunyuan_v1_moe")
 def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
-    """Queries and keys are normalised after they have turned; "dynamic" with an alpha is a fixed, larger base."""
+    """Queries and keys are normalised after the rotation; "dynamic" with alpha is a fixed, larger base."""
     keys.note("rope_parameters", NORMALISED)
     use = rope(keys, d_head=head_width(keys))
     scaled_without_width(keys, use)
@@ -51,14 +51,14 @@ def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
 
 @family("nanochat")
 def nanochat(keys: Keys) -> PositionSpec:
-    """Everything turns the other way, R(-p); queries and keys are normalised after that."""
-    keys.note("rope_parameters", f"turns the other way than Llama: sin has the opposite sign; {NORMALISED}")
+    """The rotation is R(-p), the reverse of Llama's; queries and keys are normalised afterwards."""
+    keys.note("rope_parameters", f"the reverse of Llama's rotation: sin has the opposite sign; {NORMALISED}")
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 
 
 @family("apertus")
 def apertus(keys: Keys) -> PositionSpec:
-    """Scaled as Llama 3.1, base 12 000 000, where the file has no rotary settings at all."""
+    """By default scaled as Llama 3.1 with base 12 000 000."""
     llama3 = {
         "rope_type": "llama3",
         "rope_theta": 12000000.0,
@@ -72,17 +72,19 @@ def apertus(keys: Keys) -> PositionSpec:
 
 @family("dbrx")
 def dbrx(keys: Keys) -> PositionSpec:
-    """The base is rope_theta like everyone's; the one that published files have, inside attn_config, turns nothing."""
+    """The base is rope_theta; the one inside attn_config, as in published files, is not used."""
     use = rope(keys, d_head=head_width(keys))
     inner = keys.table("attn_config").get("rope_theta")
     if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
         keys.error(
             "attn_config.rope_theta",
-            f"{inner:g} stands here, but transformers turns at the base "
-            f"{use.rotation.base:g} ({keys.origins['base']}); models made with {inner:g} come out wrong",
+            f"{inner:g} here, but transformers uses the base {use.rotation.base:g} ({keys.origins['base']}); "
+            f"models trained with {inner:g} give wrong results",
         )
     if inner is None:
-        keys.warning("attn_config.rope_theta", "missing: transformers asks for it and fails, and turns by another")
+        keys.warning(
+            "attn_config.rope_theta", "missing: transformers requires it and fails, though it rotates with another base"
+        )
     return decoder(keys, use, kinds=same_kind(keys), length="max_seq_len")
 
 

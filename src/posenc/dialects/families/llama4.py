@@ -18,12 +18,12 @@ CHUNKED = "chunked_attention"
 
 @family("beam")
 def beam(keys: Keys) -> PositionSpec:
-    """Rotary settings for each kind of layer; null: no rotation, and queries that sharpen with their position instead."""
+    """Rotary settings for each kind of layer; null means no rotation, and queries scaled by position instead."""
     labels = (SLIDING, FULL)
     keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
     if keys.has("rope_scaling") or not is_nested(keys, labels):
-        keys.error("rope_parameters", "the code knows one entry for each kind of layer, and nothing else: it fails")
+        keys.error("rope_parameters", "the code requires one entry for each kind of layer, and fails")
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
@@ -31,7 +31,7 @@ def beam(keys: Keys) -> PositionSpec:
         "encodings.temperature.PowerTemperature",
         (("exponent", 0.1), ("length", 2048)),
         (("exponent", "constant of the code"), ("length", "constant of the code")),
-        note="the code's own comment has p where it computes p + 1",
+        note="a comment in the code says p, but it computes p + 1",
     )
     by_kind = {kind: rope(keys, d_head=head_width(keys), label=kind, labels=labels) or sharper for kind in set(kinds)}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind)
@@ -39,20 +39,20 @@ def beam(keys: Keys) -> PositionSpec:
 
 @family("llama4_text")
 def llama4_text(keys: Keys) -> PositionSpec:
-    """Neighbours are paired. Layers that turn see their own chunk only; the others sharpen with the number of tokens."""
+    """Interleaved pairs. Layers with RoPE attend within their chunk; the others scale queries by the number of tokens."""
     d_head = head_width(keys)
     turning, chunk = rope_layers(keys), keys.whole("attention_chunk_size", None)
     kinds = schedule(keys, lambda n: CHUNKED if turning[n] else FULL, (FULL, CHUNKED))
     if keys.has("layer_types") and any(turns != (kind == CHUNKED) for turns, kind in zip(turning, kinds, strict=True)):
-        keys.warning("layer_types", "chunked layers and layers that turn are not the same ones here")
+        keys.warning("layer_types", "chunked layers and layers with RoPE are not the same here")
     if CHUNKED in kinds:
         keys.note(
             "attention_chunk_size",
-            f"a query of a chunked layer sees earlier tokens of its own chunk of "
-            f"{chunk} only: the first token of a chunk sees itself alone",
+            f"in chunked layers a query attends to earlier tokens of its own chunk of {chunk} only: "
+            "the first token of a chunk attends to itself alone",
         )
     if keys.flag("use_qk_norm", False):
-        keys.note("use_qk_norm", "queries and keys of layers that turn are normalised after it")
+        keys.note("use_qk_norm", "in layers with RoPE, queries and keys are normalised after the rotation")
     use = rope(keys, d_head=d_head, layout="interleaved")
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):
@@ -71,15 +71,14 @@ def llama4_text(keys: Keys) -> PositionSpec:
         )
         keys.note(
             "attn_temperature_tuning",
-            "counts the tokens of the cache, not position_ids: with left padding "
-            "a row's temperature is that of a later position",
+            "counts cached tokens, not position_ids: with left padding, a row gets the temperature of a later position",
         )
     spec = rope_where(decoder(keys, use, kinds=kinds, d_head=d_head), turning, tempered)
     return replace(spec, layers=tuple(_chunk(layer, chunk) for layer in spec.layers))
 
 
 def _chunk(layer: Layer, chunk: int | None) -> Layer:
-    """A chunk says less than a window: how far a query sees depends on where in its chunk it stands."""
+    """A chunk limits less than a window: how far a query sees depends on its position in the chunk."""
     if layer.kind != CHUNKED:
         return layer
     return replace(layer, chunk=chunk)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import Maps, axial, even_head, grid, side_of, tower
+from posenc.dialects.patches import Maps, axial, even_head, grid, side_of, square_side_of, tower
 from posenc.dialects.spec import PositionSpec, Use, Weight
 
 UNUSED = "max_position_embeddings"  # such towers have it, and only note it
@@ -17,10 +16,8 @@ FROM_ONE = "(row, column) of the patch, from 1, row by row"
 
 @family("llama4_vision_model")
 def llama4_vision_model(keys: Keys) -> PositionSpec:
-    """Neighbours are paired; a learned vector for each patch and, last, for the class token, at one size of image only."""
-    high, wide, said = side_of(keys)
-    if high != wide:
-        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
+    """Interleaved pairs; a learned vector for each patch and, last, for the class token; one image size."""
+    high, wide, said = square_side_of(keys)
     tokens = high * wide + 1
     table = Use(
         "encodings.learned.Learned",
@@ -28,17 +25,14 @@ def llama4_vision_model(keys: Keys) -> PositionSpec:
         (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
         (Weight("table", "positional_embedding_vlm"),),
     )
-    where = (
-        f"rotation reads {FROM_ONE}, the class token, which is the last one, at (0, 0); what is added counts tokens "
-        "0, 1, 2, …"
-    )
+    where = f"rotation: {FROM_ONE}, the class token last, at (0, 0); learned table: 0, 1, 2, … over all tokens"
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)
 
 
 @family("step3p5_vision")
 def step3p5_vision(keys: Keys) -> PositionSpec:
-    """Halves are paired; the learned grid is read bilinearly."""
+    """Half pairs; the learned grid is interpolated bilinearly."""
     keys.get(UNUSED, None)
     high, wide, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")

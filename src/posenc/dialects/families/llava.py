@@ -49,24 +49,24 @@ def llava(keys: Keys) -> PositionSpec:
 
 @family("video_llava")
 def video_llava(keys: Keys) -> PositionSpec:
-    """One section for two towers alike, one of which sees the frames of videos."""
+    """One section for two equal encoders, one for images and one for video frames."""
     keys.note(
         "vision_config",
-        "two towers of this kind, image_tower and video_tower, which sees each frame "
-        "alone; their tables have one name, so that weights are read from one of them at a time",
+        "two encoders of this kind: image_tower, and video_tower, which sees each frame alone. "
+        "Their tables have the same name, so weights are read from one of them at a time",
     )
     return together(keys, "text_config", "vision_config")
 
 
 @family("exaone4_5")
 def exaone4_5(keys: Keys) -> PositionSpec:
-    """The first files gave the text model a type of its own."""
+    """Early files gave the text model a type of its own."""
     return together(named(keys, "text_config", exaone4_5_text="exaone4"), "text_config", "vision_config")
 
 
 @family("fuyu")
 def fuyu(keys: Keys) -> PositionSpec:
-    """Persimmon, which reads patches like words and has no tower. Published files have its keys beside the others."""
+    """Persimmon, which reads image patches like words. Published files have its keys at the top level."""
     known = {
         *facts()["persimmon"]["defaults"],
         *facts()["persimmon"]["names"],
@@ -80,7 +80,7 @@ def fuyu(keys: Keys) -> PositionSpec:
         return together(keys, "text_config")
     for name in moved:
         keys.get(name, None)
-    keys.note("text_config", "not in the file: the class takes the keys beside it for the text model's")
+    keys.note("text_config", "not in the file: the class takes the top-level keys for it")
     text = {"partial_rotary_factor": 0.5, **moved, "model_type": "persimmon"}
     return together(keys.replaced({"text_config": text}), "text_config")
 
@@ -90,7 +90,7 @@ def together(keys: Keys, *names: str) -> PositionSpec:
 
 
 def named(keys: Keys, section: str, **types: str) -> Keys:
-    """The same keys; a model type of that section that is among `types` becomes what stands there."""
+    """The same keys; if the section's model type is among `types`, it is replaced by the given one."""
     said = keys.table(section).get("model_type")
     if said not in types:
         return keys

@@ -30,7 +30,7 @@ def luke(keys: Keys) -> PositionSpec:
         ),
         (Weight("table", "entity_embeddings.position_embeddings.weight"),),
     )
-    where = f"the places where an entity is mentioned, up to {places} as the tokenizer gives them, filled up with -1"
+    where = f"the positions where an entity is mentioned, up to {places}, filled up with -1"
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=TOKENS)
     return replace(spec, parts=(embedded(keys, "entities", mentions, where),))

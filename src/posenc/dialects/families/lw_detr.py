@@ -16,10 +16,10 @@ QUERY_BOXES = "(x, y, width, height) of each query's box, from 0 to 1; the chann
 
 @family("lw_detr_vit")
 def lw_detr_vit(keys: Keys) -> PositionSpec:
-    """The table has a row for a class token that the tower has not; windows change nothing in the numbering."""
+    """The table has a row for a class token that does not exist; windows do not change the numbering."""
     kinds = _window_kinds(keys, keys.numbers("window_block_indices", ()))
     if not keys.flag("use_absolute_position_embeddings", True):
-        keys.error("use_absolute_position_embeddings", "false: transformers fails to make such a model")
+        keys.error("use_absolute_position_embeddings", "false: transformers cannot build such a model")
         return tower(keys, [], kinds=kinds, coordinates="none")
     height, width, said = side_of(keys, "pretrain_image_size")
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
@@ -28,11 +28,11 @@ def lw_detr_vit(keys: Keys) -> PositionSpec:
 
 @family("rf_detr_dinov2")
 def rf_detr_dinov2(keys: Keys) -> PositionSpec:
-    """Bicubic with antialiasing; every window has a class token of its own, all with the same vector."""
+    """Bicubic with antialiasing; each window has its own class token, all with the same vector."""
     count = keys.whole("num_hidden_layers")
     kinds = _window_kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
     if keys.whole("num_windows", 4) > 1:
-        keys.warning("num_windows", "the code takes height for width where it cuts windows: images must be square")
+        keys.warning("num_windows", "the code swaps height and width when it cuts windows: images must be square")
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
     where = RASTER + "; the class token at (-1, 0)" + OWN_SIZE
@@ -41,7 +41,7 @@ def rf_detr_dinov2(keys: Keys) -> PositionSpec:
 
 @family("lw_detr", "rf_detr")
 def lw_detr(keys: Keys) -> PositionSpec:
-    """Sinusoids of each query's box go through a network, and are added to queries in every layer of the decoder."""
+    """A network of the sinusoids of each query's box is added to queries in every decoder layer."""
     width = keys.whole("d_model")
     arguments = (("d_model", 2 * width), ("axes", 4), ("reads", (1, 0, 2, 3)), ("scale", 2 * math.pi))
     boxes = Use(

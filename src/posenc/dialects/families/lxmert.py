@@ -11,10 +11,10 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("lxmert")
 def lxmert(keys: Keys) -> PositionSpec:
-    """Position 0's row is held at zero in training."""
+    """The row of position 0 is not trained."""
     use = learned_table(keys, BERT_TABLE)
-    keys.note("max_position_embeddings", "row 0, of the first token, gets no gradient: it stays what a checkpoint has")
-    keys.warning("type_vocab_size", "without token_type_ids the code fails")
+    keys.note("max_position_embeddings", "row 0, of the first token, gets no gradient: it stays as in the checkpoint")
+    keys.warning("type_vocab_size", "the code fails without token_type_ids")
     own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
     words = stack_of(keys, own + both, embedding=[use]).with_part("language")
@@ -32,6 +32,6 @@ def lxmert(keys: Keys) -> PositionSpec:
     }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
     boxes = Use("encodings.families.linear_boxes.LinearBoxes", arguments, said, weights)
-    where = "boxes of regions as a call gives them, visual_pos: (x0, y0, x1, y1) as shares of the image"
+    where = "boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image"
     keys.whole("r_layers", 5)
     return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

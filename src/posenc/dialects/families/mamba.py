@@ -16,8 +16,8 @@ def mamba(keys: Keys) -> PositionSpec:
 
 @family("rwkv")
 def rwkv(keys: Keys) -> PositionSpec:
-    """Its time mixing decays with distance by a learned rate for each channel; context_length limits one CUDA kernel."""
-    coordinates = "none: time mixing carries a state from token to token, which decays at a learned rate for each channel"
+    """Time mixing decays with distance at a learned rate per channel; context_length limits one CUDA kernel."""
+    coordinates = "none: time mixing carries a state from token to token, which decays at a learned rate per channel"
     return PositionSpec(
         keys.family,
         coordinates=coordinates,

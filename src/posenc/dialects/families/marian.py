@@ -12,12 +12,12 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("kosmos_2_text_model", "kosmos_2_5_text_model")
 def kosmos_2_text_model(keys: Keys) -> PositionSpec:
-    """fairseq's: padding is not counted and gets nothing."""
+    """fairseq's sinusoids: padding is not counted and gets zero."""
     after = keys.whole("pad_token_id", least=0) + 1
     keys.warning(
         "pad_token_id",
-        "input_ids are compared with it to count, whatever attention_mask says; "
-        f"position_ids, where given, are rows of the table: position p is p + {after}",
+        "positions count input_ids other than this one, whatever attention_mask is; position_ids "
+        f"of a call are rows of the table: position p is p + {after}",
     )
     layers = [Layer()] * keys.whole("layers")
     return stack_of(
@@ -31,36 +31,37 @@ def kosmos_2_text_model(keys: Keys) -> PositionSpec:
 
 
 def sinusoid(keys: Keys, width: str = "d_model", **options: str | float) -> Use:
-    """Constants of the code but for the width."""
+    """Sinusoids; all options but the width are constants of the family's code."""
     arguments = {"d_model": keys.whole(width), **options}
     said = {"d_model": keys.said_by(width)} | dict.fromkeys(options, "constant of the code")
     return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
 
 
 def fairseq(keys: Keys, width: str = "d_model") -> Use:
-    """Counted from pad_token_id + 1 over what is not padding; padding gets nothing; the last frequency is 1/10000."""
+    """fairseq's sinusoids: counted from pad_token_id + 1 over non-padding tokens; padding gets zero.
+
+    Last frequency 1/10000.
+    """
     after = keys.whole("pad_token_id", least=0) + 1
     return sinusoid(keys, width, layout="sin_cos", denominator="d/2-1", offset=after, odd="zero", silent="padding")
 
 
 @family("marian", "pegasus")
 def marian(keys: Keys) -> PositionSpec:
-    """Sines first, then cosines; padding is counted like any token."""
+    """Sines first, then cosines; padding is counted."""
     use = sinusoid(keys, layout="sin_cos")
     return two_stacks(keys, use, use)
 
 
 @family("pegasus_x")
 def pegasus_x(keys: Keys) -> PositionSpec:
-    """Encoder layers see blocks, shifted by half in every second layer, and global tokens, which have no position."""
+    """Encoder layers attend within blocks, shifted by half a block in every second layer, and to global tokens."""
     use = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
     size, n_global = keys.whole("block_size", 512), keys.whole("num_global_tokens", 32)
     keys.note(
         "block_size",
-        f"encoder layers attend within blocks of {size} and to {n_global} global tokens; only "
-        "these carry from block to block"
-        + "; odd layers shift blocks by half"
-        * bool(keys.flag("stagger_local_blocks", True)),
+        f"encoder layers attend within blocks of {size} and to {n_global} global tokens, which "
+        "connect the blocks" + "; odd layers shift blocks by half" * bool(keys.flag("stagger_local_blocks", True)),
     )
     return two_stacks(keys, use, use)
 
@@ -70,8 +71,7 @@ def m2m_100(keys: Keys) -> PositionSpec:
     use = fairseq(keys)
     keys.warning(
         "pad_token_id",
-        "input_ids are compared with it to count, whatever attention_mask says; "
-        "with inputs_embeds "
+        "positions count input_ids other than this one, whatever attention_mask is; with inputs_embeds "
         + ("tokens whose first channel is 0 count as padding" if keys.family == "fsmt" else "every token is counted"),
     )
     return two_stacks(keys, use, use, coordinates=TOKENS)
@@ -79,7 +79,7 @@ def m2m_100(keys: Keys) -> PositionSpec:
 
 @family("xglm")
 def xglm(keys: Keys) -> PositionSpec:
-    """fairseq's table read from row 2 on by every token, padding or not."""
+    """fairseq's table from row 2 on for every token, padding included."""
     use = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=2, odd="zero")
     layers = [Layer()] * keys.whole("num_layers")
     return stack_of(keys, layers, embedding=[use], width="d_model", heads="attention_heads")
@@ -87,7 +87,7 @@ def xglm(keys: Keys) -> PositionSpec:
 
 @family("ctrl")
 def ctrl(keys: Keys) -> PositionSpec:
-    keys.note("n_positions", "the table ends there; its angles are made in fp32")
+    keys.note("n_positions", "the table has this many rows; its angles are computed in fp32")
     layers = [Layer()] * keys.whole("n_layer")
     return stack_of(
         keys,

@@ -39,5 +39,5 @@ def markuplm(keys: Keys) -> PositionSpec:
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[places], length=usable, coordinates=TOKENS)
     tag, subscript = keys.whole("tag_pad_id", 216, least=0), keys.whole("subs_pad_id", 1001, least=0)
-    where = f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} where there is none"
+    where = f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps"
     return replace(spec, parts=(embedded(keys, "xpath", path, where),))

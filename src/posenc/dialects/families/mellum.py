@@ -16,7 +16,7 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("laguna")
 def laguna(keys: Keys) -> PositionSpec:
-    """All layers are full unless layer_types says otherwise; full ones turn half of the head."""
+    """All layers are full unless layer_types is set; full layers rotate half of the head."""
     keys = with_assumed(keys, {FULL: unscaled(500000.0, 0.5), SLIDING: unscaled(10000.0, 1.0)})
     kinds = sliding_where(keys, lambda n: False)
     return decoder(keys, None, kinds=kinds, by_kind=per_kind(keys, kinds, partial=True))
@@ -31,7 +31,10 @@ def mellum(keys: Keys) -> PositionSpec:
 
 @family("mimo_v2_flash")
 def mimo_v2_flash(keys: Keys) -> PositionSpec:
-    """Full are the first layer and every sixth. sliding_window_size counts the tokens before the query, without it."""
+    """The first layer and every sixth are full.
+
+    sliding_window_size counts the tokens before the query, without the query.
+    """
     keys = with_assumed(keys, {FULL: unscaled(5000000.0, 0.334), SLIDING: unscaled(10000.0, 0.334)})
     kinds = sliding_where(keys, lambda n: n != 0 and (n + 1) % 6 != 0)
     before = keys.whole("sliding_window_size", None)
@@ -44,17 +47,19 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
     if before is None:
         return spec
     if keys.has("sliding_window") and keys.whole("sliding_window") != before + 1:
-        keys.warning("sliding_window", f"sliding_window_size={before} wins: a window of {before + 1}")
+        keys.warning("sliding_window", f"sliding_window_size={before} overrides it: a window of {before + 1}")
     return replace(spec, layers=tuple(replace(layer, window=before + 1 if layer.window else None) for layer in spec.layers))
 
 
 @family("zaya")
 def zaya(keys: Keys) -> PositionSpec:
-    """Kinds are called hybrid and hybrid_sliding; half of a head turns. Queries and keys pass short convolutions first,
-    which see order as well."""
+    """Kinds are called hybrid and hybrid_sliding; half of a head rotates.
+
+    Short convolutions over queries and keys come first
+    and depend on order too."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
     keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
-    keys.note("cca_time0", "queries, keys and values pass short causal convolutions before they turn")
+    keys.note("cca_time0", "queries, keys and values pass short causal convolutions before the rotation")
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     window = keys.whole("sliding_window", None)

@@ -21,7 +21,7 @@ FRAMES = "0, 1, 2, … over frames after the convolutions"
     "pocket_tts_audio_tokenizer_decoder",
 )
 def mimi_encoder(keys: Keys) -> PositionSpec:
-    """One window for all layers."""
+    """The same window in all layers."""
     return _frames(keys)
 
 
@@ -38,7 +38,7 @@ def voxtral_realtime_text(keys: Keys) -> PositionSpec:
 
 @family("mimi", "pocket_tts_audio_tokenizer")
 def mimi(keys: Keys) -> PositionSpec:
-    """Two transformers of the same settings; encoder_config or decoder_config null: that one is not there."""
+    """Two transformers with the same settings. If encoder_config or decoder_config is null, it does not exist."""
     there = [half for half in ("encoder", "decoder") if keys.data.get(f"{half}_config", half) is not None]
     one = _frames(keys)
     return replace(one, layers=(), parts=tuple(one.with_part(half) for half in there))
@@ -46,13 +46,13 @@ def mimi(keys: Keys) -> PositionSpec:
 
 @family("moshi", "kyutai_speech_to_text")
 def moshi(keys: Keys) -> PositionSpec:
-    """Masks show all earlier tokens, while caches that are made of the configuration keep sliding_window of them."""
+    """Masks are fully causal, but caches built from the configuration keep sliding_window tokens."""
     window = keys.whole("sliding_window", None)
     if window is not None:
         keys.warning(
             "sliding_window",
-            f"masks of a plain forward pass show all earlier tokens; caches made of "
-            f"this configuration keep {window}: generation has a window, a forward pass has none",
+            "masks of a forward pass are fully causal, but caches built from this configuration keep "
+            f"{window} tokens: generation has a window, a forward pass has none",
         )
     use = rope(keys, d_head=head_width(keys))
     inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
@@ -62,7 +62,7 @@ def moshi(keys: Keys) -> PositionSpec:
 
 @family("moshi_depth")
 def moshi_depth(keys: Keys) -> PositionSpec:
-    """No positions in attention: each codebook, which is a position here, has weights of its own."""
+    """No positions in attention: each codebook, which is a position here, has its own weights."""
     keys.get("sliding_window", None)
-    why = "0, 1, 2, … over codebooks, which choose the weights of every layer; attention itself has no positions"
+    why = "0, 1, 2, … over codebooks, which select the weights of every layer; attention itself has no positions"
     return decoder(keys, None, kinds=[FULL] * keys.whole("num_hidden_layers"), coordinates=why)

@@ -12,7 +12,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("minimax_m3_vl_text")
 def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
-    """Part of the head turns, as partial_rotary_factor says; rotary_dim, which published files have too, is not read."""
+    """A part of the head rotates, as partial_rotary_factor says; rotary_dim in published files is not read."""
     d_head = keys.whole("head_dim", 128)
     use = rope(keys, d_head=d_head, partial=True)
     assert use is not None
@@ -22,7 +22,7 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
         keys.remark(
             "note" if said == turning else "error",
             "rotary_dim",
-            f"not read: {turning} of {d_head} channels turn by partial_rotary_factor",
+            f"not read: {turning} of {d_head} channels rotate, by partial_rotary_factor",
         )
     count, sparse = keys.whole("num_hidden_layers"), keys.table("sparse_attention_config")
     every = sparse.get("sparse_attention_freq") or [0] * count
@@ -32,15 +32,16 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
     if "minimax_m3_sparse" in kinds:
         keys.note(
             "layer_types",
-            "sparse layers attend to blocks that an indexer selects; it turns its own queries "
-            "and keys by the same angles, and counts blocks by slot, so that left padding moves them",
+            "sparse layers attend to blocks that an indexer selects. The indexer rotates its queries "
+            "and keys by the same angles, and counts blocks from the start of the row, so left padding "
+            "shifts them",
         )
     return decoder(keys, use, kinds=kinds, d_head=d_head)
 
 
 @family("minimax_m3_vl_vision")
 def minimax_m3_vl_vision(keys: Keys) -> PositionSpec:
-    """Frame, row and column, each a third of the head rounded down to whole pairs; what is left over keeps still."""
+    """Frame, row and column, a third of the head each, rounded down to whole pairs; remaining channels are not rotated."""
     d_head = even_head(keys, multiple=2)
     maps = (("axial", (("order", (0, 1, 2)),)),)
     where = BLOCKS.replace("(row, column)", "(frame, row, column)").partition("; frames")[0] + "; a clip is one sequence"

@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("mistral", "doge", "mixtral", "starcoder2")
 def mistral(keys: Keys) -> PositionSpec:
-    """One window for all layers, where there is one."""
+    """The same window in all layers, if there is one."""
     use = rope(keys, d_head=head_width(keys))
     if keys.family == "mixtral":
         scaled_without_width(keys, use)

@@ -16,7 +16,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("mistral4")
 def mistral4(keys: Keys) -> PositionSpec:
-    """Interleaved slice, and queries that grow with position: 1 + β·ln(1 + ⌊p/original length⌋)."""
+    """RoPE over the last channels, and queries scaled by 1 + β·ln(1 + ⌊p/original length⌋)."""
     keys = with_assumed(
         keys,
         {
@@ -57,7 +57,10 @@ LEARNED = "encodings.learned_rope.LeRoPE"
 
 @family("mistral_large4_text")
 def mistral_large4_text(keys: Keys) -> PositionSpec:
-    """ω·exp(α) with α from the checkpoint, in three of four layers; queries × scale_h·ln(p + 1) + bias_h in all."""
+    """Frequencies ω·exp(α) with α from the checkpoint, in three of four layers.
+
+    Queries × scale_h·ln(p + 1) + bias_h in all.
+    """
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     keys = with_assumed(
@@ -76,11 +79,11 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
-    keys.note("no_rope_layers", "1 means that the layer turns, 0 that it does not, whatever the name says")
+    keys.note("no_rope_layers", "1 means that the layer uses RoPE, 0 that it does not, despite the name")
     keys.note(
         "rope_parameters",
-        "frequencies are multiplied by exp(α), a buffer of the checkpoint "
-        "(rotary_emb.alpha): the configuration alone gives those of α = 0",
+        "frequencies are multiplied by exp(α), a buffer of the checkpoint (rotary_emb.alpha); "
+        "the configuration alone gives those of α = 0",
     )
     plain = latent(keys, interleave=True)
     assert plain is not None
@@ -120,7 +123,7 @@ def _sharper(keys: Keys, heads: str, module: str) -> Use:
 
 @family("ministral3")
 def ministral3(keys: Keys) -> PositionSpec:
-    """YaRN and Llama 4's temperature by position (Llama 4 itself counts one more), both from the rotary settings."""
+    """YaRN, and Llama 4's temperature by position, both from the rotary settings; Llama 4 itself counts one more."""
     length = keys.whole("max_position_embeddings")
     keys = with_assumed(
         keys,
@@ -145,7 +148,7 @@ def ministral3(keys: Keys) -> PositionSpec:
     for key, value in (("llama_4_scaling_beta", scale), ("original_max_position_embeddings", step)):
         if value is None:
             raise ConfigError(
-                f"{inner.where(key)}: missing; the family's code multiplies queries by it in every layer, and fails without"
+                f"{inner.where(key)}: missing; the code scales queries by it in every layer, and fails without it"
             )
     also = ("llama_4_scaling_beta", "max_position_embeddings", "original_max_position_embeddings")
     use = rope(keys, d_head=head_width(keys), also_read=also)
@@ -161,8 +164,8 @@ def ministral3(keys: Keys) -> PositionSpec:
     )
     keys.note(
         f"{name}.llama_4_scaling_beta",
-        f"queries grow by a step at position {step}, where Llama 4, whose "
-        f"formula this is, has it at {step - 1}: it counts tokens, not positions",
+        f"the scale of queries steps at position {step}; in Llama 4, whose formula this is, at "
+        f"{step - 1}, since it counts tokens",
     )
     kind = "full_attention" if window is None else "sliding_attention"
     spec = decoder(keys, use, kinds=[kind] * keys.whole("num_hidden_layers"))

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.llama import all_full
-from posenc.dialects.families.siglip import square_side_of
 from posenc.dialects.family import decoder, family, stack_of
 from posenc.dialects.keys import Keys
+from posenc.dialects.patches import square_side_of
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 @family("mllama_vision_model")
 def mllama_vision_model(keys: Keys) -> PositionSpec:
-    """Vectors of the tile before the class token comes in, of patch and tile after it, of the tile again before the global
-    layers; each let in by a gate."""
+    """A tile vector before the class token is added, a patch-and-tile vector after it, a tile vector before the global
+    layers;
+    each is scaled by a learned gate."""
     ratios = keys.get("supported_aspect_ratios", [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]])
     if not isinstance(ratios, (list, tuple)):
         raise ConfigError(f"{keys.where('supported_aspect_ratios')}: expected a list of rows and columns, got {ratios!r}")
@@ -45,16 +46,16 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
     layers += [Layer(last if n == 0 else (), "global", causal=False) for n in range(count)]
     keys.note(
         "max_num_tiles",
-        "the first use of layer 0 comes before the class token is put in front, that of the "
-        "first global layer before that layer",
+        "the first use of layer 0 is added before the class token is prepended, that of the first "
+        "global layer before that layer",
     )
-    where = "(number of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)"
+    where = "(index of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)"
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
 @family("mllama_text_model")
 def mllama_text_model(keys: Keys) -> PositionSpec:
-    """Layers that look at the image, cross_attention_layers, have no positions; without an image they are left out."""
+    """cross_attention_layers, which attend to the image, have no positions; without an image they are skipped."""
     count = keys.whole("num_hidden_layers")
     crossing = keys.numbers("cross_attention_layers", (3, 8, 13, 18, 23, 28, 33, 38))
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
@@ -62,5 +63,5 @@ def mllama_text_model(keys: Keys) -> PositionSpec:
     to_image = Layer((), "cross_attention", causal=False)
     layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
     if any(n >= count for n in crossing):
-        keys.warning("cross_attention_layers", f"names layers beyond the last of {count}; there are none")
+        keys.warning("cross_attention_layers", f"names layers beyond the last of {count}; these do not exist")
     return replace(spec, layers=layers)

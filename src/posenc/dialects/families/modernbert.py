@@ -15,7 +15,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("nomic_bert", "esmc", "eurobert", "gte", "jina_embeddings_v3")
 def nomic_bert(keys: Keys) -> PositionSpec:
-    """Every layer alike, the whole head turns."""
+    """RoPE over the whole head in every layer."""
     kinds = [FULL] * keys.whole("num_hidden_layers")
     return bidirectional(decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds))
 
@@ -25,7 +25,7 @@ LABELS = (SLIDING, FULL)
 
 @family("modernbert")
 def modernbert(keys: Keys) -> PositionSpec:
-    """Every third layer sees all, the others local_attention tokens and itself; each kind has its base."""
+    """Every third layer is full, the others see local_attention tokens and the query; each kind has its own base."""
     half = keys.whole("sliding_window", None)
     half = keys.whole("local_attention") // 2 if half is None else half
     return bidirectional(_modernbert(keys, 2 * half + 1))
@@ -33,10 +33,10 @@ def modernbert(keys: Keys) -> PositionSpec:
 
 @family("modernbert-decoder")
 def modernbert_decoder(keys: Keys) -> PositionSpec:
-    """As ModernBERT, looking back only: half of local_attention, whatever sliding_window says."""
+    """As ModernBERT, but causal: a window of local_attention / 2, whatever sliding_window is."""
     window = keys.whole("local_attention") // 2
     if keys.has("sliding_window") and keys.whole("sliding_window") != window:
-        keys.error("sliding_window", f"the class takes local_attention / 2 = {window}")
+        keys.error("sliding_window", f"the class uses local_attention / 2 = {window}")
     keys.get("sliding_window", None)
     return _modernbert(keys, window)
 
@@ -61,14 +61,14 @@ def with_window(spec: PositionSpec, window: int) -> PositionSpec:
 
 @family("ultrabert")
 def ultrabert(keys: Keys) -> PositionSpec:
-    """Every third layer sees all, the others sliding_window tokens to each side; each kind has its base."""
+    """Every third layer is full, the others see sliding_window tokens on each side; each kind has its own base."""
     windows = keys.get("attention_windows", None) or ()
     if not isinstance(windows, (list, tuple)) or any(w is not None and (type(w) is not int or w < 0) for w in windows):
         raise ConfigError(
             f"{keys.where('attention_windows')}: expected a whole number or null for each layer, got {windows}"
         )
     if len({w for w in windows if w}) > 1:
-        keys.error("attention_windows", "the class takes the first of these windows for all layers that have one")
+        keys.error("attention_windows", "the class uses the first of these windows for all layers that have one")
     half = next((w for w in windows if w), None) or keys.whole("sliding_window")
     if windows and len(windows) != keys.whole("num_hidden_layers"):
         raise ConfigError(
@@ -83,7 +83,7 @@ def ultrabert(keys: Keys) -> PositionSpec:
 
 
 def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
-    """A list rope_theta of older files, one for each layer: of several for one kind the class keeps the last."""
+    """rope_theta as a list, one base per layer (old files): the class keeps the last base of each kind."""
     bases = keys.data.get("rope_theta")
     if not isinstance(bases, list) or keys.has("rope_parameters"):
         both = {
@@ -93,6 +93,6 @@ def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
         return with_assumed(keys, both)
     numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
     if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
-        keys.error("rope_theta", "layers of one kind have different bases: the class takes the last one for all")
+        keys.error("rope_theta", "layers of one kind have different bases: the class uses the last one for all")
     settings = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in numbers.items()}
     return keys.replaced({"rope_parameters": settings}, without=("rope_theta",))

@@ -16,7 +16,7 @@ from posenc.dialects.spec import PositionSpec, Rotation, Use, Weight
 
 @family("molmo2_vision")
 def molmo2_vision(keys: Keys) -> PositionSpec:
-    """One row of the table for every patch of the one size there is."""
+    """One row of the table for each patch, at one image size."""
     size, patch = pair(keys, "image_size") if keys.has("image_size") else (378, 378), keys.whole("patch_size")
     rows = keys.whole("num_position_embeddings", (size[0] // patch) * (size[1] // patch))
     said = keys.said_by("num_position_embeddings")
@@ -30,14 +30,14 @@ def molmo2_vision(keys: Keys) -> PositionSpec:
         keys,
         [],
         embedding=[table],
-        coordinates="the number of the patch, from 0, row by row",
+        coordinates="the index of the patch, from 0, row by row",
         d_head=keys.whole("head_dim"),
     )
 
 
 @family("molmo2_text")
 def molmo2_text(keys: Keys) -> PositionSpec:
-    """Scaled frequencies in the layers of rope_scaling_layers, all unless said; plain ones of the same base elsewhere."""
+    """Scaled frequencies in rope_scaling_layers, all layers by default; unscaled frequencies of the same base elsewhere."""
     use = rope(keys, d_head=head_width(keys))
     spec = decoder(keys, use, kinds=all_full(keys))
     scaled = keys.numbers("rope_scaling_layers", None)

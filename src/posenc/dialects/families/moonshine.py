@@ -14,13 +14,13 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("moonshine")
 def moonshine(keys: Keys) -> PositionSpec:
-    """Neighbours paired, nine tenths of a head; encoder and decoder alike."""
+    """Interleaved pairs, 90 % of a head; encoder and decoder alike."""
     heads, other = keys.whole("encoder_num_attention_heads"), keys.whole("decoder_num_attention_heads")
     if heads != other:
         keys.warning(
             "decoder_num_attention_heads",
-            f"{other} is lost: while the encoder is built its {heads} "
-            "heads are written into the configuration under the name that the decoder reads",
+            f"{other} is ignored: building the encoder writes its {heads} heads into the configuration "
+            "under the name that the decoder reads",
         )
     d_model = keys.whole("hidden_size")
     d_head = keys.whole("head_dim", None) or d_model // heads
@@ -45,16 +45,16 @@ def moonshine(keys: Keys) -> PositionSpec:
 
 @family("moonshine_streaming_encoder")
 def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
-    """No positions: windows of so many frames behind and ahead, layer by layer."""
+    """No positions: each layer has a window of frames behind and ahead."""
     windows = keys.get("sliding_windows")
     count = keys.whole("num_hidden_layers")
     fits = isinstance(windows, (list, tuple)) and len(windows) >= count
     if not fits or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in windows):
         raise ConfigError(f"{keys.where('sliding_windows')}: expected {count} pairs (behind, ahead), got {windows!r}"[:160])
-    keys.warning("sliding_windows", "applied where an attention mask is given; without one every frame sees all")
+    keys.warning("sliding_windows", "applied only if an attention mask is given; without one every frame sees all")
     keys.note(
         "sliding_windows",
-        "(behind, ahead): a frame sees itself and behind - 1 frames before it, and ahead - 1 after it",
+        "(behind, ahead): a frame sees itself, behind - 1 frames before it and ahead - 1 after it",
     )
     layers = [Layer((), "sliding_attention", behind + max(ahead - 1, 0), causal=ahead < 2) for behind, ahead in windows]
     return PositionSpec(
@@ -69,7 +69,7 @@ def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
 
 @family("moonshine_streaming")
 def moonshine_streaming(keys: Keys) -> PositionSpec:
-    """The decoder turns; a learned table is added to what the encoder hands over, before cross-attention."""
+    """RoPE in the decoder; a learned table is added to the encoder's output before cross-attention."""
     silent = not (keys.has("rope_parameters") or keys.has("rope_scaling"))
     (encoder,) = parts(keys, "encoder_config")
     keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.8})
@@ -84,8 +84,8 @@ def moonshine_streaming(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "max_position_embeddings",
-        "the table is added in place: a second call of the decoder with the "
-        "same encoder output, cache or not, adds it again",
+        "the table is added in place: a second call of the decoder with the same encoder output "
+        "adds it again, with or without cache",
     )
     memory = PositionSpec(
         keys.family,

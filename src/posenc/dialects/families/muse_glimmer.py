@@ -17,7 +17,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("muse_glimmer_text", "muse_spark_text")
 def muse_glimmer_text(keys: Keys) -> PositionSpec:
-    """layer_rope_theta is 0 where a layer does not turn; any other number there turns by rope_theta, whatever it says."""
+    """layer_rope_theta is 0 for layers without positions; any other value means rope_theta."""
     if keys.family == "muse_spark_text":
         keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 500000.0})
     last = keys.whole("num_hidden_layers") - 1
@@ -31,18 +31,19 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
     bases = said[: last + 1] if said is not None else [(last - n) % 4 for n in range(last + 1)]
     base = use.rotation.base if use and use.rotation else None
     if said and any(one not in (0, base) for one in said):
-        keys.error("layer_rope_theta", f"only whether it is 0 counts: all other layers turn at base {base:g}")
+        keys.error("layer_rope_theta", f"only whether it is 0 matters: all other layers use the base {base:g}")
     spec = decoder(keys, use, kinds=kinds)
     return rope_where(spec, [bool(one) for one in bases])
 
 
 @family("muse_glimmer_assistant")
 def muse_glimmer_assistant(keys: Keys) -> PositionSpec:
-    """A draft model: a block of new tokens reads what the large model made of the context, and itself both ways."""
+    """A draft model: a block of new tokens attends to the main model's states of the context, and to itself in both
+    directions."""
     kinds = schedule(keys, lambda n: SLIDING)
     keys.note(
         "block_size",
-        "keys are those of the context and then of the block, queries of the block alone, at the last of the positions",
+        "keys are those of the context, then of the block; queries are those of the block, at the last positions",
     )
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
     return bidirectional(with_window(spec, 2 * keys.whole("sliding_window") + 1))
@@ -53,9 +54,9 @@ WINDOWED = "window_attention"
 
 @family("muse_glimmer_vision", "muse_spark_vision")
 def muse_glimmer_vision(keys: Keys) -> PositionSpec:
-    """Halves are paired. Three of four layers see one window of pos_emb_height × pos_emb_height patches.
+    """Half pairs. Three of four layers attend within windows of pos_emb_height × pos_emb_height patches.
 
-    In Muse Spark patch n of H × W reads the learned grid as patch n of W × H: the same place in square images only.
+    In Muse Spark patch n of H × W reads the learned grid as patch n of W × H: correct for square images only.
     """
     count, side, wide = keys.whole("num_hidden_layers"), keys.whole("pos_emb_height"), keys.whole("pos_emb_width")
     if wide != side:
@@ -65,23 +66,23 @@ def muse_glimmer_vision(keys: Keys) -> PositionSpec:
     keys.get(UNUSED, None)
     reads = "(row, column, height, width) from 0"
     if keys.family == "muse_spark_vision":
-        reads = "for patch n of H × W, (n // H, n % H, W, H)"
+        reads = "for patch n of H × W: (n // H, n % H, W, H)"
         keys.warning(
             "pos_emb_height",
-            "patch n of an image of H × W patches reads the learned grid where patch n "
-            "of W × H is: images that are not square are scrambled, as they were in training",
+            "patch n of an image of H × W patches reads the learned grid as patch n of W × H: positions "
+            "are wrong for images that are not square, as they were in training",
         )
     keys.note(
         "layer_types",
-        f"window_attention sees windows of {side} × {side} patches; tokens stand in window "
-        "order, with the coordinates that they have in the image",
+        f"window_attention has windows of {side} × {side} patches; tokens are in window order, "
+        "with their coordinates in the image",
     )
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 4 == 0 or n == count - 1 else WINDOWED, (FULL, WINDOWED))
     table = grid(
         keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear", border="zero"
     )
     where = (
-        f"rotation reads {FROM_ONE}; the learned grid reads {reads}; frames of a video all alike, and each a sequence "
-        "of its own"
+        f"rotation: {FROM_ONE}; learned grid: {reads}; all frames of a video have the same positions, "
+        "and each is a sequence of its own"
     )
     return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_ROWS)], embedding=[table], kinds=kinds, coordinates=where)

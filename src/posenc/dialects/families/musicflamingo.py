@@ -9,14 +9,14 @@ from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
 WHERE = (
-    "(seconds from the start, number of the window that the second falls in, index of the frame in its window); a frame is "
-    "4·audio_frame_step seconds, and seconds are counted from the clip's own start"
+    "(seconds from the start, index of the window, index of the frame in its window); a frame "
+    "lasts 4·audio_frame_step seconds; seconds count from the start of the clip"
 )
 
 
 @family("musicflamingo")
 def musicflamingo(keys: Keys) -> PositionSpec:
-    """rope_theta is at once the base and the longest time."""
+    """rope_theta is both the base and the longest time."""
     sound = keys.data.get("audio_config")
     if isinstance(sound, dict) and sound.get("model_type") in (None, "musicflamingo_encoder"):
         keys.data["audio_config"] = sound | {"model_type": "audioflamingo3_encoder"}
@@ -31,10 +31,10 @@ def musicflamingo(keys: Keys) -> PositionSpec:
     keys.number("audio_frame_step")
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
-        keys.warning("max_position_embeddings", f"the class puts rope_theta={turning.rotation.base:g} in its place")
+        keys.warning("max_position_embeddings", f"the class replaces it by rope_theta={turning.rotation.base:g}")
     keys.note(
         "rope_parameters.rope_theta",
-        "the base of the frequencies, and the longest number of windows and of frames in one: three things in one number",
+        "it is the base of the frequencies, the largest number of windows, and the largest number of frames in a window",
     )
     said = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))

@@ -11,14 +11,14 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("canary_decoder")
 def canary_decoder(keys: Keys) -> PositionSpec:
-    """The paper's sinusoid, sines first, divided by √d as NeMo has it."""
+    """Sinusoids, sines first, divided by √d as in NeMo."""
     waves = sinusoid(keys, "hidden_size", layout="sin_cos", amplitude=keys.whole("hidden_size") ** -0.5)
     return _decoder(keys, waves)
 
 
 @family("cohere_asr")
 def cohere_asr(keys: Keys) -> PositionSpec:
-    """The decoder is this configuration itself; its encoder stands inside."""
+    """The decoder is this configuration itself; its encoder is a section of it."""
     own = _decoder(keys, learned_table(keys, "pos_emb.weight")).with_part("decoder")
     return PositionSpec(keys.family, parts=(*parts(keys, "encoder_config"), own))
 
@@ -29,17 +29,17 @@ def musicgen_decoder(keys: Keys) -> PositionSpec:
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        "0, 1, 2, … over steps; codebook n is delayed by n of them",
+        "0, 1, 2, … over steps; codebook n is delayed by n steps",
     )
 
 
 @family("musicgen_melody_decoder")
 def musicgen_melody_decoder(keys: Keys) -> PositionSpec:
-    """As MusicGen's, but text and melody stand before the sound and are counted with it."""
+    """As MusicGen, but text and melody precede the audio and are counted with it."""
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        "0, 1, 2, … over melody and text, then steps of sound, all in one row",
+        "0, 1, 2, … over melody and text, then audio steps",
     )
 
 

@@ -27,7 +27,7 @@ def nemotron_h_omni(keys: Keys) -> PositionSpec:
 
 @family("nemotron_h")
 def nemotron_h(keys: Keys) -> PositionSpec:
-    """Each layer is one of attention, state space model, network; a string of letters says which in published files."""
+    """Each layer is attention, a state space model or an MLP; in published files a string of letters says which."""
     letters = {"M": RECURRENT, "E": "moe", "*": FULL, "-": "mlp"}
     pattern, said = keys.text("hybrid_override_pattern", None), keys.names("layers_block_type", None)
     if not said and pattern and not set(pattern) <= set(letters):
@@ -36,6 +36,6 @@ def nemotron_h(keys: Keys) -> PositionSpec:
         )
     kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
-        keys.warning("num_hidden_layers", f"the list of layers has {len(kinds)}, which counts")
-    kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), "state space models or networks")
+        keys.warning("num_hidden_layers", f"the list of layers has {len(kinds)}, which is used")
+    kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), "state space models or MLPs")
     return decoder(keys, None, kinds=kept, coordinates=CACHE_ONLY)

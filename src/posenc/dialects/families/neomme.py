@@ -18,10 +18,10 @@ LABELS = (SLIDING, FULL)
 
 @family("neomme")
 def neomme(keys: Keys) -> PositionSpec:
-    """Rows and columns of images turn pairs in turn, text has the same number for both; a quarter of the head in full
-    layers.
+    """Axial RoPE for images, pairs alternately by row and column; for text both are equal. Full layers rotate a quarter of
+    the head.
 
-    Windows alternate between sliding_window and 1024 among the sliding layers, unless per_layer_config says otherwise.
+    The windows of sliding layers alternate between sliding_window and 1024, unless per_layer_config is set.
     """
     count = keys.whole("num_hidden_layers")
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 6 == 0 or n == count - 1 else SLIDING)
@@ -43,7 +43,7 @@ def neomme(keys: Keys) -> PositionSpec:
         kinds=kinds,
         by_kind=uses,
         d_head=d_head,
-        coordinates="(row, column); text counts 0, 1, 2, … with both the same",
+        coordinates="(row, column); for text both are 0, 1, 2, …",
     )
     halves = _halves(keys, kinds)
     layers = [
@@ -54,7 +54,7 @@ def neomme(keys: Keys) -> PositionSpec:
 
 
 def _halves(keys: Keys, kinds: tuple[str, ...]) -> list[int | None]:
-    """How far each layer sees to either side; None: all."""
+    """How far each layer sees on each side; None for full layers."""
     short, said = (
         keys.whole("sliding_window", None),
         keys.table("per_layer_config") if keys.has("per_layer_config") else None,

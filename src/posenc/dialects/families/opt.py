@@ -10,16 +10,16 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("opt", "biogpt")
 def opt(keys: Keys) -> PositionSpec:
-    """position_ids count what is not padding; a padded token is at -1 and reads row 1."""
-    rows = "the table has two rows more than positions: position p reads row p + 2"
+    """position_ids count non-padding tokens; a padding token is at -1 and reads row 1."""
+    rows = "the table has two more rows than positions: position p reads row p + 2"
     keys.note("max_position_embeddings", rows)
-    where = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(attention_mask)"
+    where = "0, 1, 2, … over non-padding tokens: Positions.from_mask(attention_mask)"
     if keys.family == "biogpt":
-        where = "0, 1, 2, … along the sequence; over the tokens that are not padding where a call says so (generate does)"
+        where = "0, 1, 2, … along the sequence; over non-padding tokens if position_ids are given, as in generate()"
         keys.warning(
             "max_position_embeddings",
-            "a forward pass without position_ids counts padding too, "
-            "generate() does not: left-padded rows are read differently by the two",
+            "a forward pass without position_ids counts padding, generate() does not: left-padded "
+            "rows get different positions",
         )
     use = learned_table(keys, "embed_positions.weight", row_offset=2, padding_row=1)
     return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
@@ -27,11 +27,11 @@ def opt(keys: Keys) -> PositionSpec:
 
 @family("nystromformer", "mra", "yoso")
 def nystromformer(keys: Keys) -> PositionSpec:
-    """Both directions; position_ids that a call gives are rows, two more than positions."""
+    """Bidirectional; position_ids of a call are rows, two more than positions."""
     keys.note(
         "max_position_embeddings",
-        "the table has two rows more than positions: position p reads row p + 2; "
-        "position_ids that a call gives are rows, so that 0 is two before the first token",
+        "the table has two more rows than positions: position p reads row p + 2; position_ids "
+        "of a call are rows, so 0 is two before the first token",
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE, row_offset=2)])

@@ -9,28 +9,28 @@ from posenc.dialects.spec import PositionSpec
 
 @family("paligemma")
 def paligemma(keys: Keys) -> PositionSpec:
-    """Counted from 1. Under rotation only differences matter, but a cache of other numbers does not fit."""
-    keys.note("model_type", "the first token stands at 1, not 0, where no position_ids are given")
-    keys.note("text_config", "tokens whose token_type_ids are 0, image and prompt, see each other both ways")
+    """Counted from 1. RoPE depends on differences only, but a cache with other numbers does not fit."""
+    keys.note("model_type", "the first token is at 1, not 0, if no position_ids are given")
+    keys.note("text_config", "attention among tokens whose token_type_ids are 0, image and prompt, is bidirectional")
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
-        coordinates="1, 2, 3, … along the sequence, patches of images counted like words",
+        coordinates="1, 2, 3, … along the sequence; image patches count like text tokens",
     )
 
 
 @family("pi0")
 def pi0(keys: Keys) -> PositionSpec:
-    """Actions are counted on from image and prompt, whose keys they see in every layer."""
+    """Actions continue the positions of image and prompt, and attend to their keys in every layer."""
     keys.note(
         "dit_config",
-        "the state, then actions stand behind the prompt; actions see each other both ways. "
-        "The time of denoising is a sinusoid beside the actions, no position of theirs",
+        "the state and the actions follow the prompt; attention among actions is bidirectional. "
+        "Denoising time is a sinusoid concatenated to the actions, not a position",
     )
     keys.warning(
         "vlm_config",
-        "without attention_mask the prompt is counted from 1 and what follows as if from 0: "
-        "the state stands where the last word does; a mask of ones is not the same as none",
+        "without attention_mask the prompt is counted from 1 and what follows as if from 0: the "
+        "state gets the position of the last word. A mask of ones is not the same as no mask",
     )
-    where = "0, 1, 2, … over the tokens that the mask keeps, images, words, state and actions"
+    where = "0, 1, 2, … over unmasked tokens: images, words, state and actions"
     return PositionSpec(keys.family, parts=parts(keys, "vlm_config", "dit_config"), coordinates=where)

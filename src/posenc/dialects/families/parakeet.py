@@ -7,31 +7,30 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-SUBSAMPLED = "0, 1, 2, … over frames after subsampling, padding included"
+SUBSAMPLED = "0, 1, 2, … over frames after subsampling, including padding"
 
 
 @family("parakeet_encoder")
 def parakeet_encoder(keys: Keys) -> PositionSpec:
-    keys.note("max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
+    keys.note("max_position_embeddings", "no limit: sinusoids are computed for any length")
     return _nvidia(keys, Layer((_terms(keys),), causal=False))
 
 
 @family("nemotron_asr_streaming_encoder")
 def nemotron_asr_streaming_encoder(keys: Keys) -> PositionSpec:
-    """A frame sees its chunk of num_lookahead_tokens + 1 frames and the whole chunks within sliding_window - 1 frames."""
+    """A frame sees its chunk of num_lookahead_tokens + 1 frames and whole chunks within sliding_window - 1 frames."""
     window, ahead = keys.whole("sliding_window"), keys.whole("default_num_lookahead_tokens", least=0)
     behind = (window - 1) // (ahead + 1)
     keys.note(
         "default_num_lookahead_tokens",
-        f"frames come in chunks of {ahead + 1}; a frame sees its own chunk, "
-        f"all of it, and {behind} before it; callers may ask for other chunks",
+        f"chunks of {ahead + 1} frames: a frame sees its own chunk and {behind} chunks before it; "
+        "callers may set other chunks",
     )
     keys.warning(
         "sliding_window",
-        "with eager attention their mask comes out the wrong way round: frames see only "
-        "what they should not; sdpa sees what is meant",
+        "with eager attention the mask is inverted: frames see only what should be hidden; sdpa is correct",
     )
-    keys.note("max_position_embeddings", "longer inputs, together with what is cached, are an error")
+    keys.note("max_position_embeddings", "longer inputs, including what is cached, are an error")
     return _nvidia(keys, Layer((_terms(keys),), "chunked_attention", window, causal=False))
 
 
@@ -67,12 +66,12 @@ def _terms(keys: Keys) -> Use:
 
 @family("fastspeech2_conformer")
 def fastspeech2_conformer(keys: Keys) -> PositionSpec:
-    """Phonemes, then frames: the decoder counts what durations made of phonemes."""
+    """Phonemes, then frames: the decoder counts frames after each phoneme is repeated by its duration."""
     keys.get("max_source_positions", None)
-    keys.note("max_source_positions", "not read: the table has 5000 distances to each side, and grows")
+    keys.note("max_source_positions", "not read: the table has 5000 distances on each side, and grows")
     where = {
         "encoder": "0, 1, 2, … over phonemes",
-        "decoder": "0, 1, 2, … over frames, made of phonemes by their durations",
+        "decoder": "0, 1, 2, … over frames, after phonemes are repeated by their durations",
     }
     made = []
     for part, coordinates in where.items():

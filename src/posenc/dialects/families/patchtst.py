@@ -8,15 +8,15 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 def _patches(keys: Keys) -> int:
-    """So many patches of a series that is as long as context_length."""
+    """The number of patches of a series of context_length steps."""
     size, stride = keys.whole("patch_length"), keys.whole("patch_stride")
     return int((max(keys.whole("context_length"), size) - size) // stride) + 1
 
 
 def _rows(keys: Keys, rows: int, weight: str) -> Use:
     kind = keys.text("positional_encoding_type", "sincos", among=("sincos", "random"))
-    how = "sinusoids, centred and scaled, that are not trained" if kind == "sincos" else "random numbers that are trained"
-    keys.note("positional_encoding_type", f"a stored table of {rows} rows, made of {how}")
+    how = "fixed sinusoids, centred and scaled" if kind == "sincos" else "trained random numbers"
+    keys.note("positional_encoding_type", f"a stored table of {rows} rows: {how}")
     return Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("d_model")), ("max_positions", rows)),
@@ -27,7 +27,7 @@ def _rows(keys: Keys, rows: int, weight: str) -> Use:
 
 @family("patchtst")
 def patchtst(keys: Keys) -> PositionSpec:
-    """One table for all channels of the series; channels, where they attend to each other, have no order."""
+    """One table for all channels of the series; attention across channels has no positions."""
     patches, classed = _patches(keys), bool(keys.flag("use_cls_token", False))
     use = _rows(keys, patches + classed, "positional_encoder.position_enc")
     layers = []
@@ -42,13 +42,13 @@ def patchtst(keys: Keys) -> PositionSpec:
         embedding=[use],
         width="d_model",
         length=patches,
-        coordinates=f"{where}, in every channel of the series alike",
+        coordinates=f"{where}, the same in every channel of the series",
     )
 
 
 @family("patchtsmixer")
 def patchtsmixer(keys: Keys) -> PositionSpec:
-    """Patches are mixed by weights of their own, which is order enough; a table and attention only where asked for."""
+    """Patches are mixed by weights of their own; a table and attention are optional."""
     patches, attends = _patches(keys), bool(keys.flag("self_attn", False))
     kind = "full_attention" if attends else "mixer"
     added = []
@@ -62,5 +62,5 @@ def patchtsmixer(keys: Keys) -> PositionSpec:
         width="d_model",
         heads="self_attn_heads",
         length=patches,
-        coordinates="0, 1, 2, … over patches, each with weights of its own",
+        coordinates="0, 1, 2, … over patches, each with its own mixing weights",
     )

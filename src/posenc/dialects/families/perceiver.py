@@ -25,7 +25,7 @@ CLASSES = {
 
 @family("perceiver")
 def perceiver(keys: Keys) -> PositionSpec:
-    """A part for each kind of input that the file's architectures read; all where it names none."""
+    """One part for each kind of input of the file's architectures; all kinds if it names none."""
     asked = keys.names("architectures", ())
     kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
     inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
@@ -34,14 +34,14 @@ def perceiver(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('num_self_attends_per_block')}: {count} is more than any model has")
     layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
-    keys.note("num_blocks", "the same layers run so many times over the latents")
+    keys.note("num_blocks", "the same layers are applied this many times to the latents")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),
         d_model=d_model,
         n_heads=n_heads,
         parts=inputs,
-        coordinates="none: latents are told apart by what they learn",
+        coordinates="none: latents are learned vectors",
     )
 
 
@@ -59,10 +59,10 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             ("mode", CONSTANT),
         ),
         (Weight("table", "input_preprocessor.position_embeddings.position_embeddings", reshape=True),),
-        note="stands beside the channels after a linear layer, positions_projection",
+        note="concatenated to the channels after a linear layer, positions_projection",
     )
     text = "0, 1, 2, … along the sequence"
-    spread = "(row, column) spread from -1 to 1: posenc.encodings.fourier.spread(height, width)"
+    spread = "(row, column), each from -1 to 1: posenc.encodings.fourier.spread(height, width)"
     queries = "decoder.output_position_encodings.position_embeddings"
     return [
         _part(keys, "text", learned_table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), text),
@@ -70,7 +70,7 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             keys,
             "text_queries",
             learned_table(keys, queries, width="d_model"),
-            f"{text}: queries of the output, nothing else",
+            f"{text}: output queries only",
         ),
         _part(keys, "image_learned", image, "(row, column) of the pixel"),
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
@@ -80,13 +80,13 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             keys,
             "video",
             _bands(32, (frames, side, side), "num_frames, image_size"),
-            "(frame, row, column), each spread from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
+            "(frame, row, column), each from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
         ),
         _part(
             keys,
             "audio",
             _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
-            "patches of samples_per_patch, spread from -1 to 1; queries too",
+            "patches of samples_per_patch, from -1 to 1; queries too",
         ),
     ]
 
@@ -96,7 +96,7 @@ def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
         "encodings.fourier.FourierBands",
         (("n_bands", count), ("resolution", resolution)),
         (("n_bands", CONSTANT), ("resolution", said)),
-        note="stands beside the channels of the input",
+        note="concatenated to the channels of the input",
     )
 
 

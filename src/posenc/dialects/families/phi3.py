@@ -14,13 +14,13 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("phi3")
 def phi3(keys: Keys) -> PositionSpec:
-    """original_max_position_embeddings stands beside the settings, 4096 where the file is silent, and wins over theirs."""
+    """original_max_position_embeddings at the top level, 4096 by default, overrides the one in the rotary settings."""
     return decoder(keys, longrope(keys), kinds=window_kinds(keys))
 
 
 @family("phimoe")
 def phimoe(keys: Keys) -> PositionSpec:
-    """The long factors are never used; beyond the trained length only the magnitude of cos and sin changes."""
+    """The long factors are never used; beyond the trained length only the scale of cos and sin changes."""
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     kind = settings.get("rope_type", settings.get("type", "default"))
     use = rope(keys, d_head=head_width(keys), also_read=("short_mscale", "long_mscale"))
@@ -37,20 +37,23 @@ def phimoe(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "rope_scaling.long_factor",
-        "never used: the family's code computes the frequencies without a "
-        "length, for which it takes short_factor; only long_mscale is chosen by length",
+        "never used: the code computes frequencies without a length, and so with short_factor; "
+        "only long_mscale depends on length",
     )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
     return decoder(keys, use, kinds=window_kinds(keys))
 
 
 def longrope(keys: Keys) -> Use | None:
-    """ "su" and "yarn" are names that longrope once had; anything else but default is refused, as the class does."""
+    """LongRoPE from the rotary settings. "su" and "yarn" are old names of longrope.
+
+    Other types are refused, as in the class.
+    """
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     settings = keys.table(where)
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "yarn":
-        keys.warning(f"{where}.rope_type", "yarn is read as longrope: that is what it was called here once")
+        keys.warning(f"{where}.rope_type", "yarn is read as longrope, its old name here")
         keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
     elif kind not in ("default", "longrope", "su"):
         raise ConfigError(

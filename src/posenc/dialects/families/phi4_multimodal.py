@@ -12,22 +12,25 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("phi4_multimodal")
 def phi4_multimodal(keys: Keys) -> PositionSpec:
-    """Phi 3 with towers for images and sound, whose outputs take the places of tokens and are counted like them."""
+    """Phi-3 with image and audio encoders, whose outputs replace tokens and count like them."""
     return decoder(keys, longrope(keys), kinds=window_kinds(keys), parts=parts(keys, "vision_config", "audio_config"))
 
 
 @family("phi4_multimodal_vision")
 def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
-    """Every image is spread over the whole grid: a patch reads the cell that holds its corner."""
+    """The grid is stretched over every image: a patch reads the cell that holds its corner."""
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
-    keys.note("image_size", "cells are found in fp32 fractions, which misses some by one; padding reads the first cell")
-    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image itself")
+    keys.note("image_size", "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
+    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image")
 
 
 @family("phi4_multimodal_audio")
 def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
-    """A number for every head and distance, clipped to -k … k-1, in every layer alike; more than 500 frames are cut."""
+    """A learned number for each head and distance, clipped to -k … k-1, shared by all layers.
+
+    Audio is cut every 500 frames.
+    """
     far, heads = keys.whole("bias_max_distance"), keys.whole("num_attention_heads")
     if keys.flag("bias_symmetric", False):
         raise ConfigError(
@@ -36,8 +39,8 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
         )
     keys.warning(
         "chunk_size",
-        "the mask is added as numbers, 1 for a frame that may be seen and 0 for one that "
-        "may not: padding stays in sight, its scores 1 lower",
+        "the mask is added as numbers, 1 for visible frames and 0 for hidden ones: padding stays "
+        "visible, with scores lower by 1",
     )
     arguments = {"n_heads": heads, "max_distance": far, "right": far - 1}
     said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
@@ -51,5 +54,5 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
         keys,
         [Layer((use,), causal=False)] * keys.whole("num_blocks", 24),
         length=500,
-        coordinates="0, 1, 2, … over frames, after time_reduction; again from 0 every 500, alone",
+        coordinates="0, 1, 2, … over frames after time_reduction; again from 0 every 500 frames, processed separately",
     )

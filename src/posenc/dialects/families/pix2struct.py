@@ -10,12 +10,12 @@ from posenc.dialects.own_parts import own_parts
 from posenc.dialects.patches import tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-CARRIED = "(row, column) of the patch, from 1, as its first two channels say; padding at (0, 0)"
+CARRIED = "(row, column) of the patch, from 1, stored in its first two channels; padding at (0, 0)"
 
 
 @family("pix2struct_vision_model", "kosmos_2_5_vision_model")
 def pix2struct_vision_model(keys: Keys) -> PositionSpec:
-    """Both tables are as long as the most patches that an image may have."""
+    """Both tables have as many rows as an image may have patches."""
     key, assumed = ("seq_len", 4096) if keys.family == "pix2struct_vision_model" else ("max_num_patches", 4096)
     rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
     said = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
@@ -31,20 +31,19 @@ def pix2struct_vision_model(keys: Keys) -> PositionSpec:
     )
     keys.note(
         key,
-        "an image is scaled to at most so many patches, so rows and columns count pieces of it: the "
-        "same number is another place in another image",
+        "an image is scaled to at most this many patches, so the same row or column is a different place in another image",
     )
     return tower(keys, [], embedding=[use], coordinates=CARRIED, d_head=width)
 
 
 @family("pix2struct_text_model")
 def pix2struct_text_model(keys: Keys) -> PositionSpec:
-    """T5's bias, one way, one table for all layers, even where is_decoder is false and later tokens are seen."""
+    """T5's bias with causal buckets, one table for all layers, even if is_decoder is false."""
     use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
     causal = bool(keys.flag("is_decoder"))
     if not causal:
-        keys.warning("is_decoder", "false: later tokens are seen, and all share the bucket of distance 0")
-    keys.note("relative_attention_num_buckets", "patches of the image are asked without a bias")
+        keys.warning("is_decoder", "false: later tokens are visible, and all share the bucket of distance 0")
+    keys.note("relative_attention_num_buckets", "cross-attention to image patches has no bias")
     layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
     return PositionSpec(
         keys.family,

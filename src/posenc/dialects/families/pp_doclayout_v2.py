@@ -25,14 +25,14 @@ ASSUMED = {
 
 @family("pp_doclayout_v2")
 def pp_doclayout_v2(keys: Keys) -> PositionSpec:
-    """The same, and a model of reading order over the boxes that were found."""
+    """RT-DETR's detector, then a model of reading order over the detected boxes."""
     order = keys.section("reading_order_config", "pp_doclayout_v2_reading_order")
     order.facts = {"class": "PPDocLayoutV2ReadingOrderConfig", "names": {}, "defaults": ASSUMED, "parts": {}, "base": None}
     return PositionSpec(keys.family, parts=(*hybrid_encoder(keys), reading_order(order)), coordinates="each part's own")
 
 
 def reading_order(keys: Keys) -> PositionSpec:
-    """RoBERTa's table, and tables of corners and sizes side by side that go through a projection (LayoutLM)."""
+    """RoBERTa's table, and concatenated tables of corners and sizes through a projection (LayoutLM)."""
     corner, size, rows = (keys.whole(name) for name in ("coordinate_size", "shape_size", "max_2d_position_embeddings"))
     weights = tuple(
         Weight(f"axis_tables.{n}", f"embeddings.{axis}_position_embeddings.weight") for n, axis in enumerate("xyhw")
@@ -66,8 +66,7 @@ def reading_order(keys: Keys) -> PositionSpec:
     if keys.flag("has_spatial_attention_bias", True):
         keys.warning(
             "has_spatial_attention_bias",
-            "scores get a network of sinusoids of the distances and sizes "
-            "of two boxes, for which there is no encoding here",
+            "scores get a network of sinusoids of the distances and sizes of two boxes; posenc has no encoding for it",
         )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))

@@ -15,11 +15,11 @@ WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 @family("prophetnet")
 def prophetnet(keys: Keys) -> PositionSpec:
     if keys.whole("num_decoder_layers") > keys.whole("num_encoder_layers"):
-        keys.warning("num_decoder_layers", "more than num_encoder_layers: caches are made for so many layers, and fail")
+        keys.warning("num_decoder_layers", "more than num_encoder_layers: caches have only that many layers, and fail")
     keys.warning(
         "ngram",
-        "whole sequences at once: the code mixes up tokens, streams and heads in the bias of the "
-        "predicting streams; step by step with a cache it is right, as here",
+        "the code mixes up tokens, streams and heads in the bias of the predicting streams for "
+        "whole sequences; step by step with a cache it is correct, as here",
     )
     d_model, heads = keys.whole("hidden_size"), keys.whole("num_decoder_attention_heads")
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
@@ -27,9 +27,9 @@ def prophetnet(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after pad_token_id={padding}")
     keys.warning(
         "max_position_embeddings",
-        f"{padding + 1} rows come before position 0; further positions than "
-        f"{rows - padding - 2} read the last row, but one step with a cache fails there; a mask is not looked at: "
-        "padding is counted",
+        f"{padding + 1} rows precede position 0; positions beyond {rows - padding - 2} read the "
+        "last row, but a single step with a cache fails there; padding is counted, whatever the "
+        "mask is",
     )
     arguments = (("d_model", d_model), ("max_positions", rows - padding - 1), ("row_offset", padding + 1), ("clamp", True))
     said = (
@@ -54,17 +54,17 @@ def prophetnet(keys: Keys) -> PositionSpec:
             ("reads", "constant of the code"),
         ),
         (Weight("project", f"{WEIGHT}.weight", order=(1, 0, 2)), Weight("offset", f"{WEIGHT}.bias", order=(1, 0))),
-        note="call read(hidden states) once a layer",
+        note="call read(hidden states) once per layer",
     )
     parts = []
     for side, table, uses in (("encoder", tables[0], ()), ("decoder", tables[1], (bias,))):
         layers = [Layer(uses, causal=side == "decoder")] * keys.whole(f"num_{side}_layers")
         layers[0] = Layer((table, *uses), causal=side == "decoder")
-        where = "0, 1, 2, … along the sequence, padding included"
+        where = "0, 1, 2, … along the sequence, including padding"
         if uses:
             ahead = keys.whole("ngram", 2)
-            where += f"; {ahead} predicting streams: the token after position p sits at p + 1, "
-            where += "sees the main stream to p and itself"
+            where += f"; {ahead} predicting streams: the token after position p is at p + 1, "
+            where += "and attends to the main stream up to p and to itself"
         width = keys.whole(f"num_{side}_attention_heads")
         stack = PositionSpec(
             keys.family,

@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("pvt")
 def pvt(keys: Keys) -> PositionSpec:
-    """A table before each stage; in the last the class token stands first."""
+    """A table before each stage; in the last stage the class token comes first."""
     depths, widths, patches = (keys.wholes(name) for name in ("depths", "hidden_sizes", "patch_sizes"))
     if not len(depths) == len(widths) == len(patches):
         raise ConfigError(
@@ -30,8 +30,8 @@ def pvt(keys: Keys) -> PositionSpec:
         layers += [Layer((table,) if n == 0 else (), f"stage {stage}", causal=False) for n in range(depth)]
     keys.warning(
         "image_size",
-        "images must have as many patches as this one: where they have another shape, the "
-        "code reads the table row by row as if it had theirs, and interpolates nothing",
+        "images must have as many patches as this one: for another shape, the code reads the table "
+        "row by row without interpolation",
     )
     where = f"{RASTER} within its stage; in the last stage the class token first, at (-1, 0)"
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)

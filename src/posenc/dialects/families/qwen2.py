@@ -15,38 +15,38 @@ from posenc.dialects.spec import PositionSpec
 
 @family("qwen3_moe")
 def qwen3_moe(keys: Keys) -> PositionSpec:
-    """All layers look through the window, but only where use_sliding_window says so."""
+    """All layers have the window if use_sliding_window is set."""
     window = _if_used(keys)
     return _through(keys, same_kind(keys, SLIDING if window else FULL), window)
 
 
 @family("qwen2", "qwen3")
 def qwen2(keys: Keys) -> PositionSpec:
-    """The layers from max_window_layers on slide, where use_sliding_window says so."""
+    """The layers from max_window_layers on have the window if use_sliding_window is set."""
     return _first_full(keys, _if_used(keys))
 
 
 @family("dots1")
 def dots1(keys: Keys) -> PositionSpec:
-    """As Qwen 2 without its switch: a window that is given is used."""
+    """As Qwen2, but a window is used whenever it is given."""
     return _first_full(keys, keys.whole("sliding_window", None))
 
 
 @family("qwen2_moe")
 def qwen2_moe(keys: Keys) -> PositionSpec:
-    """Every second layer below max_window_layers slides, unlike Qwen 2, whose layers from there on do."""
+    """Every second layer below max_window_layers slides; in Qwen2, the layers from there on do."""
     window, last = _if_used(keys), keys.whole("max_window_layers", least=0)
     kinds = sliding_where(keys, lambda n: window is not None and n % 2 == 0 and n < last)
     return _through(keys, kinds, window)
 
 
 def _if_used(keys: Keys) -> int | None:
-    """The window, or None where the switch is off, which it is in a file that does not say."""
+    """The window, or None if use_sliding_window is false, which is the default."""
     window: int | None = keys.whole("sliding_window", None, least=0) or None  # saved as 0 or null where not in use
     if keys.flag("use_sliding_window", False):
         return window
     if window and keys.has("sliding_window"):
-        keys.note("sliding_window", "not in use: use_sliding_window is off")
+        keys.note("sliding_window", "not used: use_sliding_window is false")
     return None
 
 
@@ -57,7 +57,7 @@ def _first_full(keys: Keys, window: int | None) -> PositionSpec:
 
 
 def _through(keys: Keys, kinds: Sequence[str], window: int | None) -> PositionSpec:
-    """Sliding layers with this window, whatever the key beside the switch says."""
+    """The layers of these kinds; sliding ones have this window, whatever the file's sliding_window is."""
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=[FULL] * len(kinds))
     layers = [
         replace(layer, kind=kind, window=window if kind == SLIDING else None)

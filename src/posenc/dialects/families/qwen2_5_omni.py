@@ -22,7 +22,7 @@ def qwen3_asr_encoder(keys: Keys) -> PositionSpec:
 
 
 def _encoder(keys: Keys, length: str) -> PositionSpec:
-    """[sin | cos] to 1/10 000; attention within the chunk, or n_window_infer frames where the family has that."""
+    """Sinusoids [sin | cos], last frequency 1/10000; attention within the chunk, or within n_window_infer frames if set."""
     rows, window, d_model = keys.whole(length), 2 * keys.whole("n_window"), keys.whole("d_model")
     said = (("d_model", keys.said_by("d_model")), ("layout", "constant of the code"), ("base", "constant of the code"))
     added = Use(
@@ -34,7 +34,7 @@ def _encoder(keys: Keys, length: str) -> PositionSpec:
         f"a chunk is {window} mel frames, counted from 0; attention spans {attended} of them; the table has {rows} rows",
     )
     layers = [Layer((), "window_attention", causal=False)] * keys.whole("encoder_layers")
-    where = "0, 1, 2, … along what the convolutions leave of a chunk of 2·n_window mel frames, anew in every chunk"
+    where = "0, 1, 2, … over frames after the convolutions, again from 0 in each chunk of 2·n_window mel frames"
     return stack_of(
         keys, layers, embedding=[added], width="d_model", heads="encoder_attention_heads", length=rows, coordinates=where
     )
@@ -42,8 +42,8 @@ def _encoder(keys: Keys, length: str) -> PositionSpec:
 
 @family("qwen2_5_omni_dit")
 def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
-    """Pairs neighbours and returns halves, in the first head alone; blocks of block_size frames see a block before or after
-    in the layers that the file names."""
+    """Interleaved pairs in, half pairs out, in the first head only. Frames see their block of block_size frames, and in the
+    layers that the file names the block before or after."""
     use = rope(keys, d_head=head_width(keys), layout="interleaved", returns="half")
     assert use is not None
     use = replace(
@@ -52,12 +52,12 @@ def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
         arguments=(*use.arguments, ("turning_heads", 1)),
         said_by=(*use.said_by, ("turning_heads", "constant of the code")),
     )
-    keys.warning("rope_parameters", "only the first head turns, by an oversight of training that its code keeps")
+    keys.warning("rope_parameters", "only the first head is rotated, an error of training that the code keeps")
     ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
     size = keys.whole("block_size", 24)
     keys.note(
         "block_size",
-        f"a frame sees its block of {size}, in layers {list(ahead)} the next one too, in "
+        f"a frame sees its block of {size} frames, in layers {list(ahead)} the next one too, in "
         f"layers {list(back)} the one before",
     )
     layers = [Layer((use,), "block_attention", causal=False)] * keys.whole("num_hidden_layers")
@@ -66,7 +66,7 @@ def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
 
 @family("qwen3_omni_moe_talker_code_predictor")
 def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
-    """The tokens of one frame of speech, counted from 0 in every frame."""
+    """The tokens of one speech frame, counted from 0 in each frame."""
     count, window = keys.whole("num_hidden_layers"), keys.whole("sliding_window", None)
     first = keys.whole("max_window_layers", least=0)
     assumed = tuple("sliding_attention" if window and n >= first else "full_attention" for n in range(count))
@@ -79,8 +79,9 @@ def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
 
 
 OMNI = (
-    "text and sound: (time, row, column) are equal and count on by one; an image or clip starts after all before it, "
-    "time in 1/position_id_per_seconds of a second, and text goes on after its largest coordinate"
+    "text and audio: (time, row, column) are equal and increase by one; an image or clip starts "
+    "after everything before it, time in 1/position_id_per_seconds of a second; text continues "
+    "after its largest coordinate"
 )
 
 
@@ -92,17 +93,18 @@ def qwen2_5_omni(keys: Keys) -> PositionSpec:
 
 @family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
 def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
-    """Qwen2.5 cuts times to whole numbers, Qwen3 leaves them as they are."""
+    """Qwen2.5 rounds times down to whole numbers, Qwen3 does not."""
     keys.whole("position_id_per_seconds", 25)
     whole = keys.family == "qwen2_5_omni_thinker"
     if not whole:
         keys.note(
             "position_id_per_seconds",
-            "frames stand at fractions of it where their times do, and so does "
-            "the text after them: positions are real numbers",
+            "frames have fractional positions if their times are fractional, and so does the text after them",
         )
     found = parts(keys, "text_config", "vision_config", "audio_config")
-    return PositionSpec(keys.family, parts=found, coordinates=OMNI + ("; times are cut to whole numbers" if whole else ""))
+    return PositionSpec(
+        keys.family, parts=found, coordinates=OMNI + ("; times are rounded down to whole numbers" if whole else "")
+    )
 
 
 @family("qwen2_5_omni_token2wav")
@@ -113,7 +115,7 @@ def qwen2_5_omni_token2wav(keys: Keys) -> PositionSpec:
 
 @family("qwen3_omni_moe")
 def qwen3_omni_moe(keys: Keys) -> PositionSpec:
-    """Sections for speech have no model_type; without them the classes assume sizes that the file does not say."""
+    """Sections for speech have no model_type; without them the classes use defaults that the file does not show."""
     said = {
         name: f"qwen3_omni_moe_{name.removesuffix('_config')}"
         for name in ("talker_config", "code2wav_config")
@@ -132,7 +134,7 @@ def qwen3_omni_moe_talker(keys: Keys) -> PositionSpec:
 
 @family("qwen3_omni_moe_code2wav")
 def qwen3_omni_moe_code2wav(keys: Keys) -> PositionSpec:
-    """Halves paired, every layer in a window of sliding_window frames."""
+    """Half pairs; a window of sliding_window frames in every layer."""
     kinds = ["sliding_attention"] * keys.whole("num_hidden_layers")
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
 

@@ -18,13 +18,11 @@ from posenc.dialects.rotary import is_nested, rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
 COORDINATES = (
-    "(time, row, column): equal for text, counted on by one; an image or frame starts where the text before it "
-    "ends, and text goes on after the larger of its two sides"
+    "(time, row, column): equal for text, increasing by one; an image or frame starts at the "
+    "next position, and text continues after the larger of its height and width"
 )
 
-LAYOUT_NOTE = (
-    "neighbouring channels make a pair, as in GLM-4; the sections are the same as Qwen's, the rows of q and k are not"
-)
+LAYOUT_NOTE = "interleaved pairs, as in GLM-4; the sections are Qwen's, the order of the rows of q and k is not"
 
 READ = ("mrope_section", "mrope_interleaved", "interleaved")
 
@@ -34,25 +32,25 @@ Dealing = Callable[[Keys, str, tuple[int, ...], int], Maps]
 
 
 def bands(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
-    """Contiguous: sizes[0] pairs of time, then sizes[1] of rows, then sizes[2] of columns."""
+    """Contiguous sections: sizes[0] pairs of time, then sizes[1] of rows, then sizes[2] of columns."""
     if sum(sizes) != pairs:
         raise ConfigError(f"{where}: expected sections that sum to {pairs} pairs, got {list(sizes)}")
     return (("sections", (("sizes", sizes),)),)
 
 
 def interleaved(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
-    """t h w t h w …: rows get pairs 1, 4, … below 3·sizes[1], columns 2, 5, … below 3·sizes[2], time whatever is left."""
+    """t h w t h w …: rows get pairs 1, 4, … below 3·sizes[1], columns 2, 5, … below 3·sizes[2], time the rest."""
     rows, columns = (len(range(axis, min(3 * sizes[axis], pairs), 3)) for axis in (1, 2))
     dealt = (pairs - rows - columns, rows, columns)
     if not rows or not columns:
-        raise ConfigError(f"{where}: {list(sizes)} leaves no pair of {pairs} to rows or to columns")
+        raise ConfigError(f"{where}: {list(sizes)} leaves none of {pairs} pairs to rows or to columns")
     if dealt != sizes:
-        keys.warning("mrope_section", f"{where} is {list(sizes)}; of {pairs} pairs the code gives {list(dealt)}")
+        keys.warning("mrope_section", f"{where} is {list(sizes)}; of {pairs} pairs the code assigns {list(dealt)}")
     return (("interleaved_sections", (("sizes", dealt),)),)
 
 
 def ernie(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
-    """h w h w …, the last sizes[2] pairs t: the sections are said in the order rows, columns, time."""
+    """h w h w …, the last sizes[2] pairs t; sections are in the order rows, columns, time."""
     if sizes[0] != sizes[1] or sum(sizes) != pairs:
         raise ConfigError(f"{where}: expected equal sections for rows and columns and a sum of {pairs}, got {list(sizes)}")
     return (("cycling", (("n", 2 * sizes[0]), ("order", (1, 2)), ("rest", 0))),)
@@ -68,9 +66,9 @@ def mrope(
     labels: tuple[str, ...] = (),
     **options: Any,
 ) -> Use | None:
-    """RoPE whose pairs are dealt out by `mrope_section`, or `default`, a constant of the family's code.
+    """RoPE whose pairs are assigned to axes by `mrope_section`, or by `default`, a constant of the family's code.
 
-    knows_mrope  whether the class turns rope_type "mrope" into "default"; others fail at it
+    knows_mrope  whether the class reads rope_type "mrope" as "default"; others fail
     """
     use = rope(keys, d_head=head_width(keys), also_read=READ, label=label, labels=labels, **options)
     if use is None or use.rotation is None:
@@ -95,13 +93,13 @@ def mrope(
 
 
 def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved: bool, knows_mrope: bool) -> None:
-    """What the file says about dealing, where the code has no choice."""
+    """Checks what the file says about the assignment of pairs, which is fixed in the code."""
     for key in ("mrope_interleaved", "interleaved"):
         if isinstance(settings.get(key), bool) and settings[key] != interleaved:
-            keys.error(f"{name}.{key}", f"{settings[key]}, but this family's code knows one way only, the other")
+            keys.error(f"{name}.{key}", f"{settings[key]}, but this family's code supports only the other")
     fails = not knows_mrope and settings.get("rope_type", settings.get("type")) == "mrope"
     if fails:
-        keys.error(f"{name}.rope_type", "this family's code knows no 'mrope' and fails; 'default' means the same")
+        keys.error(f"{name}.rope_type", "this family's code does not support 'mrope' and fails; 'default' means the same")
 
 
 @family("qwen2_vl_text", "qwen2_5_vl_text")
@@ -122,56 +120,56 @@ def paddleocr_vl_text(keys: Keys) -> PositionSpec:
 
 @family("glm4v_text", "glm_ocr_text")
 def glm4v_text(keys: Keys) -> PositionSpec:
-    """Neighbours are paired; without partial_rotary_factor the whole head turns, in GLM-4 half of it does."""
+    """Interleaved pairs; without partial_rotary_factor the whole head rotates, unlike in GLM-4."""
     keys.note("rope_parameters", LAYOUT_NOTE)
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), layout="interleaved", partial=True))
 
 
 @family("glm4v_moe_text")
 def glm4v_moe_text(keys: Keys) -> PositionSpec:
-    """Halves are paired, half of the head turns."""
+    """Half pairs; half of the head rotates."""
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), partial=True, partial_default=0.5))
 
 
 @family("glm_image_text")
 def glm_image_text(keys: Keys) -> PositionSpec:
-    """Halves are paired; without partial_rotary_factor the whole head turns, unlike glm4v_moe."""
+    """Half pairs; without partial_rotary_factor the whole head rotates, unlike in glm4v_moe."""
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), partial=True))
 
 
 @family("qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "qwen3_omni_moe_talker_text")
 def qwen3_vl_text(keys: Keys) -> PositionSpec:
     if keys.has("sliding_window"):
-        keys.note("sliding_window", "the code gives every layer all tokens")
+        keys.note("sliding_window", "all layers have full attention in the code")
     return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
 
 
 @family("cosmos3_edge_text")
 def cosmos3_edge_text(keys: Keys) -> PositionSpec:
-    """The class takes no other type than "default", and asks for sections that sum to half of head_dim."""
+    """The class accepts the type "default" only, and needs sections that sum to half of head_dim."""
     return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
 
 
 @family("qwen3_5_text", "qwen3_5_moe_text")
 def qwen3_5_text(keys: Keys) -> PositionSpec:
-    """A quarter of the head turns; three of four layers are recurrent, which take order from their recurrence."""
+    """A quarter of the head rotates; three of four layers are recurrent and have no positions."""
     return _among_linear(keys, mrope(keys, interleaved, (11, 11, 10), partial=True, partial_default=0.25), "full_attention")
 
 
 @family("qwen4_exp_text")
 def qwen4_exp_text(keys: Keys) -> PositionSpec:
-    """Attention reads tokens that an indexer selects, whose queries and keys turn by the same angles."""
+    """Attention over tokens that an indexer selects; its queries and keys rotate by the same angles."""
     keys.note(
         "indexer_head_dim",
-        "the indexer's queries turn at the first channels of its own heads by the same "
-        "angles; which tokens it selects is not compared",
+        "the indexer's queries rotate the first channels of its heads by the same angles; the "
+        "selection of tokens is not compared",
     )
     return _among_linear(keys, mrope(keys, interleaved, (11, 11, 10), partial=True), "indexed_attention")
 
 
 @family("cohere_compass_text")
 def cohere_compass_text(keys: Keys) -> PositionSpec:
-    """Rotary settings for each kind of layer, null for one that has no positions."""
+    """Rotary settings for each kind of layer, null for a kind without positions."""
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", ("full_attention",) * count, length=count)
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
@@ -179,15 +177,15 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
         keys.error("head_dim", "the class overwrites it with hidden_size / num_attention_heads")
     labels = tuple(dict.fromkeys(kinds))
     if not is_nested(keys, labels):
-        keys.error("rope_parameters", "the code looks for an entry for every kind of layer, and fails without")
+        keys.error("rope_parameters", "the code requires an entry for each kind of layer, and fails without")
     by_kind = {kind: mrope(keys, interleaved, (24, 20, 20), label=kind, labels=labels) for kind in labels}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_model // n_heads, coordinates=COORDINATES)
 
 
 @family("ernie4_5_vl_moe_text")
 def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
-    """Neighbours are paired; rows and columns have the fast pairs, time the slowest. Only "default" is known."""
-    keys.note("rope_parameters", "mrope_section is in the order rows, columns, time, positions in time, row, column")
+    """Interleaved pairs; rows and columns have the fast pairs, time the slowest. Only "default" is supported."""
+    keys.note("rope_parameters", "mrope_section is in the order rows, columns, time; positions are (time, row, column)")
     return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
 
 
@@ -197,7 +195,7 @@ def _full_layers(keys: Keys, use: Use | None) -> PositionSpec:
 
 
 def _qwen2_windows(keys: Keys, use: Use | None) -> PositionSpec:
-    """Qwen2's windows: where use_sliding_window is true, from layer max_window_layers on, unless layer_types says."""
+    """Qwen2's windows: if use_sliding_window is true, from layer max_window_layers on, unless layer_types is set."""
     count = keys.whole("num_hidden_layers")
     window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window", False) else None
     first = keys.whole("max_window_layers", least=0)
@@ -210,7 +208,7 @@ def _qwen2_windows(keys: Keys, use: Use | None) -> PositionSpec:
 
 
 def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
-    """Every fourth layer is attention (full_attention_interval), unless layer_types says; the others are left out."""
+    """Every fourth layer is attention (full_attention_interval) unless layer_types is set; the others have no uses."""
     count, every = keys.whole("num_hidden_layers"), keys.whole("full_attention_interval", 4)
     assumed = tuple("full_attention" if not (n + 1) % every else "linear_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
@@ -230,7 +228,7 @@ def qwen3_vl(keys: Keys) -> PositionSpec:
 
 @family("cosmos3_omni")
 def cosmos3_omni(keys: Keys) -> PositionSpec:
-    """The vision tower is Qwen3-VL's, whatever model_type its section says."""
+    """The vision encoder is Qwen3-VL's, whatever model_type its section has."""
     named = with_section_type(keys, "vision_config", "qwen3_vl_vision")
     return PositionSpec(keys.family, parts=parts(named, "text_config", "vision_config"), coordinates=VIDEO_FRAMES)
 
@@ -251,14 +249,14 @@ def qwen2_5_vl(keys: Keys) -> PositionSpec:
 
 
 def with_section_type(keys: Keys, section: str, model_type: str) -> Keys:
-    """The same keys, with another model_type in one section. What is read is still noted with the caller."""
+    """The same keys with another model_type in one section."""
     if not keys.has(section):
         return keys
     return keys.replaced({section: {**keys.table(section), "model_type": model_type}})
 
 
 def _with_vision_type(keys: Keys) -> Keys:
-    """Old files give the vision section the model_type of the whole."""
+    """Old files give the vision section the model_type of the whole model."""
     old = keys.table("vision_config").get("model_type") == keys.family
     return with_section_type(keys, "vision_config", f"{keys.family}_vision") if old else keys
 

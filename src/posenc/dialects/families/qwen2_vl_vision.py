@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import BLOCKS, RASTER, SIZED, axial, even_head, grid, pair, side_of, square_side, tower
+from posenc.dialects.patches import (
+    BLOCKS,
+    RASTER,
+    SIZED,
+    axial,
+    even_head,
+    grid,
+    square_side,
+    square_side_of,
+    tower,
+)
 from posenc.dialects.spec import Layer, PositionSpec, Weight
 
 
 @family("exaone4_5_vision")
 def exaone4_5_vision(keys: Keys) -> PositionSpec:
-    """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
+    """All layers except fullatt_block_indexes attend within windows of window_size pixels.
+
+    Coordinates are those of the image.
+    """
     count, whole = keys.whole("depth"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size")
     keys.note(
         "window_size",
-        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-        "stand in window order, with the coordinates they have in the image",
+        f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "are in window order, with their coordinates in the image",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys, heads="num_heads"))], kinds=kinds, coordinates=BLOCKS)
@@ -27,13 +39,13 @@ def exaone4_5_vision(keys: Keys) -> PositionSpec:
 
 @family("lfm3_vl_vision")
 def lfm3_vl_vision(keys: Keys) -> PositionSpec:
-    """layer_types says which layers attend; the others are convolutions over the neighbours in the image."""
+    """layer_types says which layers are attention; the others are convolutions over neighbouring patches."""
     count = keys.whole("num_hidden_layers")
     assumed = tuple("conv" if n < 2 or n % 2 else "full_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
     spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
     size = keys.whole("conv_kernel_size")
-    keys.note("conv_kernel_size", f"layers of kind conv mix {size} × {size} neighbours, and have no positions")
+    keys.note("conv_kernel_size", f"conv layers mix {size} × {size} neighbouring patches and have no positions")
     layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
     return replace(spec, layers=layers)
 
@@ -49,13 +61,13 @@ def mlcd(keys: Keys) -> PositionSpec:
         said_by=said,
         weights=(Weight("angles", "class_pos_emb"),),
     )
-    keys.note("rope_parameters", "the class token turns by angles of its own, a weight of the model")
+    keys.note("rope_parameters", "the class token is rotated by learned angles")
     return tower(keys, [use], coordinates="(row, column) of the patch, from 0, row by row; the class token at (-1, 0)")
 
 
 @family("qwen2_vl_vision")
 def qwen2_vl_vision(keys: Keys) -> PositionSpec:
-    """embed_dim is the width of the tower; hidden_size that of the text model it feeds."""
+    """embed_dim is the width of this encoder; hidden_size that of the text model."""
     return tower(keys, [axial(keys, even_head(keys, "embed_dim"))], width="embed_dim", coordinates=BLOCKS)
 
 
@@ -66,13 +78,16 @@ def ernie4_5_vl_moe_vision(keys: Keys) -> PositionSpec:
 
 @family("qwen2_5_vl_vision", "qwen2_5_omni_vision_encoder")
 def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
-    """All layers but those of fullatt_block_indexes see one window of window_size pixels; coordinates are the image's."""
+    """All layers except fullatt_block_indexes attend within windows of window_size pixels.
+
+    Coordinates are those of the image.
+    """
     count, whole = keys.whole("num_hidden_layers"), keys.numbers("fullatt_block_indexes", (7, 15, 23, 31))
     side = keys.whole("window_size", 112)
     keys.note(
         "window_size",
-        f"layers but {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-        "stand in window order, with the coordinates they have in the image",
+        f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
+        "are in window order, with their coordinates in the image",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
@@ -80,7 +95,7 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
 
 @family("video_llama_3_vision")
 def video_llama_3_vision(keys: Keys) -> PositionSpec:
-    """Blocks are as large as merge_sizes says, an input: 1 for images, 2 for videos."""
+    """The size of blocks is an input, merge_sizes: 1 for images, 2 for videos."""
     said = BLOCKS.replace("spatial_merge_size × spatial_merge_size", "merge_sizes × merge_sizes, an input for each image")
     return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
 
@@ -95,7 +110,7 @@ def video_llama_3_vision(keys: Keys) -> PositionSpec:
     "cohere_compass_vision",
 )
 def qwen3_vl_vision(keys: Keys) -> PositionSpec:
-    """The grid is read bilinearly, its corners at the corners of the image."""
+    """The grid is interpolated bilinearly with aligned corners."""
     height, width, said = square_side(keys, "num_position_embeddings")
     table = grid(keys, "pos_embed.weight", height, width, said, mode="bilinear", align_corners=True)
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
@@ -103,7 +118,7 @@ def qwen3_vl_vision(keys: Keys) -> PositionSpec:
 
 @family("glm4v_vision", "glm4v_moe_vision")
 def glm4v_vision(keys: Keys) -> PositionSpec:
-    """The grid of image_size / patch_size is read bicubically."""
+    """The grid of image_size / patch_size is interpolated bicubically."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
@@ -111,29 +126,22 @@ def glm4v_vision(keys: Keys) -> PositionSpec:
 
 @family("glm_ocr_vision")
 def glm_ocr_vision(keys: Keys) -> PositionSpec:
-    """As GLM-4V without a learned grid; queries and keys are normalised before they turn."""
+    """As GLM-4V without a learned grid; queries and keys are normalised before the rotation."""
     return tower(keys, [axial(keys, even_head(keys))], coordinates=BLOCKS)
 
 
 @family("paddleocr_vl_vision")
 def paddleocr_vl_vision(keys: Keys) -> PositionSpec:
-    """The grid of image_size / patch_size is read bilinearly; patches row by row, blocks are made after the tower."""
+    """The grid of image_size / patch_size is interpolated bilinearly; patches are in raster order."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
-    where = RASTER + "; frames of a video all alike, and each a sequence of its own" + SIZED
+    where = RASTER + "; all frames of a video have the same positions, and each is a sequence of its own" + SIZED
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=where)
 
 
 @family("pixtral")
 def pixtral(keys: Keys) -> PositionSpec:
-    """One spectrum over the whole head: rows read every second frequency from the first, columns from the second."""
+    """One spectrum over the whole head: rows use frequencies 0, 2, 4, …, columns 1, 3, 5, …."""
     d_head = even_head(keys)
     maps = (("strided", (("order", (0, 1)),)),)
     return tower(keys, [axial(keys, d_head, width=d_head, maps=maps)], coordinates=RASTER)
-
-
-def square_side_of(keys: Keys) -> tuple[int, int, str]:
-    """A table of (image_size // patch_size)² cells; these towers know square images only."""
-    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
-        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
-    return side_of(keys)

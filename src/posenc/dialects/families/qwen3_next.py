@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("qwen3_next")
 def qwen3_next(keys: Keys) -> PositionSpec:
-    """A quarter of each head turns; every full_attention_interval-th layer is attention."""
+    """RoPE over a quarter of each head; every full_attention_interval-th layer is attention."""
     every = keys.whole("full_attention_interval", 4)
     return rotary_among(
         keys, schedule(keys, lambda n: RECURRENT if (n + 1) % every else FULL, (FULL, RECURRENT)), DELTA, 0.25
@@ -22,7 +22,7 @@ def qwen3_next(keys: Keys) -> PositionSpec:
 
 @family("minimax")
 def minimax(keys: Keys) -> PositionSpec:
-    """Every second layer, the first one among them, is full attention that turns; linear attention decays with distance."""
+    """Layers 0, 2, 4, … are full attention with RoPE; linear attention decays with distance."""
     kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
     spec = rotary_among(keys, kinds, "linear attention with a fixed decay for each head")
     window = keys.whole("sliding_window", None)
@@ -31,7 +31,7 @@ def minimax(keys: Keys) -> PositionSpec:
 
 @family("olmo_hybrid")
 def olmo_hybrid(keys: Keys) -> PositionSpec:
-    """Every fourth layer is attention, the last one where there are fewer. rope_theta null: no positions, as published."""
+    """Every fourth layer is attention, or the last one if there are fewer. rope_theta null, as published: no positions."""
     count = keys.whole("num_hidden_layers")
     kinds = schedule(keys, lambda n: FULL if n % 4 == 3 or (count < 4 and n == count - 1) else RECURRENT, (FULL, RECURRENT))
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")

@@ -12,7 +12,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("reformer")
 def reformer(keys: Keys) -> PositionSpec:
-    """Position p is row p // width and column p % width of axial_pos_shape; a plain table without axial_pos_embds."""
+    """Position p is row p // width and column p % width of axial_pos_shape; a plain table if axial_pos_embds is false."""
     d_model = keys.whole("hidden_size")
     kinds = keys.names("attn_layers")
     if not kinds or not set(kinds) <= {"local", "lsh"}:
@@ -51,8 +51,8 @@ def reformer(keys: Keys) -> PositionSpec:
     after = keys.whole("local_num_chunks_after", 0, least=0)
     keys.note(
         "local_attn_chunk_length",
-        f"local layers see a token's own chunk of {chunk}, {before} before it and "
-        f"{after} after; lsh layers see what hashes alike",
+        f"local layers see a token's own chunk of {chunk}, {before} before it and {after} after; "
+        "lsh layers see tokens with equal hashes",
     )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((), kind, causal=causal) for kind in kinds]

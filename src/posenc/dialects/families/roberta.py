@@ -24,11 +24,11 @@ def mpnet(keys: Keys) -> PositionSpec:
     if buckets != BUCKETS:
         keys.error(
             "relative_attention_num_buckets",
-            f"the table has {buckets} rows, and the code always counts {BUCKETS} buckets",
+            f"the table has {buckets} rows, but the code always uses {BUCKETS} buckets",
         )
     if keys.whole("pad_token_id", PADDING, least=0) != PADDING:
-        keys.error("pad_token_id", f"not read: positions count what is not token {PADDING}")
-    keys.note("max_position_embeddings", f"{rows} rows are {usable} positions: two rows come before position 0")
+        keys.error("pad_token_id", f"not read: positions count tokens other than {PADDING}")
+    keys.note("max_position_embeddings", f"{rows} rows are {usable} positions: two rows precede position 0")
     constant = "constant of the code"
     table = Use(
         "encodings.learned.Learned",
@@ -61,18 +61,18 @@ def mpnet(keys: Keys) -> PositionSpec:
             ("bidirectional", constant),
         ),
         (Weight("table", "encoder.relative_attention_bias.weight"),),
-        note="counts slots; over one piece of text without holes that is the same",
+        note="counts all tokens; the same for one text without gaps",
     )
     layers = [Layer((bias,), causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[table], length=usable)
     return replace(spec, coordinates=TOKENS)
 
 
-TOKENS = "0, 1, 2, … over the tokens that are not padding: Positions.from_mask(input_ids != pad_token_id)"
+TOKENS = "0, 1, 2, … over non-padding tokens: Positions.from_mask(input_ids != pad_token_id)"
 
 
 def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weight", width: str = "hidden_size") -> Use:
-    """One table whose first pad_token_id + 1 rows are nobody's position."""
+    """One table whose first pad_token_id + 1 rows are not used for positions."""
     absolute_only(keys)
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
     usable = rows - padding - 1
@@ -94,8 +94,8 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
     )
     keys.warning(
         "max_position_embeddings",
-        f"{rows} rows are {usable} positions: {padding + 1} rows come before "
-        "position 0; content equal to the padding token shifts what follows",
+        f"{rows} rows are {usable} positions: {padding + 1} rows precede position 0; a content "
+        "token equal to the padding token shifts the positions after it",
     )
     return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
 

@@ -7,7 +7,7 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.patches import even_head
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use, Weight
 
-VALUES_ROTATE = "values turn as well, and outputs are not turned back: absolute positions reach the output"
+VALUES_ROTATE = "values are rotated too and outputs are not rotated back: absolute positions reach the output"
 
 
 def rotary_sides(
@@ -21,13 +21,15 @@ def rotary_sides(
 
 @family("roformer")
 def roformer(keys: Keys) -> PositionSpec:
-    """Neighbours paired, base 10 000, from a table that is exact to one rounding; values too where rotary_value says so."""
+    """Interleaved pairs, base 10 000, from a table that is exact to one rounding; values too if rotary_value is set."""
     d_head = even_head(keys, multiple=2)
     values = keys.flag("rotary_value", False)
     if values:
         keys.note("rotary_value", VALUES_ROTATE)
-    keys.note("max_position_embeddings", "a table of this many rows is read; positions beyond it fail")
+    keys.note("max_position_embeddings", "the code reads a table with this many rows; positions beyond it fail")
     use = rotary_sides(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
-    return stack_of(keys, layers, coordinates="0, 1, 2, … along the sequence, padding counted; no position_ids are taken")
+    return stack_of(
+        keys, layers, coordinates="0, 1, 2, … along the sequence, including padding; position_ids are not supported"
+    )

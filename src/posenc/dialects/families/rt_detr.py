@@ -8,25 +8,25 @@ from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
-GRID = "(row, column) of the place, from 0"
+GRID = "(row, column) of the cell, from 0"
 
 COLUMNS = "(i // height, i % height) for token i of a map: Positions.grid(width, height)"
 
 
 @family("rt_detr", "rt_detr_v2", "d_fine", "pp_doclayout_v3", "pp_doclayout_v4", "omdet-turbo")
 def rt_detr(keys: Keys) -> PositionSpec:
-    """Plain sinusoids of row and column for the coarsest maps; object queries are boxes through a network."""
+    """Sinusoids of row and column for the coarsest maps; object queries are boxes through a network."""
     return PositionSpec(keys.family, parts=hybrid_encoder(keys), coordinates="each part's own")
 
 
 def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
-    """Backbone, the attention within single maps, and the decoder."""
+    """The specs of backbone, encoder (attention within single feature maps) and decoder."""
     omdet = keys.family == "omdet-turbo"
     base = keys.number("positional_encoding_temperature")
     said = {"base": keys.said_by("positional_encoding_temperature")}
     use: Use | None = sine(keys, "encoder_hidden_dim", said=said, layout="sin_cos", base=base)
     if keys.get("eval_size", None) is not None:
-        keys.warning("eval_size", "the code adds positions in training only where this is set; in use, none")
+        keys.warning("eval_size", "if it is set, the code adds positions in training only")
         use = None
     maps = keys.get("encoder_projection_indices" if omdet else "encode_proj_layers", [2])
     if not isinstance(maps, (list, tuple)):
@@ -35,13 +35,13 @@ def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
     if omdet:
         keys.warning(
             "encoder_projection_indices",
-            "tokens stand row by row, but the code counts places column by "
-            "column: where a map is not square, they get vectors of other places",
+            "tokens are in row order, but the code counts cells in column order: for maps that are "
+            "not square, positions are wrong",
         )
     encoder = stack(keys, "encoder", kinds, "encoder_layers", COLUMNS if omdet else GRID, "encoder_hidden_dim")
     count = "decoder_num_layers" if omdet else "decoder_layers"
-    keys.note(count, "a network of the query's box, four numbers as they are, is added to queries in every layer")
-    where = "none of its own: a network of the query's box; deformable attention looks at a few places around it"
+    keys.note(count, "a network of the query's box (four numbers) is added to queries in every layer")
+    where = "none: a network of the query's box; deformable attention samples a few cells around it"
     names = ("text_config",) if omdet else ()
     decoder = stack(keys, "decoder", [("queries", None), ("deformable", None)], count, where, "d_model")
     return (*backbone(keys, *names), encoder, decoder)
@@ -49,14 +49,16 @@ def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
 
 @family("deimv2")
 def deimv2(keys: Keys) -> PositionSpec:
-    """Sinusoids of row and column, added to queries and keys of the encoder's attention over one map; the decoder's queries
-    add a network of their boxes as they are."""
+    """Sinusoids of row and column for the encoder's attention over one map.
+
+    The decoder adds a network of the queries' boxes.
+    """
     width, base = keys.whole("encoder_hidden_dim", 256), keys.number("positional_encoding_temperature", 10000.0)
     said = (("d_model", keys.said_by("encoder_hidden_dim")), ("base", keys.said_by("positional_encoding_temperature")))
     arguments = (("d_model", width), ("base", base), ("layout", "sin_cos"), ("axes", 2))
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     if keys.get("eval_size", None) is not None:
-        keys.error("eval_size", "where it is set, the code adds no positions outside training")
+        keys.error("eval_size", "if it is set, the code adds no positions outside training")
     hybrid = keys.text("encoder_type", "hybrid") == "hybrid"
     maps = len(keys.numbers("encode_proj_layers", (2,))) if hybrid else 0
     added = () if keys.get("eval_size", None) is not None else (use,)
@@ -64,7 +66,7 @@ def deimv2(keys: Keys) -> PositionSpec:
     count, last = keys.whole("decoder_layers", 6), keys.whole("eval_idx", -1, least=-(2**14))
     deep = count + (count - (last if last >= 0 else count + last) - 1)
     layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
-    keys.note("decoder_layers", "a network of each query's box is added to queries: no sinusoids there")
+    keys.note("decoder_layers", "a network of each query's box is added to queries, without sinusoids")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import RASTER, even_head, grid, pair, side_of
+from posenc.dialects.patches import RASTER, even_head, grid, side_of, square_side_of
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-LINEARLY = "differences in images of another size are read linearly: DecomposedBias.resized"
+LINEARLY = "for images of another size the vectors are interpolated linearly: DecomposedBias.resized"
 
 
 def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], own: str) -> list[Layer]:
-    """Layers whose number is in `windowed` attend within `window` × `window` places, the others to the whole image."""
+    """Layers in `windowed` attend within `window` × `window` cells, the others within the whole image."""
     d_head, (height, width, said) = even_head(keys, multiple=1), side_of(keys)
     layers = []
     for n in range(n_layers):
@@ -37,7 +36,10 @@ def _plain(layers: list[Layer]) -> list[Layer]:
 
 @family("vitdet")
 def vitdet(keys: Keys) -> PositionSpec:
-    """The table of the size of pretraining, read bicubically, its class row unused; windows in window_block_indices."""
+    """The table has the pretraining size and is interpolated bicubically, without the class row.
+
+    Windows in window_block_indices.
+    """
     window, count = keys.whole("window_size", 0, least=0), keys.whole("num_hidden_layers")
     windowed = tuple(int(n) for n in keys.numbers("window_block_indices", ())) if window else ()
     layers = decomposed(keys, count, window, windowed, "layer.{}.attention")
@@ -47,12 +49,7 @@ def vitdet(keys: Keys) -> PositionSpec:
         keys.note("image_size", LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
-        height, width, said = side_of(keys, "pretrain_image_size")
-        if height != width:
-            raise ConfigError(
-                f"{keys.where('pretrain_image_size')}: the code knows square images only, got "
-                f"{keys.get('pretrain_image_size')}"
-            )
+        height, width, said = square_side_of(keys, "pretrain_image_size")
         table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
     return _upon(keys, table, layers, f"{RASTER}; the table reads (row, column, height, width)")
 
@@ -77,22 +74,20 @@ def seggpt(keys: Keys) -> PositionSpec:
     "pp_chart2table_vision",
 )
 def sam_vision_model(keys: Keys) -> PositionSpec:
-    """Images of one size; windows in all layers but those of global_attn_indexes."""
+    """One image size; windows in all layers except global_attn_indexes."""
     count, window = keys.whole("num_hidden_layers"), keys.whole("window_size", least=0)
     everywhere = {int(n) for n in keys.numbers("global_attn_indexes", (2, 5, 8, 11))}
     windowed = tuple(n for n in range(count) if n not in everywhere) if window else ()
-    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
-        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
-    height, width, said = side_of(keys)
+    height, width, said = square_side_of(keys)
     table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
-    keys.note("window_size", "windows are padded to their size, and padding is seen")
+    keys.note("window_size", "windows are padded to their size, and padding is attended to")
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
 
-POINTS = "(x, y) of the point in pixels plus a half, divided by the size of the image"
+POINTS = "(x, y) of the point in pixels plus 0.5, divided by the image size"
 
-PLACES = "(column, row) of the place plus a half, divided by how many there are"
+PLACES = "(column, row) of the cell plus 0.5, divided by their number"
 
 
 def _fourier(keys: Keys) -> Use:
@@ -108,7 +103,7 @@ def _fourier(keys: Keys) -> Use:
 
 @family("sam_prompt_encoder", "sam_hq_prompt_encoder")
 def sam_prompt_encoder(keys: Keys) -> PositionSpec:
-    """No attention: points and corners of boxes are turned into vectors, to which one for their kind is added."""
+    """No attention: Fourier features of points and box corners, plus a learned vector for the kind of prompt."""
     return PositionSpec(
         keys.family,
         layers=(Layer((_fourier(keys),), "prompts", causal=False),),
@@ -119,11 +114,11 @@ def sam_prompt_encoder(keys: Keys) -> PositionSpec:
 
 @family("sam_mask_decoder", "sam_hq_mask_decoder")
 def sam_mask_decoder(keys: Keys) -> PositionSpec:
-    """The image's places are added in every layer anew, to queries and keys and not to values."""
+    """Image positions are added again in every layer, to queries and keys, not to values."""
     keys.note(
         "hidden_size",
-        "image tokens get the encoding in every layer, where they are queries or keys; prompt "
-        "tokens get the vectors that they came with, but for the self-attention of the first layer",
+        "image tokens get the encoding in every layer as queries or keys; prompt tokens get their "
+        "own embedding again, except in the self-attention of the first layer",
     )
     layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
     last = Layer((_fourier(keys),), "token_to_image", causal=False)
@@ -132,5 +127,5 @@ def sam_mask_decoder(keys: Keys) -> PositionSpec:
 
 @family("sam", "sam_hq")
 def sam(keys: Keys) -> PositionSpec:
-    """One random matrix for prompts and places of the image, drawn as vision_config says."""
+    """One random matrix for prompts and image positions, sized by vision_config."""
     return PositionSpec(keys.family, parts=parts(keys, "vision_config", "prompt_encoder_config", "mask_decoder_config"))

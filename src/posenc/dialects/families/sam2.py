@@ -13,14 +13,14 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
 
-PIXELS = "(row, column) of each map, counted from 1, over the last, times 2π: Positions.pixels"
+PIXELS = "(row, column) of each feature map, from 1, divided by the last one, times 2π: Positions.pixels"
 
-PROMPTS = "(x, y) of a point, half a pixel added, over the size of the image: from 0 to 1"
+PROMPTS = "(x, y) of a point plus half a pixel, divided by the image size: from 0 to 1"
 
 
 @family("sam2_hiera_det_model")
 def sam2_hiera_det_model(keys: Keys) -> PositionSpec:
-    """A bicubic grid, and a smaller one laid side by side like tiles; windows in all blocks but a few."""
+    """A bicubic grid, and a smaller one repeated like tiles; windows in most blocks."""
     d_model = keys.whole("hidden_size")
     high, wide = keys.wholes("window_positional_embedding_background_size", (7, 7), length=2)
     counts, windows = keys.wholes("blocks_per_stage", (1, 2, 7, 2)), keys.wholes("window_size_per_stage", (8, 4, 14, 7))
@@ -46,18 +46,21 @@ def sam2_hiera_det_model(keys: Keys) -> PositionSpec:
 
 @family("sam2_vision_model", "sam3_vision_model", "edgetam_vision_model")
 def sam2_vision_model(keys: Keys) -> PositionSpec:
-    """The neck gives every map sinusoids, which the memory and the decoders add. EdgeTAM's backbone is timm's RepViT."""
+    """The neck adds sinusoids to every feature map, for the memory and the decoders.
+
+    EdgeTAM's backbone is timm's RepViT.
+    """
     width = keys.whole("fpn_hidden_size")
     neck = Layer((sine(keys, width, "fpn_hidden_size"),), "neck", causal=False)
     foreign = (keys.table("backbone_config") or keys.facts["parts"].get("backbone_config", {})).get("model_type")
     if foreign == "timm_wrapper":
-        keys.note("backbone_config", "a model of timm, which is not read; RepViT, EdgeTAM's, has convolutions only")
+        keys.note("backbone_config", "a model of timm, which is not read; EdgeTAM's RepViT has convolutions only")
     inside = () if foreign == "timm_wrapper" else parts(keys, "backbone_config")
     return PositionSpec(keys.family, layers=(neck,), parts=inside, d_model=width, coordinates=PIXELS)
 
 
 def sine(keys: Keys, width: int, key: str, **options: Any) -> Use:
-    """Half the channels for the row, half for the column, sine and cosine in turn."""
+    """Half of the channels for the row, half for the column; sines and cosines interleaved."""
     said = (("d_model", keys.said_by(key)), ("base", "constant of the code"), ("layout", "constant of the code"))
     arguments = {"d_model": width, "layout": "interleaved", "axes": 2} | options
     return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), said)
@@ -72,7 +75,7 @@ def sine(keys: Keys, width: int, key: str, **options: Any) -> Use:
     "edgetam_video_prompt_encoder",
 )
 def sam2_prompt_encoder(keys: Keys) -> PositionSpec:
-    """Sines and cosines of a random projection, drawn once and kept with the weights; the image's own grid has the same."""
+    """Random Fourier features; the matrix is stored with the weights and also used for the image grid."""
     width = keys.whole("hidden_size")
     arguments = (("d_model", width), ("axes", 2), ("scale", keys.number("scale", 1.0)))
     use = Use(
@@ -94,16 +97,16 @@ def sam2_prompt_encoder(keys: Keys) -> PositionSpec:
     "edgetam_video_mask_decoder",
 )
 def sam2_mask_decoder(keys: Keys) -> PositionSpec:
-    """No positions of its own: what the prompt encoder gives is added to queries and keys of every layer anew."""
+    """No positions of its own: the prompt encoder's output is added to queries and keys in every layer."""
     kinds = ["prompts", "prompts_to_image", "image_to_prompts"] * keys.whole("num_hidden_layers") + ["prompts_to_image"]
-    where = "none of its own: the Fourier features of prompts and image are added to queries and keys of every layer"
+    where = "none of its own: the Fourier features of prompts and image are added to queries and keys in every layer"
     return PositionSpec(keys.family, layers=tuple(Layer((), kind, causal=False) for kind in kinds), coordinates=where)
 
 
 @family("sam2_video", "sam3_tracker_video", "edgetam_video")
 def sam2_video(keys: Keys) -> PositionSpec:
-    """Patches of this frame turn by their place, those of remembered frames by theirs, in EdgeTAM on a coarser grid of
-    their own; pointers to objects keep still."""
+    """Axial RoPE over the patches of this frame and of remembered frames, in EdgeTAM on a coarser grid; object pointers are
+    not rotated."""
     width, heads = keys.whole("memory_attention_hidden_size"), keys.whole("memory_attention_num_attention_heads")
     d_head = width // (keys.whole("memory_attention_downsample_rate") * heads)
     use = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
@@ -112,13 +115,13 @@ def sam2_video(keys: Keys) -> PositionSpec:
     keys.number("memory_attention_rope_dropout", None, positive=False)  # dropout, no position
     keys.note(
         "num_maskmem",
-        "sinusoids of the neck, a tenth of them, are added to this frame, and whole ones "
-        "to remembered frames, with a learned vector for how long ago; pointers have sinusoids of time",
+        "the neck's sinusoids, times 0.1, are added to this frame, and unscaled to remembered "
+        "frames, with a learned vector for their age; object pointers have sinusoids of time",
     )
     kinds = ["memory_self", "memory_cross"] * keys.whole("memory_attention_num_layers")
     where = (
-        "(row, column) of a patch, from 0, in every frame alike; what has no place (pointers to objects, "
-        "EdgeTAM's latents of a whole frame) at (0, 0), where nothing turns"
+        "(row, column) of a patch, from 0, the same in every frame; object pointers and EdgeTAM's "
+        "frame latents are at (0, 0), where nothing rotates"
     )
     return PositionSpec(
         keys.family,

@@ -13,14 +13,16 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("sam3_vit_model")
 def sam3_vit_model(keys: Keys) -> PositionSpec:
-    """A learned grid laid side by side like tiles; in windows, rotation counts from each window's corner, in the other
-    layers over the whole image, squeezed into the span of a window."""
+    """A learned grid repeated like tiles. In windows, RoPE counts from the corner of the window.
+
+    In the other layers over the
+    whole image, scaled to the span of a window."""
     d_head, window = even_head(keys), keys.whole("window_size")
     table = grid(keys, "embeddings.position_embeddings", *side_of(keys, "pretrain_image_size"), reshape=True, mode="tile")
     side, _, said = side_of(keys)
     whole, count = keys.numbers("global_attn_indexes", (7, 15, 23, 31)), keys.whole("num_hidden_layers")
     if len(set(pair(keys, "image_size"))) > 1:
-        keys.error("image_size", "the code takes height for width in positions of images that are not square")
+        keys.error("image_size", "the code swaps height and width for images that are not square")
     inside = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
     across = _slowed(inside, side / window, said) if side != window else inside
     uses = [across if n in whole else inside for n in range(count)]
@@ -31,7 +33,7 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
 
 
 def _slowed(use: Use, factor: float, said: str) -> Use:
-    """The same rotation, all frequencies divided: coordinates · window / side."""
+    """The same rotation with all frequencies divided: coordinates · window / side."""
     rotation = use.rotation
     assert rotation is not None
     slow = replace(rotation, kind="linear", parameters=(("factor", factor),))
@@ -41,19 +43,19 @@ def _slowed(use: Use, factor: float, said: str) -> Use:
 
 @family("sam3_geometry_encoder", "sam3_lite_text_geometry_encoder")
 def sam3_geometry_encoder(keys: Keys) -> PositionSpec:
-    """Sinusoids of the middle of a box, then its height and width, through a projection, added to each box."""
+    """Sinusoids of the centre of a box, and its height and width, through a projection, added to each box."""
     width = keys.whole("hidden_size")
     boxes = sine(keys, width, "hidden_size", scale=6.283185307179586)
-    keys.note("hidden_size", "height and width of a box stand beside the sinusoids, and all go through a projection")
+    keys.note("hidden_size", "height and width of a box are concatenated to the sinusoids, and all go through a projection")
     kinds = ["boxes", "boxes_to_image"] * keys.whole("num_layers")
     layers = [Layer((boxes,) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
-    where = "(row, column) of the middle of a box, from 0 to 1; the neck's sinusoids are added to the image's keys"
+    where = "(row, column) of the centre of a box, from 0 to 1; the neck's sinusoids are added to the image's keys"
     return PositionSpec(keys.family, layers=tuple(layers), d_model=width, coordinates=where)
 
 
 @family("sam3_detr_encoder", "sam3_lite_text_detr_encoder")
 def sam3_detr_encoder(keys: Keys) -> PositionSpec:
-    """No positions of its own: the neck's sinusoids are added to queries and keys of every layer anew."""
+    """No positions of its own: the neck's sinusoids are added to queries and keys in every layer."""
     kinds = ["image", "image_to_prompts"] * keys.whole("num_layers")
     where = "none of its own: the neck's sinusoids are added to queries and keys of the image in every layer"
     return PositionSpec(keys.family, layers=tuple(Layer((), kind, causal=False) for kind in kinds), coordinates=where)
@@ -61,8 +63,8 @@ def sam3_detr_encoder(keys: Keys) -> PositionSpec:
 
 @family("sam3_detr_decoder", "sam3_lite_text_detr_decoder")
 def sam3_detr_decoder(keys: Keys) -> PositionSpec:
-    """Sinusoids of the boxes so far, through a network, added to queries in every layer; and, to the image, a bias by the
-    distance of a patch from the sides of the box."""
+    """A network of sinusoids of the current boxes is added to queries in every layer; attention to the image has a bias by
+    the distance of a patch from the sides of the box."""
     width, heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     boxes = sine(keys, 2 * width, "hidden_size", axes=4, reads=(1, 0, 2, 3), scale=6.283185307179586)
     names = {
@@ -80,8 +82,8 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
     sides = Use("encodings.families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
     keys.note(
         "num_queries",
-        "the first query, which says whether anything is there, has neither; all layers share "
-        "the bias, which is for one map only",
+        "the first query, which says whether anything is present, has neither; all layers share "
+        "the bias, which is for one feature map only",
     )
     uses = {"queries": (boxes,), "queries_to_text": (), "queries_to_image": (sides,)}
     count = keys.whole("num_layers")
@@ -97,17 +99,17 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
 def sam3_mask_decoder(keys: Keys) -> PositionSpec:
     """One attention to the prompt, then convolutions."""
     layer = Layer((), "image_to_prompts", causal=False)
-    return PositionSpec(keys.family, layers=(layer,), coordinates="none: convolutions see place by themselves")
+    return PositionSpec(keys.family, layers=(layer,), coordinates="none: convolutions")
 
 
 @family("sam3_lite_text_text_model")
 def sam3_lite_text_text_model(keys: Keys) -> PositionSpec:
-    """A learned table, squeezed to the length of the text where that is another: position depends on length."""
+    """A learned table, interpolated to the length of the text: the encoding depends on length."""
     rows, width, count = keys.whole("max_position_embeddings"), keys.whole("hidden_size"), keys.whole("num_hidden_layers")
     keys.warning(
         "max_position_embeddings",
-        f"a text of another length has the table of {rows} stretched to it "
-        "(Learned.resize(n, 'centres')): what a token gets depends on how many there are",
+        f"for a text of another length the table of {rows} rows is interpolated (Learned.resize(n, "
+        "'centres')): the encoding of a token depends on the length",
     )
     mixing = {0, count - 1} if keys.flag("use_repmixer_blocks", True) else set()
     said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))

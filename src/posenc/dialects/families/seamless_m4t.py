@@ -7,15 +7,15 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-TOKENS = "0, 1, 2, … over the tokens that are not padding"
+TOKENS = "0, 1, 2, … over non-padding tokens"
 
 
 @family("seamless_m4t")
 def seamless_m4t(keys: Keys) -> PositionSpec:
-    """The encoder of units adds nothing: what it is given comes from a decoder that counted."""
+    """The unit encoder adds no positions: its input is a decoder's output."""
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.note("num_conv_pos_embeddings", "the class for this convolution is there, but no model has one")
+    keys.note("num_conv_pos_embeddings", "the class of this convolution exists, but no model uses it")
     speech = _speech(keys, ("relative", "rotary"))
     units = _waves(keys, "t2u_pad_token_id")
     return _made(keys, speech, units, causal=True)
@@ -23,7 +23,7 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
 
 @family("seamless_m4t_v2")
 def seamless_m4t_v2(keys: Keys) -> PositionSpec:
-    """Frames see their own chunk and some to its left. The decoder of units looks both ways, and counts padding too."""
+    """Frames see their own chunk and some chunks to its left. The unit decoder is bidirectional and counts padding."""
     size, left = keys.whole("speech_encoder_chunk_size", None), keys.number("speech_encoder_left_chunk_num", positive=False)
     keys.note(
         "speech_encoder_chunk_size",
@@ -32,20 +32,20 @@ def seamless_m4t_v2(keys: Keys) -> PositionSpec:
     if size is not None:
         keys.warning(
             "speech_encoder_chunk_size",
-            "the mask of chunks is true or false: sdpa hides what is false, "
-            "eager attention adds 1 to the scores of what is true and hides nothing",
+            "the chunk mask is boolean: sdpa hides False, but eager attention adds 1 to the scores "
+            "of True and hides nothing",
         )
     speech = _speech(keys, ("relative_key",))
     units = _waves(keys, "t2u_pad_token_id", scaled=True)
     keys.note(
         "t2u_pad_token_id",
-        "characters get the same sinusoids, times a learned number of their own, before they are spread over units",
+        "characters get the same sinusoids, scaled by a learned number of their own, before they are repeated as units",
     )
     return _made(keys, speech, units, causal=False)
 
 
 def _speech(keys: Keys, known: tuple[str, ...]) -> PositionSpec:
-    """The conformer, then its adapter, whose layers attend without positions."""
+    """The conformer, then its adapter, whose layers have no positions."""
     use = of_kind(keys, "speech_encoder_attention_heads", known)
     layers = [layer_of(use)] * keys.whole("speech_encoder_layers")
     if keys.flag("add_adapter", False):
@@ -55,7 +55,7 @@ def _speech(keys: Keys, known: tuple[str, ...]) -> PositionSpec:
 
 
 def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
-    """Sinusoids from the row after padding on, nothing for padding."""
+    """Sinusoids from the row after padding; padding gets zero."""
     start = keys.whole(padding, least=0) + 1
     arguments = (
         ("d_model", keys.whole("hidden_size")),
@@ -77,10 +77,10 @@ def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
 
 
 def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> PositionSpec:
-    """All five stacks; what writes units adds `units`, and sees earlier ones only if `causal`."""
+    """All five stacks; the unit decoder adds `units` and is causal if `causal`."""
     for name in ("max_position_embeddings", "t2u_max_position_embeddings"):
         keys.get(name, None)
-    keys.note("max_position_embeddings", "no limit: sinusoids are made for whatever length comes")
+    keys.note("max_position_embeddings", "no limit: sinusoids are computed for any length")
     words = _waves(keys, "pad_token_id")
     made = [speech]
     counted = TOKENS if causal else "0, 1, 2, … over all units"

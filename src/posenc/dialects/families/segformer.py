@@ -6,7 +6,7 @@ from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec
 
-CONVOLUTIONS = "none: attention sees a set; order is in the convolutions between"
+CONVOLUTIONS = "none: order comes from the convolutions between attention layers"
 
 
 def unordered(keys: Keys, kinds: list[str], **about: object) -> PositionSpec:
@@ -16,20 +16,23 @@ def unordered(keys: Keys, kinds: list[str], **about: object) -> PositionSpec:
 
 @family("segformer", "cvt", "glpn", "pvt_v2")
 def segformer(keys: Keys) -> PositionSpec:
-    """Stages: convolutions make the patches, and stand in the projections (CvT) or between the layers."""
+    """Convolutions make the patches, and are part of the projections (CvT) or between the layers."""
     depths = keys.wholes("depth" if keys.family == "cvt" else "depths")
     return unordered(keys, [f"stage {n}" for n, depth in enumerate(depths) for _ in range(depth)])
 
 
 @family("mobilevit")
 def mobilevit(keys: Keys) -> PositionSpec:
-    """2, 4 and 3 layers in the last three stages, constants of the code, over pixels of the same place in a patch."""
+    """2, 4 and 3 layers in the last three stages, constants of the code.
+
+    Attention among pixels at the same place in a patch.
+    """
     return unordered(keys, [f"stage {n}" for n, depth in ((2, 2), (3, 4), (4, 3)) for _ in range(depth)])
 
 
 @family("mobilevitv2")
 def mobilevitv2(keys: Keys) -> PositionSpec:
-    """Attention by one context vector for all pixels of the same place in a patch."""
+    """Attention by one context vector for all pixels at the same place in a patch."""
     depths = keys.wholes("n_attn_blocks", (2, 4, 3), length=3, least=0)
     return unordered(keys, [f"stage {n + 2}" for n, depth in enumerate(depths) for _ in range(depth)])
 
@@ -42,16 +45,16 @@ def swiftformer(keys: Keys) -> PositionSpec:
 
 @family("pp_ocrv5_server_rec", "pp_ocrv5_mobile_rec", "pp_ocrv6_small_rec")
 def pp_ocrv5_server_rec(keys: Keys) -> PositionSpec:
-    """A convolutional backbone, then a few layers that mix all columns of a line of text."""
+    """A convolutional backbone, then a few layers over the columns of a line of text."""
     return unordered(keys, ["full_attention"] * keys.whole("depth", 2), parts=parts(keys, "backbone_config"))
 
 
 @family("superglue")
 def superglue(keys: Keys) -> PositionSpec:
-    """A network of a point's coordinates and score is added to its descriptor, before attention that has no positions."""
+    """A network of a point's coordinates and score is added to its descriptor; attention has no positions."""
     keys.note(
         "keypoint_encoder_sizes",
-        "coordinates are features: a network of (x, y, score), for which there is no encoding here",
+        "coordinates are features: a network of (x, y, score); posenc has no encoding for it",
     )
     kinds = keys.names("gnn_layers_types", ("self", "cross") * 9)
     return unordered(keys, list(kinds), parts=parts(keys, "keypoint_detector_config"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import BLOCKS, RASTER, grid, pair, side_of, square_side, tower
+from posenc.dialects.patches import BLOCKS, RASTER, grid, square_side, square_side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 # Sides up to 99 for which fp32 misses a cell in images of up to 200 patches to a side: measured, torch 2.13 on x86.
@@ -64,16 +63,16 @@ OWN_SIZE = "; (row, column, height, width) for images of another size"
 
 @family("siglip_vision_model", "granite_docling_vision")
 def siglip_vision_model(keys: Keys) -> PositionSpec:
-    """The grid is read bicubically where a call says interpolate_pos_encoding; otherwise images must have its size."""
+    """The grid is interpolated bicubically with interpolate_pos_encoding; otherwise images must have its size."""
     height, width, said = square_side_of(keys)
-    keys.note("image_size", "images of another size only where a call says interpolate_pos_encoding=True")
+    keys.note("image_size", "images of another size only if the call sets interpolate_pos_encoding=True")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
     return tower(keys, [], embedding=[table], coordinates=RASTER + OWN_SIZE)
 
 
 @family("siglip2_vision_model")
 def siglip2_vision_model(keys: Keys) -> PositionSpec:
-    """Every image has a size of its own, for which the grid is read bilinearly with antialiasing."""
+    """The grid is interpolated to the size of each image, bilinearly with antialiasing."""
     height, width, said = square_side(keys, "num_patches")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
     where = "(row, column, height, width) of the patch in its own image, row by row; padding as the first patch"
@@ -90,7 +89,7 @@ def cosmos3_edge_vision(keys: Keys) -> PositionSpec:
 
 @family("glm_image_vision")
 def glm_image_vision(keys: Keys) -> PositionSpec:
-    """The table of GLM-4V, read bilinearly, without its rotation."""
+    """GLM-4V's table, interpolated bilinearly, without its rotation."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
     return tower(keys, [], embedding=[table], coordinates=BLOCKS.replace("(row, column)", "(row, column, height, width)"))
@@ -98,16 +97,16 @@ def glm_image_vision(keys: Keys) -> PositionSpec:
 
 @family("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
 def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
-    """Patch i of n reads cell ⌊i·side/n⌋, the table of an image cut into other pieces.
+    """Patch i of n reads cell ⌊i·side/n⌋.
 
-    A merger amid the layers puts four tokens into one, which keep no positions of their own.
+    A merger between the layers combines four tokens into one, without positions.
     """
     height, width, said = square_side_of(keys)
     if height in ROUNDED:
         keys.warning(
             "image_size",
-            f"{height} cells to a side: theirs divides in fp32, and in images of some "
-            "sizes (as many patches, for one) patches on a border read the cell before",
+            f"{height} cells per side: the code divides in fp32, and for some image sizes (such as "
+            "the same number of patches) patches on a border read the cell before",
         )
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
     where = "(row, column, height, width) of the patch in its own image, row by row"
@@ -116,7 +115,7 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
 
 @family("aimv2_vision_model")
 def aimv2_vision_model(keys: Keys) -> PositionSpec:
-    """A learned table for images of one size, or (is_native) sinusoids of column and row for any."""
+    """A learned table for one image size, or (is_native) sinusoids of column and row for any size."""
     if keys.flag("is_native", False):
         arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("axes", 2), ("reads", (1, 0)))
         said = (
@@ -133,26 +132,19 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
     return tower(keys, [], embedding=[table], coordinates=RASTER)
 
 
-def square_side_of(keys: Keys) -> tuple[int, int, str]:
-    """A table of (image_size // patch_size)² cells; these towers know square images only."""
-    if pair(keys, "image_size")[0] != pair(keys, "image_size")[1]:
-        raise ConfigError(f"{keys.where('image_size')}: the code knows square images only, got {keys.get('image_size')}")
-    return side_of(keys)
-
-
 @family("siglip_text_model", "siglip2_text_model")
 def siglip_text_model(keys: Keys) -> PositionSpec:
-    """Every token sees every token."""
+    """Bidirectional attention."""
     return _stack(keys, causal=False)
 
 
 @family("aimv2_text_model")
 def aimv2_text_model(keys: Keys) -> PositionSpec:
-    """Causal, as CLIP, where a call gives an attention mask."""
+    """Causal like CLIP, if the call gives an attention mask."""
     keys.warning(
         "model_type",
-        "later tokens are hidden only where a call gives attention_mask; without one the "
-        "code makes no mask, and every token sees every token",
+        "later tokens are hidden only if the call gives attention_mask; without one the code makes "
+        "no mask, and attention is bidirectional",
     )
     return _stack(keys, causal=True)
 

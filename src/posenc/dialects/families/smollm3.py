@@ -15,37 +15,38 @@ from posenc.dialects.spec import PositionSpec, Use
 
 @family("smollm3")
 def smollm3(keys: Keys) -> PositionSpec:
-    """Layers that turn are a list of 1 and 0; every fourth one does not. A window, where in use, is theirs alone."""
+    """no_rope_layers lists 1 for layers with RoPE and 0 without; every fourth has none by default. A window applies to the
+    layers without RoPE."""
     turning = rope_layers(keys)
     window = keys.whole("sliding_window", None) if keys.flag("use_sliding_window", False) else None
     kinds = schedule(keys, lambda n: SLIDING if window and not turning[n] else FULL)
     if SLIDING in kinds and not window:
         keys.warning(
             "layer_types",
-            "layers are called sliding while use_sliding_window is off: their mask has the "
-            "window, but kernels that make their own mask are told of none",
+            "layer_types has sliding layers although use_sliding_window is off: their mask has the "
+            "window, but kernels that make their own mask get none",
         )
     return rope_where(decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds), turning)
 
 
 def rope_layers(keys: Keys) -> tuple[bool, ...]:
-    """no_rope_layers, where 1 means that a layer does turn; else all but every no_rope_layer_interval-th one."""
+    """no_rope_layers, where 1 means that a layer uses RoPE; by default all but every no_rope_layer_interval-th."""
     count = keys.whole("num_hidden_layers")
     said = keys.numbers("no_rope_layers", None)
     keys.get("no_rope_layer_interval", None)  # counts where there is no list
     if said:
         if len(said) != count or not set(said) <= {0, 1}:
             raise ConfigError(
-                f"{keys.where('no_rope_layers')}: expected {count} of 1 (turns) and 0 (does not), got {list(said)}"
+                f"{keys.where('no_rope_layers')}: expected {count} of 1 (RoPE) and 0 (none), got {list(said)}"
             )
-        keys.note("no_rope_layers", "1 stands for a layer that turns, 0 for one that does not")
+        keys.note("no_rope_layers", "1 means that a layer uses RoPE, 0 that it does not")
         return tuple(bool(one) for one in said)
     every = keys.whole("no_rope_layer_interval")
     return tuple((n + 1) % every != 0 for n in range(count))
 
 
 def rope_where(spec: PositionSpec, turning: Sequence[bool], other: Sequence[Use] = ()) -> PositionSpec:
-    """The spec with the rotation taken from the layers that do not turn, which get `other` instead."""
+    """The spec with `other` instead of the rotation in layers where `turning` is false."""
     layers = [
         layer if turns else replace(layer, uses=tuple(other)) for layer, turns in zip(spec.layers, turning, strict=True)
     ]

@@ -9,29 +9,28 @@ from posenc.dialects.family import family, two_stacks
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
-FRAMES = "0, 1, 2, … over frames after the convolutions that are not padding"
+FRAMES = "0, 1, 2, … over non-padding frames after the convolutions"
 
 
 @family("speech_to_text")
 def speech_to_text(keys: Keys) -> PositionSpec:
-    """fairseq's sinusoids. Frames are counted by a mask of zeros and ones that is compared with pad_token_id."""
+    """fairseq's sinusoids. Frames are counted by comparing the mask of zeros and ones with pad_token_id."""
     words, padding = fairseq(keys), keys.whole("pad_token_id", least=0)
     frames, where = words, FRAMES
     if padding != 1:
         frames = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")
-        where = "0, 1, 2, … over frames after the convolutions, padding included"
+        where = "0, 1, 2, … over frames after the convolutions, including padding"
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
-            f"{padding}: the encoder compares it with 0 for "
-            "frames and 1 for padding; only where it is 1 does padding count as padding"
-            + ("; with 0 real frames all get row 0, which is zero" if padding == 0 else ""),
+            f"{padding}: the encoder compares it with 0 for frames and 1 for padding; padding is recognised "
+            "only if it is 1" + ("; with 0 all real frames get row 0, which is zero" if padding == 0 else ""),
         )
     for name in ("max_source_positions", "max_target_positions"):
         keys.get(name, None)
-        keys.note(name, "no limit: sinusoids are made for whatever length comes")
+        keys.note(name, "no limit: sinusoids are computed for any length")
     both = two_stacks(keys, None if padding == 0 else frames, words, length=None)
-    return with_coordinates(both, where, "0, 1, 2, … over tokens that are not padding")
+    return with_coordinates(both, where, "0, 1, 2, … over non-padding tokens")
 
 
 def with_coordinates(both: PositionSpec, *where: str) -> PositionSpec:

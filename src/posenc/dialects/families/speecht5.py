@@ -8,12 +8,12 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-TEXT = "0, 1, 2, … along the sequence, padding included"
+TEXT = "0, 1, 2, … along the sequence, including padding"
 
 
 @family("speecht5")
 def speecht5(keys: Keys) -> PositionSpec:
-    """Four stacks, of which a model has one encoder and one decoder; both encoders have the same layers."""
+    """Four stacks; a model uses one encoder and one decoder. Both encoders have the same layers."""
     d_head = keys.whole("hidden_size") // keys.whole("encoder_attention_heads")
     limit = keys.whole("encoder_max_relative_position")
     vectors = Use(
@@ -36,19 +36,19 @@ def speecht5(keys: Keys) -> PositionSpec:
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
-            f"{padding}: frames are compared with it as 0, padding as 1; only where it is 1 does padding count as padding",
+            f"{padding}: compared with 0 for frames and 1 for padding; padding is recognised only if it is 1",
         )
     keys.warning(
         "num_conv_pos_embeddings",
-        "padding is not zeroed before the convolution: the last frames of a sound hear it; posenc takes padding as absent",
+        "padding is not zeroed before the convolution and affects the last frames; posenc takes padding as absent",
     )
     for name in ("max_speech_positions", "max_text_positions"):
         keys.whole(name)
     keys.note(
         "max_text_positions",
-        "the text encoder and the speech decoder end at these lengths; sinusoids of the others grow",
+        "the tables of the text encoder and the speech decoder have these lengths; the other sinusoids grow",
     )
-    real = "0, 1, 2, … over what is not padding"
+    real = "0, 1, 2, … over non-padding tokens or frames"
     made = [
         _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),

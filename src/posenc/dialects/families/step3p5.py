@@ -18,7 +18,7 @@ LABELS = (FULL, SLIDING)
 
 @family("step3p5")
 def step3p5(keys: Keys) -> PositionSpec:
-    """Layers are full unless layer_types says; published files have a base and a fraction for every layer in a list."""
+    """Layers are full unless layer_types is set; published files list a base and a fraction for every layer."""
     count = keys.whole("num_hidden_layers")
     extra = keys.whole("num_nextn_predict_layers", 0, least=0)
     keys = _cut(keys, count, count + extra)
@@ -28,7 +28,9 @@ def step3p5(keys: Keys) -> PositionSpec:
     by_kind = {kind: rope(keys, d_head=d_head, label=kind, labels=LABELS, partial=True) for kind in dict.fromkeys(kinds)}
     spec = decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_head)
     if SLIDING in kinds and keys.whole("sliding_window", None) is None:
-        raise ConfigError(f"{keys.where('sliding_window')}: missing; there are sliding layers, and the code fails without")
+        raise ConfigError(
+            f"{keys.where('sliding_window')}: missing; there are sliding layers, and the code fails without it"
+        )
     if not keys.flag("use_bidirectional_attention", False):
         return spec
     layers = [replace(layer, causal=False, window=2 * layer.window - 1 if layer.window else None) for layer in spec.layers]
@@ -36,7 +38,7 @@ def step3p5(keys: Keys) -> PositionSpec:
 
 
 def _cut(keys: Keys, count: int, padded: int) -> Keys:
-    """Lists that go on for the layers that predict further tokens, without those: the code keeps them apart."""
+    """The lists without the entries of the layers that predict further tokens."""
     long = [
         name
         for name in ("layer_types", "rope_theta", "partial_rotary_factors")
@@ -46,8 +48,11 @@ def _cut(keys: Keys, count: int, padded: int) -> Keys:
 
 
 def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
-    """These keys with rope_parameters for each kind. Of lists the first layer of a kind counts; rope_scaling is for full
-    layers alone; rope_parameters that lack a kind are not read at all."""
+    """The same keys with rope_parameters for each kind.
+
+    Of a list, the first layer of a kind counts; rope_scaling is for full layers only; rope_parameters that lack a kind are
+    not read.
+    """
     there = set(kinds)
     said = keys.table("rope_parameters")
     if all(isinstance(said.get(kind), Mapping) for kind in there):
@@ -75,20 +80,20 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if FULL in settings:
         settings[FULL] |= keys.table("rope_scaling")
         if isinstance(settings[FULL].get("type"), str) and "rope_type" not in keys.table("rope_scaling"):
-            keys.error("rope_scaling.type", "the class reads rope_type alone here: nothing is scaled")
+            keys.error("rope_scaling.type", "the class reads rope_type only: nothing is scaled")
             settings[FULL].pop("type")
     return _with_parameters(keys, settings)
 
 
 def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | None:
-    """A number for each layer; one number stands for all. Says where layers of one kind differ."""
+    """A number for each layer; a single number applies to all. Remarks on layers of one kind that differ."""
     if not isinstance(keys.data.get(name), list):
         one = keys.number(name, None)
         return None if one is None else (one,) * len(kinds)
     numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
     for kind in dict.fromkeys(kinds):
         if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
-            keys.error(name, f"differs among {kind} layers: the class takes the first one's for all of them")
+            keys.error(name, f"differs among {kind} layers: the class uses the first one's for all of them")
     return numbers
 
 
@@ -99,7 +104,7 @@ def _with_parameters(keys: Keys, settings: Mapping[str, Any]) -> Keys:
 
 @family("step3p7")
 def step3p7(keys: Keys) -> PositionSpec:
-    """Whatever model types the file gives its parts, they are Step 3.7's own."""
+    """The parts have Step 3.7's own model types, whatever the file says."""
     plain = keys.replaced({name: _untyped(value) for name, value in keys.data.items()})
     return PositionSpec(keys.family, parts=parts(plain, text_config="step3p5", vision_config="step3p5_vision"))
 

@@ -13,7 +13,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 @family("dinat")
 def dinat(keys: Keys) -> PositionSpec:
-    """Each place attends to kernel_size × kernel_size around it, every dilations-th, and adds a number by difference."""
+    """Each cell attends to kernel_size × kernel_size cells around it, every dilations-th, with a bias by difference."""
     size, depths = keys.whole("kernel_size"), keys.wholes("depths")
     layers, heads = [], keys.wholes("num_heads", length=len(depths))
     for stage, depth in enumerate(depths):
@@ -23,21 +23,21 @@ def dinat(keys: Keys) -> PositionSpec:
             "encodings.window_bias.WindowBias",
             arguments,
             said,
-            note="stored [heads, rows, columns] by key - query, the other way round than here",
+            note="stored [heads, rows, columns] by key - query, the reverse of the order here",
         )
         layers += [Layer((use,), "neighbourhood", causal=False)] * depth
     keys.warning(
         "kernel_size",
-        "which neighbours are seen, and which number each gets, is natten's, a library "
-        "that is not read here: with dilations, differences count in steps",
+        "the neighbours and their bias are chosen by the natten library, which is not read here: "
+        "with dilations, differences count in steps",
     )
-    where = RASTER + " within its stage; at borders the neighbourhood keeps its size and moves inwards"
+    where = RASTER + " within its stage; at borders the neighbourhood keeps its size and shifts inwards"
     return stack_of(keys, layers, width="embed_dim", heads="no one number", length=None, coordinates=where)
 
 
 WHERE = (
     "(row, column) of the patch within its stage; windows are documents of their own, see "
-    "posenc.encodings.window_bias.windows; odd layers of a stage cut them half a window further"
+    "posenc.encodings.window_bias.windows; odd layers of a stage shift them by half a window"
 )
 
 BIAS = "relative_position_bias_table"
@@ -45,7 +45,7 @@ BIAS = "relative_position_bias_table"
 
 @family("swin", "maskformer-swin", "donut-swin")
 def swin(keys: Keys) -> PositionSpec:
-    """One table for each layer. Swin drops the shift where a window is the whole stage; MaskFormer's pads instead."""
+    """One table per layer. Swin drops the shift if a window covers the whole stage; MaskFormer's pads instead."""
     depths = whole_list(keys, "depths")
     size, heads, padded = (
         keys.whole("window_size"),
@@ -59,8 +59,8 @@ def swin(keys: Keys) -> PositionSpec:
         if min(sides) < size and not padded:
             keys.error(
                 "window_size",
-                f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a "
-                "smaller window there and fails, since its table is for the whole one",
+                f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a smaller window there "
+                "and fails, since its table has the full window's size",
             )
         for block in range(depth):
             inside = "relative_position_bias." if keys.family == "swin" else "self."
@@ -77,15 +77,15 @@ def swin(keys: Keys) -> PositionSpec:
     if not padded:
         keys.warning(
             "image_size",
-            "the first image whose stage is no larger than a window takes the shift from "
-            "these layers for good, for later images as well",
+            "the first image whose stage is no larger than a window removes the shift from these layers, "
+            "for later images as well",
         )
     return _stages(keys, layers, usable=keys.family == "swin")
 
 
 @family("swinv2", "swin2sr")
 def swinv2(keys: Keys) -> PositionSpec:
-    """A network of the logarithm of the difference, attention by angle. Windows are no larger than the stage."""
+    """A network of the logarithm of the difference, with cosine attention. Windows are no larger than the stage."""
     depths = whole_list(keys, "depths")
     size, heads, deep = (
         keys.whole("window_size"),
@@ -119,7 +119,10 @@ def swinv2(keys: Keys) -> PositionSpec:
 
 @family("levit")
 def levit(keys: Keys) -> PositionSpec:
-    """A number for the distance in rows and columns. Between stages every second place asks all places before."""
+    """A learned number for the distance in rows and columns.
+
+    Between stages every second cell attends to all cells before.
+    """
     side, depths = keys.whole("image_size") // keys.whole("patch_size"), whole_list(keys, "depths")
     heads, widths, keyed = (
         whole_list(keys, name, length=len(depths)) for name in ("num_attention_heads", "hidden_sizes", "key_dim")
@@ -146,7 +149,7 @@ def levit(keys: Keys) -> PositionSpec:
             layers.append(layer(fewer, f"{own}{each * depth}.attention_biases", "subsampling"))
             side = (side - 1) // 2 + 1
     keys.note("image_size", "images must have this size")
-    where = RASTER + " within its stage; queries of subsampling layers stand at every second row and column"
+    where = RASTER + " within its stage; queries of subsampling layers are at every second row and column"
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)
 
 
@@ -156,15 +159,15 @@ def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpe
         keys.note("use_absolute_embeddings", ON_REQUEST)
         table = [patch_table(keys, prefix=0, d_model="embed_dim", mode="bicubic")]
     elif absolute:
-        keys.error("use_absolute_embeddings", "the code makes a row more than there are patches, and fails")
+        keys.error("use_absolute_embeddings", "the code makes one row more than there are patches, and fails")
     return stack_of(keys, layers, embedding=table, width="embed_dim", heads="no one number", length=None, coordinates=WHERE)
 
 
 def _about_masks(keys: Keys, low: str) -> None:
     keys.note(
         "window_size",
-        f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; "
-        "padding to a multiple of the window is seen",
+        f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; padding "
+        "to a multiple of the window is attended to",
     )
 
 

@@ -54,7 +54,7 @@ def t5(keys: Keys) -> PositionSpec:
     weights = {side: BLOCK.format(side=side, layer=layer, attention="SelfAttention") for side in ("encoder", "decoder")}
     keys.note(
         "relative_attention_num_buckets",
-        "the encoder spends half of the buckets on tokens after the query, the decoder none",
+        "the encoder uses half of the buckets for tokens after the query, the decoder none",
     )
     return PositionSpec(
         keys.family,
@@ -66,7 +66,7 @@ def t5(keys: Keys) -> PositionSpec:
 
 @family("longt5")
 def longt5(keys: Keys) -> PositionSpec:
-    """Encoder layers see local_radius tokens on either side; transient-global ones also a summary of every block."""
+    """Encoder layers see local_radius tokens on each side; transient-global layers also a summary of every block."""
     kind = keys.text("encoder_attention_type", "local", among=("local", "transient-global"))
     attention = "LocalSelfAttention" if kind == "local" else "TransientGlobalSelfAttention"
     weight = BLOCK.format(side="encoder", layer=0, attention=attention)
@@ -83,9 +83,9 @@ def longt5(keys: Keys) -> PositionSpec:
                 layers=layers,
                 n_heads=keys.whole("num_heads"),
                 d_head=keys.whole("d_kv"),
-                coordinates=f"query: the number of its block of {size} tokens, those of an "
-                "incomplete last block belong to the one before it; key: the number of the block that it sums up; "
-                "one softmax over these keys and the encoder's own",
+                coordinates=f"query: the index of its block of {size} tokens, where tokens of an incomplete last block "
+                "belong to the one before it; key: the index of the block that it summarises; one softmax "
+                "over these keys and the encoder's own",
             )
         )
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")

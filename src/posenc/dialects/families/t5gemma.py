@@ -12,7 +12,7 @@ from posenc.dialects.spec import PositionSpec
 
 @family("t5_gemma_module")
 def t5_gemma_module(keys: Keys) -> PositionSpec:
-    """One stack: as Gemma 2; an encoder looks both ways, sliding layers sliding_window tokens to either side."""
+    """One stack as in Gemma 2. An encoder is bidirectional; its sliding layers see sliding_window tokens on each side."""
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))
     if keys.flag("is_decoder", False):
         return spec
@@ -22,13 +22,13 @@ def t5_gemma_module(keys: Keys) -> PositionSpec:
 
 @family("t5gemma")
 def t5gemma(keys: Keys) -> PositionSpec:
-    """Attention from decoder to encoder has no positions."""
+    """Cross-attention has no positions."""
     stacks = []
     for name, is_decoder in (("encoder", False), ("decoder", True)):
         inner = keys.section(name)
         inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
         stacks.append(read(inner, name))
-    return PositionSpec(keys.family, parts=tuple(stacks), coordinates="0, 1, 2, … in each stack on its own")
+    return PositionSpec(keys.family, parts=tuple(stacks), coordinates="0, 1, 2, … in each stack separately")
 
 
 @family("t5gemma2_encoder")
@@ -36,7 +36,7 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
-        coordinates="0, 1, 2, … along the sequence, tokens of images included",
+        coordinates="0, 1, 2, … along the sequence; image tokens count like text tokens",
     )
 
 
@@ -44,9 +44,9 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
 def t5gemma2(keys: Keys) -> PositionSpec:
     keys.note(
         "decoder",
-        "decoder queries that have turned meet encoder keys that have not, in one softmax: those "
-        "scores depend on the decoder's position, not on a distance",
+        "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
+        "on the decoder's position, not on a distance",
     )
     return PositionSpec(
-        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="0, 1, 2, … in each stack on its own"
+        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="0, 1, 2, … in each stack separately"
     )

@@ -12,15 +12,15 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("time_series_transformer", "informer", "autoformer")
 def time_series_transformer(keys: Keys) -> PositionSpec:
-    """The encoder counts from 0; the decoder goes on at context_length, Autoformer's label_length before it."""
+    """The encoder counts from 0; the decoder continues at context_length, in Autoformer label_length earlier."""
     waves = sinusoid(keys, layout="sin_cos")
     prediction = keys.whole("prediction_length", None)
     context = keys.whole("context_length", prediction)
     length = context + prediction if context and prediction else None
     keys.note(
         "context_length",
-        f"the tables have {length or 'context_length + prediction_length'} rows and are "
-        "stored: what a checkpoint holds is what the code reads",
+        f"the tables have {length or 'context_length + prediction_length'} rows and are stored: "
+        "the code reads the checkpoint's values",
     )
     encoder, decoder = two_stacks(keys, waves, waves, length=None).parts
     kind = _attention(keys)
@@ -42,14 +42,13 @@ def _attention(keys: Keys) -> str:
     if keys.family == "autoformer":
         keys.note(
             "model_type",
-            "attention is by delay: values are rolled by the delays of largest "
-            "autocorrelation, so that order counts in it as well",
+            "attention by delay: values are shifted by the delays of largest autocorrelation, which depends on order too",
         )
         return "autocorrelation"
     if keys.family == "informer" and keys.text("attention_type", "prob") == "prob":
         keys.note(
             "attention_type",
-            "'prob': only some queries attend, found by random samples of keys; others get means of the values",
+            "'prob': only some queries attend, chosen by random samples of keys; the others get the mean of the values",
         )
         return "prob_sparse"
     return "full_attention"

@@ -12,8 +12,8 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("timesfm2_5")
 def timesfm2_5(keys: Keys) -> PositionSpec:
-    """Turns causal attention over patches of a time series; queries and keys are normalised after it."""
-    keys.note("rope_parameters", "queries and keys are normalised after the rotation, which takes any magnitude away")
+    """RoPE in causal attention over patches of a time series; queries and keys are normalised after it."""
+    keys.note("rope_parameters", "queries and keys are normalised after the rotation, so its scale has no effect")
     d_head = keys.whole("head_dim")
     return decoder(
         keys,
@@ -26,7 +26,7 @@ def timesfm2_5(keys: Keys) -> PositionSpec:
 
 @family("timesfm")
 def timesfm(keys: Keys) -> PositionSpec:
-    """No positions in causal attention; sinusoids are added to the patches where use_positional_embedding says so."""
+    """Causal attention without positions; sinusoids are added to the patches if use_positional_embedding is set."""
     layers = [Layer()] * keys.whole("num_hidden_layers")
     d_head = keys.whole("head_dim")
     if not keys.flag("use_positional_embedding", False):
@@ -38,8 +38,8 @@ def timesfm(keys: Keys) -> PositionSpec:
     if shortest != 1:
         keys.warning(
             "min_timescale",
-            "multiplies the frequencies where it should divide them: the fastest pair "
-            f"turns by {shortest:g} for each patch, not by 1/{shortest:g}",
+            f"multiplies the frequencies where it should divide them: the fastest pair rotates by {shortest:g} "
+            f"per patch, not by 1/{shortest:g}",
         )
     if d_model % 2:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is odd: the code would add a token, not a channel")
@@ -65,6 +65,6 @@ def timesfm(keys: Keys) -> PositionSpec:
         embedding=[waves],
         length=None,
         d_head=d_head,
-        coordinates="0, 1, 2, … over patches from the first that is not padding; those before it count on from "
-        "the end, modulo the number of patches",
+        coordinates="0, 1, 2, … over patches from the first that is not padding; those before it continue "
+        "from the end, modulo the number of patches",
     )

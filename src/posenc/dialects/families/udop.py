@@ -20,7 +20,10 @@ AXIS = {"1d": "slot", "horizontal": "middle x of the box", "vertical": "middle y
 
 @family("udop")
 def udop(keys: Keys) -> PositionSpec:
-    """Boxes are real numbers of 0 … 1. Text comes first, then patches that hold no text; boxes of text join their patch."""
+    """Boxes are real numbers from 0 to 1. Text comes first, then patches without text.
+
+    Boxes of text are merged with their patch.
+    """
     rows = keys.whole("max_2d_position_embeddings", 1024)
     cells = "encoder.cell_2d_embedding."
     corners = Use(
@@ -40,10 +43,10 @@ def udop(keys: Keys) -> PositionSpec:
     bias, axes = _bias(keys)
     keys.warning(
         "relative_attention_num_buckets",
-        "of the decoder only: the encoder has what relative_bias_args "
-        "says, or 32 buckets and distances of its classes; a T5 table of its own is not read",
+        "for the decoder only: the encoder uses relative_bias_args, or its classes' 32 buckets "
+        "and distances; its own T5 table is not read",
     )
-    where = f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes cut to 0 … 1"
+    where = f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes clipped to 0 … 1"
     encoder = replace(stack(keys, "encoder", bias), coordinates=f"in the scores: {', '.join(axes)}")
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
     decoder = stack(keys, "decoder", bucketed(keys, weight, both_ways=False))
@@ -62,7 +65,7 @@ def _bias(keys: Keys) -> tuple[Use, list[str]]:
         )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
-            keys.error("relative_bias_args", "prefix_bucket and one-way buckets are not built here")
+            keys.error("relative_bias_args", "prefix_bucket and one-directional buckets are not supported")
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)

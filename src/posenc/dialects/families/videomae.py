@@ -9,12 +9,12 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.patches import grid, side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-COUNT = "the number of the tubelet, from 0: frame by frame, each row by row"
+COUNT = "the index of the tubelet, from 0: frame by frame, each row by row"
 
 
 @family("videomae")
 def videomae(keys: Keys) -> PositionSpec:
-    """Sinusoids of one long count, again before the decoder of pretraining."""
+    """Sinusoids of the tubelet's index, added again before the pretraining decoder."""
 
     def sinusoid(width: str) -> Use:
         return Use(
@@ -31,16 +31,16 @@ def videomae(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="decoder_num_attention_heads",
         length=None,
-        coordinates=f"{COUNT}; the ones that were seen first, then the masked",
+        coordinates=f"{COUNT}; visible ones first, then the masked",
     )
-    keys.note("num_frames", "rows and columns are not told apart: the next row is as far as the width of the image")
+    keys.note("num_frames", "the index does not distinguish rows and columns: the next row is one image width away")
     spec = tower(keys, [], embedding=[sinusoid("hidden_size")], coordinates=f"{COUNT}; masked ones are left out")
     return replace(spec, parts=(decoder.with_part("decoder"),))
 
 
 @family("timesformer")
 def timesformer(keys: Keys) -> PositionSpec:
-    """The cell of the patch and the number of the frame; other sizes read the nearest cell."""
+    """Learned vectors for the cell of the patch and for the frame; other sizes read the nearest cell."""
     height, width, said = side_of(keys)
     kind = keys.text("attention_type", among=("divided_space_time", "space_only", "joint_space_time"))
     table = grid(
@@ -70,11 +70,11 @@ def timesformer(keys: Keys) -> PositionSpec:
         uses.append(Use("encodings.learned_axes.LearnedAxes", arguments, said_by, (weight,)))
     keys.warning(
         "image_size",
-        "layers cut tokens into num_frames frames, image_size / patch_size patches wide: "
-        "videos of other widths or lengths fail, or mix places up",
+        "layers split tokens into num_frames frames, image_size / patch_size patches wide: videos "
+        "of other widths or lengths fail or mix up positions",
     )
     where = (
-        "(frame, row, column, rows, columns) of the patch; patch by patch, each with its frames in turn; the class "
-        "token first, at (-1, -1, 0, rows, columns)"
+        "(frame, row, column, rows, columns) of the patch; patch by patch, each with its frames "
+        "in turn; the class token first, at (-1, -1, 0, rows, columns)"
     )
     return tower(keys, [], embedding=uses, kinds=[kind] * keys.whole("num_hidden_layers"), coordinates=where)

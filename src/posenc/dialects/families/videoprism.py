@@ -12,7 +12,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 
 @family("videoprism_vision_model")
 def videoprism_vision_model(keys: Keys) -> PositionSpec:
-    """A grid before the layers of single frames; a row of frames before those of single places."""
+    """A grid before the spatial layers; a table of frames before the temporal layers."""
     (high, wide), tubelet = pair(keys, "image_size"), keys.numbers("tubelet_size", length=3)
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(tubelet)}")
@@ -21,7 +21,7 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     if tubelet[0] != 1:
         keys.warning(
             "tubelet_size",
-            "the code has a row for each of num_frames frames, not for each tubelet of them, and fails",
+            "the code has a row for each of num_frames frames, not for each tubelet, and fails",
         )
     places = grid(
         keys,
@@ -48,23 +48,23 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
         Layer((times,) if n == 0 else (), "temporal", causal=False) for n in range(keys.whole("num_temporal_layers"))
     ]
     where = (
-        f"{RASTER}{SIZED}; in temporal layers (frame, 0), and (frame, 0, frames, 1) for another number of frames; "
-        "further layers over all of them have no positions of their own"
+        f"{RASTER}{SIZED}; in temporal layers (frame, 0), or (frame, 0, frames, 1) for another "
+        "number of frames; further layers have no positions of their own"
     )
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
 @family("videoprism_text_model")
 def videoprism_text_model(keys: Keys) -> PositionSpec:
-    """Later tokens are hidden only where a call gives an attention mask."""
+    """Causal only if the call gives an attention mask."""
     arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("silent", "negative"))
     said = (("d_model", keys.said_by("hidden_size")), ("base", "constant of the code"), ("layout", "constant of the code"))
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     keys.warning(
         "num_hidden_layers",
-        "without an attention mask nothing is hidden: later tokens, and the class token behind all, are seen",
+        "without an attention mask attention is bidirectional: later tokens and the class token are visible",
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys, layers, embedding=[use], coordinates="0, 1, 2, … along the text; the class token stands last, at -1"
+        keys, layers, embedding=[use], coordinates="0, 1, 2, … along the text; the class token comes last, at -1"
     )

@@ -16,7 +16,7 @@ WORDS = "0, 1, 2, … over the words"
 
 @family("vilt")
 def vilt(keys: Keys) -> PositionSpec:
-    """The grid is read bilinearly, corners on corners, at the size that pixel_mask says of each image."""
+    """The grid is interpolated bilinearly with aligned corners, to the size of each image in pixel_mask."""
     height, width, said = side_of(keys)
     use = grid(
         keys,
@@ -31,7 +31,7 @@ def vilt(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "max_image_length",
-        "patches come in a random order, with their places; where there are more than this, random ones are left out",
+        "patches are in random order, with their positions; if there are more than this, random ones are dropped",
     )
     words = learned_table(keys, "text_embeddings.position_embeddings.weight")
     inside = (
@@ -44,7 +44,7 @@ def vilt(keys: Keys) -> PositionSpec:
 
 @family("tvp")
 def tvp(keys: Keys) -> PositionSpec:
-    """Frames are averaged before a learned vector for each row and one for each column are added."""
+    """Frames are averaged before learned row and column vectors are added."""
     rows, columns = keys.whole("max_grid_row_position_embeddings"), keys.whole("max_grid_col_position_embeddings")
     d_model, both = keys.whole("hidden_size"), "max_grid_row_position_embeddings, max_grid_col_position_embeddings"
     use = Use(
@@ -58,16 +58,16 @@ def tvp(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "max_grid_col_position_embeddings",
-        "the code makes one row of vectors into a batch of them, and fails for more than one video at a time",
+        "the code makes one row of vectors into a batch, and fails for more than one video at a time",
     )
     keys.note(
         "max_grid_row_position_embeddings",
-        f"images of more than {rows} × {columns} places fail, unless "
-        "a call asks for interpolate_pos_encoding: sums are then read bicubically, unlike here",
+        f"images with more than {rows} × {columns} cells fail, unless the call sets interpolate_pos_encoding: "
+        "sums are then interpolated bicubically, unlike here",
     )
     keys.note(
         "max_position_embeddings",
-        "the tower's table of that name, visual_embeddings.position_embeddings, is read by nothing",
+        "the encoder's table of that name, visual_embeddings.position_embeddings, is not read",
     )
     words = learned_table(keys, "embeddings.position_embeddings.weight")
     inside = (
@@ -81,12 +81,12 @@ def tvp(keys: Keys) -> PositionSpec:
 
 @family("git")
 def git(keys: Keys) -> PositionSpec:
-    """Patches of the image, or of the frames of a video, stand before the words; they see each other both ways."""
+    """Patches of the image, or of video frames, precede the words; attention among patches is bidirectional."""
     frames = keys.whole("num_image_with_embedding", None)
     keys.warning(
         "max_position_embeddings",
-        "with a cache and without position_ids words are counted on from the "
-        "patches that stand in it, not from the words; generate() gives position_ids",
+        "with a cache and without position_ids, words continue the count of the cached patches, "
+        "not of the words; generate() gives position_ids",
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     inside: tuple[PositionSpec, ...] = (
@@ -106,7 +106,7 @@ def git(keys: Keys) -> PositionSpec:
             (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
             tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
         )
-        inside += (embedded(keys, "frames", use, "the number of the frame, the same for all its patches", frames),)
+        inside += (embedded(keys, "frames", use, "the index of the frame, the same for all its patches", frames),)
     else:
         keys.note("num_image_with_embedding", "null: one image; videos fail")
     return stack_of(

@@ -14,7 +14,7 @@ from posenc.dialects.spec import PositionSpec, Use, Weight
 
 @family("radio")
 def radio(keys: Keys) -> PositionSpec:
-    """The grid is read as for a square as long as the longer side, of which the image takes the upper left."""
+    """The grid is interpolated to a square with the side of the longer side; the image uses its upper left part."""
     side = keys.whole("max_img_size", 2048) // keys.whole("patch_size")
     said = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embedding", side, side, said, mode="bilinear", reshape=True)
@@ -22,17 +22,17 @@ def radio(keys: Keys) -> PositionSpec:
         keys,
         [],
         embedding=[table],
-        coordinates=f"{RASTER}; with (longer side, longer side) of the image; class "
-        "and register tokens stand first, at (-1, -1), and get nothing",
+        coordinates=f"{RASTER}; with (longer side, longer side) of the image; class and register tokens come "
+        "first, at (-1, -1), without positions",
     )
 
 
 @family("dpt")
 def dpt(keys: Keys) -> PositionSpec:
-    """ViT read bilinearly, without a call asking; or only a backbone; or (is_hybrid) ViT upon the features of one."""
+    """ViT interpolated bilinearly; or a backbone alone; or (is_hybrid) ViT on the features of a backbone."""
     hybrid = bool(keys.flag("is_hybrid"))
     if keys.has("backbone_config") and not hybrid:
-        keys.note("backbone_config", "depth and segmentation models are this backbone, and have no ViT of their own")
+        keys.note("backbone_config", "depth and segmentation models are this backbone, without a ViT of their own")
         return PositionSpec(keys.family, parts=parts(keys, "backbone_config"))
     spec = image_tower(keys, patch_table(keys, mode="bilinear"), CLASS)
     return replace(spec, parts=parts(keys, backbone_config="bit")) if hybrid else spec
@@ -40,7 +40,7 @@ def dpt(keys: Keys) -> PositionSpec:
 
 @family("audio-spectrogram-transformer")
 def audio_spectrogram_transformer(keys: Keys) -> PositionSpec:
-    """Rows are frequencies, columns times; two tokens before them, for the class and for distillation."""
+    """Rows are frequencies, columns times; class and distillation token come first."""
     size = keys.whole("patch_size")
     high = (keys.whole("num_mel_bins", 128) - size) // keys.whole("frequency_stride") + 1
     wide = (keys.whole("max_length") - size) // keys.whole("time_stride") + 1
@@ -53,13 +53,12 @@ def audio_spectrogram_transformer(keys: Keys) -> PositionSpec:
         reshape=True,
         prefix=2,
     )
-    keys.note("max_length", "no other length than this: the table is not resized")
+    keys.note("max_length", "inputs must have this length: the table is never interpolated")
     return tower(
         keys,
         [],
         embedding=[table],
-        coordinates="(row of frequencies, column of times) of the patch, row by row; "
-        "class and distillation token before all",
+        coordinates="(frequency row, time column) of the patch, row by row; class and distillation token first",
     )
 
 
@@ -67,17 +66,17 @@ TABLE = "embeddings.position_embeddings"
 
 SIZED = "; (row, column, height, width) for images of another size"
 
-ON_REQUEST = "images of another size only where a call says interpolate_pos_encoding=True"
+ON_REQUEST = "images of another size only if the call sets interpolate_pos_encoding=True"
 
 
 def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: str = "hidden_size", **options: Any) -> Use:
-    """The grid of the image that the model was made for, `prefix` rows for other tokens before it."""
+    """The grid for the image size of the configuration, with `prefix` rows for special tokens before it."""
     height, width, said = side_of(keys)
     if height != width and options.get("mode") is not None:
         keys.warning(
             "image_size",
-            f"{height} × {width} patches: the code reads the table as a square where an "
-            "image has another size, and fails or mixes rows up",
+            f"{height} × {width} patches: for other image sizes the code reads the table as a square, "
+            "and fails or mixes up rows",
         )
     more = ({"prefix": prefix} if prefix else {}) | options
     return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
@@ -88,7 +87,7 @@ def image_tower(keys: Keys, table: Use, before: str = "", **about: Any) -> Posit
     return tower(keys, [], embedding=[table], coordinates=where, **about)
 
 
-CLASS = "the class token stands first, at (-1, 0)"
+CLASS = "the class token comes first, at (-1, 0)"
 
 
 @family("vit", "vit_msn")
@@ -102,7 +101,7 @@ def deit(keys: Keys) -> PositionSpec:
     """A row each for class token and distillation token."""
     keys.note("image_size", ON_REQUEST)
     return image_tower(
-        keys, patch_table(keys, prefix=2, mode="bicubic"), "class and distillation token first, at (-1, 0), (-1, 1)"
+        keys, patch_table(keys, prefix=2, mode="bicubic"), "class and distillation token first, at (-1, 0) and (-1, 1)"
     )
 
 
@@ -115,15 +114,15 @@ def ijepa(keys: Keys) -> PositionSpec:
 
 @family("dinov2")
 def dinov2(keys: Keys) -> PositionSpec:
-    """Images of any size: the table is always read at theirs."""
+    """The table is always interpolated to the size of the image."""
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("dinov2_with_registers")
 def dinov2_with_registers(keys: Keys) -> PositionSpec:
-    """Antialiased, unlike DINOv2; registers come in after the sum and get nothing."""
+    """Antialiased, unlike DINOv2; registers are inserted after the sum and have no positions."""
     table = patch_table(keys, mode="bicubic", antialias=True)
-    return image_tower(keys, table, f"{CLASS}, then the registers, at (-1, -1), which get nothing")
+    return image_tower(keys, table, f"{CLASS}, then the registers, at (-1, -1), without positions")
 
 
 @family("pixio")
@@ -137,18 +136,18 @@ def pixio(keys: Keys) -> PositionSpec:
 
 @family("vitpose_backbone")
 def vitpose_backbone(keys: Keys) -> PositionSpec:
-    """Images of one size; the class token's row is added to every patch, and there is no class token."""
+    """One image size; the class token's row is added to every patch, and there is no class token."""
     keys.note(
         "image_size",
-        "images must have this size; the first row of the table, the class token's in other "
-        "families, is added to every patch alike",
+        "images must have this size; the first row of the table, the class token's in other families, "
+        "is added to every patch",
     )
     return tower(keys, [], embedding=[patch_table(keys)], coordinates=RASTER)
 
 
 @family("vivit")
 def vivit(keys: Keys) -> PositionSpec:
-    """One row for each tubelet of the one size of video there is, frame by frame; the class token's is the first."""
+    """One row for each tubelet, frame by frame, at one video size; the first row is the class token's."""
     sizes, frames = keys.numbers("tubelet_size", (2, 16, 16), length=3), keys.whole("num_frames", 32)
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(sizes)}")
@@ -161,8 +160,8 @@ def vivit(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "image_size",
-        "videos must have this size: interpolate_pos_encoding takes the tubelets of all "
-        "frames for one square image, and fails",
+        "videos must have this size: interpolate_pos_encoding treats the tubelets of all frames "
+        "as one square image, and fails",
     )
     table = Use("encodings.learned.Learned", arguments, said, (Weight("table", TABLE, reshape=True),))
     return tower(
@@ -175,9 +174,9 @@ def vivit(keys: Keys) -> PositionSpec:
 
 @family("mgp-str")
 def mgp_str(keys: Keys) -> PositionSpec:
-    """Lines of text in images of one size; a class token first."""
+    """Lines of text at one image size; a class token first."""
     if keys.flag("distilled", False):
-        keys.error("distilled", "the code makes a row for a second token that it never puts in, and fails")
+        keys.error("distilled", "the code makes a row for a second token that it never adds, and fails")
     height, width, said = side_of(keys)
     keys.note("image_size", "images must have this size: the table is never interpolated")
     use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)

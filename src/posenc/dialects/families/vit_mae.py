@@ -13,19 +13,18 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("vit_mae")
 def vit_mae(keys: Keys) -> PositionSpec:
-    """Tables that start as sinusoids of column and row, are not trained, and stand in the checkpoint.
+    """Tables initialised as sinusoids of column and row, not trained, stored in the checkpoint.
 
-    The decoder reads its own, where images have another size, as one long row of patches.
+    For images of another size the decoder's table is read as one row of patches.
     """
     keys.note("image_size", ON_REQUEST)
     keys.note(
         "hidden_size",
-        "tables start as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
+        "tables are initialised as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
     )
     keys.warning(
         "decoder_hidden_size",
-        "for images of another size the decoder's table is read as one long row, "
-        "not as an image: patches get vectors of other places",
+        "for images of another size the decoder's table is interpolated as one long row: patches get wrong positions",
     )
     height, width, said = side_of(keys)
     row = grid(
@@ -47,7 +46,7 @@ def vit_mae(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="decoder_num_attention_heads",
         length=None,
-        coordinates=f"(0, number of the patch) row by row; (0, number, 1, how many) for images of another size; {CLASS}",
+        coordinates=f"(0, index of the patch) row by row; (0, index, 1, count) for images of another size; {CLASS}",
     )
     spec = image_tower(keys, patch_table(keys, "embeddings.position_embeddings", mode="bicubic"), CLASS)
     return replace(spec, parts=(decoder.with_part("decoder"),))
@@ -55,7 +54,7 @@ def vit_mae(keys: Keys) -> PositionSpec:
 
 @family("hiera")
 def hiera(keys: Keys) -> PositionSpec:
-    """One table for the finest grid; stages pool it away. The decoder of pretraining has one for the coarsest."""
+    """One table for the finest grid; later stages pool. The pretraining decoder has one for the coarsest."""
     (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
     rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
     depths = keys.wholes("depths")
@@ -66,8 +65,8 @@ def hiera(keys: Keys) -> PositionSpec:
     layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
     keys.note(
         "masked_unit_size",
-        "after the sum patches are put in the order of units, which attention stays in "
-        "where masked_unit_attention says; no layer looks at positions",
+        "after the sum, patches are sorted by mask unit; with masked_unit_attention, attention "
+        "stays within units. No layer reads positions",
     )
     spec = stack_of(
         keys, layers, embedding=[table], coordinates=RASTER + SIZED, width="embed_dim", heads="no one number", length=None

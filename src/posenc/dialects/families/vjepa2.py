@@ -12,16 +12,17 @@ WHERE = "(frame, row, column) of the tubelet, from 0, frame by frame, row by row
 
 @family("vjepa2")
 def vjepa2(keys: Keys) -> PositionSpec:
-    """Neighbours are paired, their angles laid out in halves, a third of the head for each axis; encoder and predictor."""
+    """Interleaved pairs with angles in half order, a third of the head for each axis; encoder and predictor."""
     side = keys.whole("crop_size", 256) // keys.whole("patch_size")
     keys.warning(
         "crop_size",
-        f"rows and columns are counted with {side} to a row, crop_size / patch_size, whatever size a clip has",
+        f"rows and columns are counted with {side} per row, crop_size / patch_size, whatever the size of the clip",
     )
     keys.warning(
         "model_type",
-        "the channels of a pair turn by different angles, so that this is no rotation: "
-        "lengths change, scores depend on more than distance; kept because the weights were trained so",
+        "the two channels of a pair rotate by different angles, so this is not a rotation: norms "
+        "change, and scores depend on more than distance. Reproduced, since the weights were trained "
+        "with it",
     )
     encoder = _stack(keys, "encoder", "num_hidden_layers", "hidden_size", "num_attention_heads")
     predictor = _stack(keys, "predictor", "pred_num_hidden_layers", "pred_hidden_size", "pred_num_attention_heads")

@@ -9,16 +9,14 @@ from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-CONVOLUTION = "none: neighbours within the convolution's reach, padding zeroed where an attention mask says so"
+CONVOLUTION = "none: neighbours within the convolution's reach; padding is zeroed if an attention mask is given"
 
 
 def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bool = False) -> Use:
-    """wav2vec 2.0's convolution, its taps under weight norm, or plain behind a batch norm (some of HuBERT's)."""
+    """wav2vec 2.0's convolution with weight norm, or without it after a batch norm (some HuBERT models)."""
     activation = keys.text("feat_extract_activation", "gelu")
     if activation != "gelu":
-        raise ConfigError(
-            f"{keys.where('feat_extract_activation')}: {activation!r} follows the convolution; only 'gelu' is known"
-        )
+        raise ConfigError(f"{keys.where('feat_extract_activation')}: expected 'gelu', got {activation!r}")
     sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
     said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
@@ -38,8 +36,8 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
         said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
         keys.warning(
             "conv_pos_batch_norm",
-            "padding is zeroed before the batch norm, which makes something of it "
-            "again: the last frames of a sound hear its padding; posenc takes padding as absent",
+            "padding is zeroed before the batch norm, which makes it nonzero again: it affects the "
+            "last frames; posenc takes padding as absent",
         )
     else:
         weights = [
@@ -49,14 +47,13 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
     weights.append(Weight("layers.0.bias", f"{inside}bias"))
     keys.note(
         "num_conv_pos_embeddings",
-        "padding is zeroed before the convolution only where an attention mask is "
-        "given; without one what was padded is read as sound",
+        "padding is zeroed before the convolution only if an attention mask is given; otherwise it is read as sound",
     )
     return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), tuple(weights))
 
 
 def _convolved(keys: Keys, *, normed_by_batch: bool = False, inside: Use | None = None) -> PositionSpec:
-    """The convolution, then layers that look both ways, with `inside` in each."""
+    """The convolution, then bidirectional layers with `inside` in each."""
     use = convolution(keys, normed_by_batch=normed_by_batch)
     layers = [Layer((inside,) if inside else (), causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[use], length=None, coordinates=CONVOLUTION)
@@ -74,7 +71,7 @@ def hubert(keys: Keys) -> PositionSpec:
 
 @family("wavlm")
 def wavlm(keys: Keys) -> PositionSpec:
-    """Besides the convolution T5's buckets, one table for all layers, which every layer gates by its hidden states."""
+    """The convolution, and T5's buckets from one table, gated in each layer by its hidden states."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     arguments = {
         "n_heads": n_heads,
@@ -115,9 +112,9 @@ def sew_d(keys: Keys) -> PositionSpec:
 
 
 def _squeezed(keys: Keys, spec: PositionSpec) -> PositionSpec:
-    """The convolution is read at every n-th frame only and joins the mean of n frames."""
+    """The convolution is sampled at every n-th frame and added to the mean of n frames."""
     factor = keys.whole("squeeze_factor", 2)
-    note = f"what it adds at frames 0, {factor}, {2 * factor}, … joins the means of {factor} frames each"
+    note = f"what it adds at frames 0, {factor}, {2 * factor}, … is added to the means of {factor} frames each"
     keys.note("squeeze_factor", f"the convolution's {note}; attention sees the means")
     added, *inside = spec.layers[0].uses
     layers = (replace(spec.layers[0], uses=(replace(added, note=note), *inside)), *spec.layers[1:])
@@ -125,11 +122,14 @@ def _squeezed(keys: Keys, spec: PositionSpec) -> PositionSpec:
 
 
 def _disentangled(keys: Keys) -> Use | None:
-    """DeBERTa's terms with one table for all layers; position is projected as content unless share_att_key is false."""
+    """DeBERTa's terms with one table for all layers.
+
+    Positions use the content's projection unless share_att_key is false.
+    """
     terms = tuple(term for term in keys.names("pos_att_type", ("p2c", "c2p")) if term in ("c2p", "p2c"))
     if not keys.flag("relative_attention", True) or not terms:
         if terms:
-            keys.warning("pos_att_type", f"no positions, and yet q·k is divided by √(d·{1 + len(terms)})")
+            keys.warning("pos_att_type", f"no positions, but q·k is still divided by √(d·{1 + len(terms)})")
         return None
     limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)
     rows = "max_relative_positions" if isinstance(limit, int) and limit > 0 else "max_position_embeddings"
@@ -165,16 +165,18 @@ def _disentangled(keys: Keys) -> Use | None:
 
 @family("data2vec-audio")
 def data2vec_audio(keys: Keys) -> PositionSpec:
-    """num_conv_pos_embeddings convolutions, a layer norm without parameters after each; attention has no positions."""
+    """num_conv_pos_embeddings convolutions, each followed by a layer norm without parameters.
+
+    Attention has no positions.
+    """
     if keys.text("feat_extract_activation", "gelu") != "gelu":
         raise ConfigError(
-            f"{keys.where('feat_extract_activation')}: {keys.get('feat_extract_activation')!r} follows the "
-            "convolutions; only 'gelu' is known"
+            f"{keys.where('feat_extract_activation')}: expected 'gelu', got {keys.get('feat_extract_activation')!r}"
         )
     if keys.whole("num_conv_pos_embeddings") > 2**10:
         raise ConfigError(
-            f"{keys.where('num_conv_pos_embeddings')}: expected how many convolutions, 5 as a rule, got "
-            f"{keys.get('num_conv_pos_embeddings')}"
+            f"{keys.where('num_conv_pos_embeddings')}: expected the number of convolutions, such as "
+            f"5, got {keys.get('num_conv_pos_embeddings')}"
         )
     sizes = {
         "d_model": "hidden_size",
@@ -192,8 +194,7 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "num_conv_pos_embeddings",
-        "padding is zeroed before the first convolution only: what the others "
-        "make of it reaches the last frames of a sound; posenc takes padding as absent",
+        "padding is zeroed before the first convolution only and affects the last frames; posenc takes padding as absent",
     )
     use = Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), weights)
     return stack_of(

@@ -10,14 +10,14 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-FRAMES = "0, 1, 2, … over frames, padding included"
+FRAMES = "0, 1, 2, … over frames, including padding"
 
 KINDS = ("relative", "rotary", "relative_key")
 
 
 @family("wav2vec2-bert")
 def wav2vec2_bert(keys: Keys) -> PositionSpec:
-    """Adapter layers, where there are any, attend without positions."""
+    """Adapter layers, if there are any, have no positions."""
     use = of_kind(keys, "num_attention_heads")
     layers = [layer_of(use)] * keys.whole("num_hidden_layers")
     if keys.flag("add_adapter", False):
@@ -27,13 +27,13 @@ def wav2vec2_bert(keys: Keys) -> PositionSpec:
 
 @family("wav2vec2-conformer")
 def wav2vec2_conformer(keys: Keys) -> PositionSpec:
-    """The convolution that num_conv_pos_embeddings is about is made, loaded, and never called."""
+    """The convolution of num_conv_pos_embeddings is built and loaded, but never called."""
     use = of_kind(keys, "num_attention_heads")
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
     keys.warning(
         "num_conv_pos_embeddings",
-        "its convolution is part of the model and of the checkpoint, but nothing calls it",
+        "its convolution is in the model and the checkpoint, but is never called",
     )
     return stack_of(keys, [layer_of(use)] * keys.whole("num_hidden_layers"), length=None, coordinates=FRAMES)
 
@@ -43,12 +43,12 @@ def layer_of(use: Use | None) -> Layer:
 
 
 def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | None:
-    """What position_embeddings_type asks for; nothing for null and for what the code does not know."""
+    """The encoding of position_embeddings_type; None for null and for unknown types."""
     kind, d_model, n_heads = keys.text("position_embeddings_type", None), keys.whole("hidden_size"), keys.whole(heads)
     if d_model % (2 * n_heads):
         raise ConfigError(
-            f"{keys.where('hidden_size')}: {d_model} for {keys.spelt(heads)}={n_heads}; expected an even "
-            "number of channels for each"
+            f"{keys.where('hidden_size')}: {d_model} for {keys.spelt(heads)}={n_heads}; expected an "
+            "even number of channels per head"
         )
     d_head = d_model // n_heads
     stem = "layers.{layer}.self_attn"
@@ -86,7 +86,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind is not None:
         keys.warning(
             "position_embeddings_type",
-            f"{kind!r} is none that the code knows ({', '.join(known)}): attention has no positions",
+            f"{kind!r} is not one of {', '.join(known)}: attention has no positions",
         )
     return None
 
@@ -96,13 +96,13 @@ def _input_rotation(keys: Keys, d_model: int, d_head: int) -> Use:
     assert plain is not None
     keys.warning(
         "position_embeddings_type",
-        '"rotary" turns what goes into the projections of queries and keys, '
-        "not queries and keys: scores are no function of distance. Kept as it was trained",
+        '"rotary" rotates the input of the query and key projections, not queries and keys: scores '
+        "are no function of distance. Reproduced as trained",
     )
     arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation), ("layout", "half"))
     return replace(
         plain,
         encoding="dialects.input_rotation.InputRotation",
         arguments=arguments,
-        note="turns hidden states before they are projected",
+        note="rotates hidden states before they are projected",
     )

@@ -11,14 +11,14 @@ from posenc.dialects.family import family, parts, stack_of, two_stacks
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
-FRAMES = "0, 1, 2, … over frames after the convolutions, which leave half of the mel frames; silence is counted too"
+FRAMES = "0, 1, 2, … over frames after the convolutions, which halve the mel frames; silence is counted"
 
-STORED = "the encoder's sinusoids are stored as a table: what a checkpoint holds is what the code reads"
+STORED = "the encoder's sinusoids are stored as a table: the code reads the checkpoint's values"
 
 
 @family("whisper")
 def whisper(keys: Keys) -> PositionSpec:
-    """Sinusoids for frames, a learned table for text; `max_source_positions` frames always, no more, no less."""
+    """Sinusoids for frames, a learned table for text; always exactly `max_source_positions` frames."""
     frames = _exactly(keys)
     waves = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
     keys.note("max_source_positions", STORED)
@@ -32,7 +32,7 @@ def whisper(keys: Keys) -> PositionSpec:
 
 @family("qwen2_audio_encoder", "voxtral_encoder", "audioflamingo3_encoder", "moss_transcribe_diarize_audio")
 def qwen2_audio_encoder(keys: Keys) -> PositionSpec:
-    """Whisper's encoder whose table nobody fills with sinusoids: it is what the checkpoint says."""
+    """Whisper's encoder with a learned table instead of sinusoids."""
     frames = _exactly(keys)
     added = learned_table(keys, "embed_positions.weight", rows="max_source_positions", width="d_model")
     return _encoder(keys, added, layers="encoder_layers", width="d_model", heads="encoder_attention_heads", length=frames)
@@ -40,7 +40,7 @@ def qwen2_audio_encoder(keys: Keys) -> PositionSpec:
 
 @family("fun_asr_nano_encoder")
 def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
-    """Counted from 1 on stacked mel frames, before anything is projected: the width is that of the input."""
+    """Counted from 1 over stacked mel frames, before any projection: the width is that of the input."""
     width = keys.whole("num_mel_bins", 80) * keys.whole("num_stacked_frames", 7)
     arguments = {"d_model": width, "layout": "sin_cos", "denominator": "d/2-1", "offset": 1}
     said = dict.fromkeys(arguments, "constant of the code") | {
@@ -52,7 +52,7 @@ def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
     keys.note("max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most")
     keys.note(
         "fsmn_kernel_size",
-        f"beside attention every layer adds a convolution of the values, {kernel} wide: that tells order too",
+        f"every layer adds a convolution of the values, {kernel} wide, which depends on order too",
     )
     return _encoder(
         keys,
@@ -84,7 +84,7 @@ def _encoder(
 
 @family("fun_asr_nano")
 def fun_asr_nano(keys: Keys) -> PositionSpec:
-    """Between encoder and language model two layers more, which attend without positions."""
+    """Two more layers between encoder and language model, without positions."""
     adaptor = Keys(keys.table("adaptor_config"), "", keys.where("adaptor_config"))
     count = adaptor.whole("num_hidden_layers", 2)
     between = PositionSpec(

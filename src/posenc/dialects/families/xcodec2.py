@@ -10,13 +10,13 @@ from posenc.dialects.spec import Layer, PositionSpec
 
 @family("xcodec2", "neucodec")
 def xcodec2(keys: Keys) -> PositionSpec:
-    """The numbers 0 … num_attention_heads - 1 are given to the rotation as positions, and spread over heads."""
+    """The rotation gets 0 … num_attention_heads - 1 as positions, one for each head."""
     d_head = keys.whole("head_dim", keys.whole("hidden_size") // keys.whole("num_attention_heads"))
     rope(keys, d_head=d_head)  # read and checked, for the file that says it
     keys.warning(
         "rope_parameters",
-        "queries and keys of head n are turned as if every token stood at n: the turn "
-        "cancels in every score, and attention has no positions",
+        "all tokens of head n are rotated as if at position n: the rotation cancels in every score, "
+        "so attention has no positions",
     )
     layers = (Layer((), causal=False),) * keys.whole("num_hidden_layers")
     decoder = PositionSpec(

@@ -11,7 +11,7 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
 def _sizes(keys: Keys) -> tuple[dict[str, Any], dict[str, str]]:
-    """d_head is d_model / n_head unless said."""
+    """d_head is d_model / n_head by default."""
     d_head = keys.whole("d_head", None) or keys.whole("d_model") // keys.whole("n_head")
     arguments = {"d_model": keys.whole("d_model"), "n_heads": keys.whole("n_head"), "d_head": d_head}
     said = {"d_model": keys.said_by("d_model"), "n_heads": keys.said_by("n_head"), "d_head": keys.said_by("d_head")}
@@ -20,7 +20,7 @@ def _sizes(keys: Keys) -> tuple[dict[str, Any], dict[str, str]]:
 
 @family("xlnet")
 def xlnet(keys: Keys) -> PositionSpec:
-    """Memory stands before the tokens, at negative positions, in segment 0."""
+    """Memory precedes the tokens, at negative positions, in segment 0."""
     arguments, said = _sizes(keys)
     attention = "layer.{layer}.rel_attn."
     weights = (
@@ -35,15 +35,15 @@ def xlnet(keys: Keys) -> PositionSpec:
         (*arguments.items(), ("segments", True)),
         (*said.items(), ("segments", "constant of the code")),
         weights,
-        note="a call without token_type_ids has no segment term: XLNet(segments=False)",
+        note="without token_type_ids there is no segment term: XLNet(segments=False)",
     )
     causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
     if keys.flag("bi_data", False):
-        keys.error("bi_data", "the second half of a batch reads distances backwards; that is not built here")
+        keys.error("bi_data", "the second half of a batch reads distances in reverse, which is not supported here")
     clamp = keys.get("clamp_len", -1)
     if isinstance(clamp, int) and clamp > 0:
-        keys.error("clamp_len", f"distances beyond {clamp} count as {clamp}; that is not built here")
-    keys.note("mem_len", "memory that a call hands over has positions -mlen … -1 and segment 0")
+        keys.error("clamp_len", f"distances beyond {clamp} count as {clamp}, which is not supported here")
+    keys.note("mem_len", "memory has positions -mlen … -1 and segment 0")
     layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
     return stack_of(
         keys,
@@ -52,16 +52,15 @@ def xlnet(keys: Keys) -> PositionSpec:
         heads="n_head",
         length=None,
         d_head=arguments["d_head"],
-        coordinates="(position, segment); only equality of segments (token_type_ids) counts",
+        coordinates="(position, segment); only whether segments (token_type_ids) are equal matters",
     )
 
 
 @family("funnel")
 def funnel(keys: Keys) -> PositionSpec:
-    """Blocks of the encoder pool the text in twos; pooled tokens keep the position of the first of the two.
+    """Encoder blocks pool pairs of tokens; a pooled token keeps the position of the first.
 
-    The first layer of a block asks with pooled tokens and, with pool_q_only, looks at those before pooling. The decoder has
-    all tokens again.
+    The first layer of a block has pooled queries and, with pool_q_only, unpooled keys. The decoder has all tokens again.
     """
     arguments, said = _sizes(keys)
     arguments["separate"], said["separate"] = bool(keys.flag("separate_cls", True)), "separate_cls"
@@ -80,7 +79,7 @@ def funnel(keys: Keys) -> PositionSpec:
             tuple(arguments.items()),
             tuple(said.items()),
             weights,
-            note="a call without token_type_ids has no segment term",
+            note="without token_type_ids there is no segment term",
         )
         return Layer((use,), kind, causal=False)
 
@@ -101,8 +100,7 @@ def funnel(keys: Keys) -> PositionSpec:
     cut = " but the last" * (bool(keys.flag("truncate_seq", True)) and arguments["separate"])
     keys.note(
         "separate_cls",
-        f"the class token (token type 2, segment -1 here) sits {cls}; pooling keeps "
-        f"every other position of the others{cut}",
+        f"the class token (token type 2, segment -1 here) is {cls}; pooling keeps every other position of the rest{cut}",
     )
     keys.text("attention_type", "relative_shift", among=("relative_shift", "factorized"))
     keys.flag("pool_q_only", True)

@@ -13,7 +13,7 @@ from posenc.dialects.spec import PositionSpec, Use, Weight
 
 @family("yolos")
 def yolos(keys: Keys) -> PositionSpec:
-    """Detection tokens stand last and have rows; a table of its own comes in after every layer but the last."""
+    """Detection tokens come last and have rows; a further table is added after every layer except the last."""
     count, first = keys.whole("num_detection_tokens", 100), patch_table(keys, prefix=1)
     arguments = (*first.arguments[:3], ("prefix", count + 1), ("mode", "bicubic"))
     said = tuple(pair for pair in first.said_by if pair[0] != "prefix")
@@ -26,7 +26,7 @@ def yolos(keys: Keys) -> PositionSpec:
     spec = tower(keys, [], embedding=[table("embeddings.position_embeddings")], coordinates=where)
     if not keys.flag("use_mid_position_embeddings"):
         return spec
-    keys.note("use_mid_position_embeddings", "the tables of layers 1, 2, … are added to what enters these layers")
+    keys.note("use_mid_position_embeddings", "the tables of layers 1, 2, … are added to the input of these layers")
     middle = "interpolation.mid_position_embeddings"
     return replace(
         spec,
@@ -38,10 +38,10 @@ def yolos(keys: Keys) -> PositionSpec:
 
 @family("eomt", "videomt")
 def eomt(keys: Keys) -> PositionSpec:
-    """DINOv2's tower whose class token and registers have no rows; queries that join in later have none either."""
+    """DINOv2's encoder without rows for class token and registers; queries that join later have none either."""
     height, width, said = side_of(keys)
     keys.note("image_size", "images must have this size: the table is never interpolated")
     table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
     keys.note("num_blocks", "queries join before the last num_blocks layers, without positions")
-    where = f"{RASTER}; class token and registers stand first, at (-1, -1), and get nothing"
+    where = f"{RASTER}; class token and registers come first, at (-1, -1), without positions"
     return tower(keys, [], embedding=[table], coordinates=where)

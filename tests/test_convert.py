@@ -484,8 +484,8 @@ def refused(tmp_path, message, tensors=None, config=LLAMA, to="interleaved"):
 
 
 def test_twice_into_the_same_layout(tmp_path):
-    refused(tmp_path, "its heads are already half, according to model_type llama; nothing to convert. If its weights are not, say "
-            "--from interleaved", to="half")  # fmt: skip
+    refused(tmp_path, "its heads are already half, according to model_type llama; nothing to convert. "
+            "If its weights are not, say --from interleaved", to="half")  # fmt: skip
     run(tmp_path / "in", tmp_path / "out", "--to", "interleaved")
     done = run(tmp_path / "out", tmp_path / "again", "--to", "interleaved", code=1)
     assert "are already interleaved, according to rope_layout in its files; nothing to convert" in done.stderr

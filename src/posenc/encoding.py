@@ -28,6 +28,8 @@ from posenc.tensor_checks import INTEGERS
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Num
 
+    from posenc.relative_vectors import RelativeVectors
+
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
@@ -45,6 +47,15 @@ class Site(Flag):
     BIAS = auto()
     CONTEXT = auto()
     VALUE = auto()
+
+
+# What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
+# such a seam and not the declaration has the base class's declaration again, so that no fast path computes the old seam.
+DECLARATIONS = {
+    "rotate_both": ("rotate",),
+    "distance_terms": ("bias",),
+    "relative_vectors": ("bias", "context", "value"),
+}
 
 
 def _with_checked_heads(heads: Heads) -> Heads:
@@ -83,6 +94,10 @@ class PositionalEncoding(nn.Module):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        for declaration, seams in DECLARATIONS.items():
+            nearest = next(one for one in cls.__mro__ if vars(one).keys() & {declaration, *seams})
+            if declaration not in vars(nearest):
+                setattr(cls, declaration, getattr(PositionalEncoding, declaration))
         if "heads" in vars(cls):
             cls.heads = _with_checked_heads(cls.heads)  # type: ignore[method-assign]
 
@@ -152,7 +167,12 @@ class PositionalEncoding(nn.Module):
     def rotate_both(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
     ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
-        """Queries and keys turned: `rotate` for each, or in one go by those that do better."""
+        """Queries and keys turned: `rotate` for each.
+
+        It is part of the contract because RoPE overrides it: one call of the kernel and one node of the graph instead of
+        two, which takes less time for a decoded token and for short inputs. A class that overrides `rotate` alone has this
+        one again (see DECLARATIONS).
+        """
         return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
 
     def bias(
@@ -179,6 +199,16 @@ class PositionalEncoding(nn.Module):
     def softmax_scale(self, d_head: int) -> float:
         """What the product q·k is multiplied with before anything is added."""
         return 1 / math.sqrt(d_head)
+
+    # What it declares for fast paths; None: nothing. See DECLARATIONS for subclasses.
+
+    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
+        """The biases of the distance alone whose sum is `bias`; none where there is no bias."""
+        return None if self.sites & Site.BIAS else ()
+
+    def relative_vectors(self) -> RelativeVectors | None:
+        """The function that gives the vectors which `bias` and `value` are made of."""
+        return None
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
 
@@ -293,6 +323,9 @@ class DistanceBias(PositionalEncoding):
     @abstractmethod
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         """The bias of every head where the query is `delta` positions after the key."""
+
+    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
+        return (self,)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""

@@ -2,17 +2,18 @@
 
     logits_ij = (content_i·k_j + position_i·keys_[j-i]) · scale,     out_i = Σ_j softmax_ij · (v_j + values_[j-i])
 
+Such an encoding declares its vectors for fast paths (`PositionalEncoding.relative_vectors`); its `bias` and `value` say the
+same pair by pair.
+
 Legend: b batch, h query heads, i query, d channel, c channel of the vectors, R rows: consecutive j - i.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -29,14 +30,10 @@ class Relative(NamedTuple):
     first: Int[Tensor, "#b"]  # j - i of the first row; less counts as this, and more than the last row has as the last
 
 
-class RelativeVectors(PositionalEncoding):
-    """An encoding that says its vectors, so that fast paths can use them; `bias` and `value` say the same pair by pair.
+class RelativeVectors(Protocol):
+    """What `PositionalEncoding.relative_vectors` returns: a function."""
 
-    A class that changes `bias` or `value` says `relative` anew, or is computed by what they say.
-    """
-
-    @abstractmethod
-    def relative(
+    def __call__(
         self, q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions, first: Int[Tensor, "#b"], n: int
     ) -> Relative:
         """The vectors for key - query = first, first + 1, …, first + n - 1, all that the call needs, q in working dtype."""

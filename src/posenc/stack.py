@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, Trait
+from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
 from posenc.encodings.nope import NoPE
 from posenc.positions import Positions
 
@@ -72,6 +72,14 @@ class Stack(PositionalEncoding):
         if not terms:
             return None
         return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
+
+    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
+        terms: tuple[DistanceBias, ...] = ()
+        for part in self:
+            if (more := part.distance_terms()) is None:
+                return None
+            terms += more
+        return terms
 
     def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
         for part in self:

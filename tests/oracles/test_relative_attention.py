@@ -306,10 +306,8 @@ def test_who_is_served():
     for pair in ((real, at), (at, real)):
         assert "not whole numbers" in reason(backend, q, TransformerXL(8, 4, d_head=4), *pair, True)
     assert "on meta" in reason(backend, q.to("meta"), Shaw(4), at, at, True)
-    for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), CoPE(4))):
-        assert backend.refuses(encoding) == "it says no vectors of the distance"
-    for encoding in (XLNet(8, 4), Funnel(8, 4)):
-        assert backend.refuses(encoding) == "it adds more than vectors of the distance"
+    for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), CoPE(4)), XLNet(8, 4), Funnel(8, 4)):
+        assert backend.refuses(encoding) == "it declares no vectors of the distance"
 
 
 def test_subclasses_that_change_what_is_added_are_refused():
@@ -329,11 +327,21 @@ def test_subclasses_that_change_what_is_added_are_refused():
             self.sites = self.sites | CoPE.sites
 
     class Said(Bias):
-        def relative(self, *given):
-            return super().relative(*given)
+        def relative_vectors(self):
+            return Shaw.relative_vectors(self)
 
-    for kind in (Bias, Value):
-        assert backend.refuses(kind(4)) == "it adds more than vectors of the distance"
+    class NotAnEncoding:
+        def value(self, probs, at_q, at_k):
+            return None
+
+    class Mixed(NotAnEncoding, Shaw):
+        pass
+
+    class Below(Value):
+        pass
+
+    for kind in (Bias, Value, Mixed, Below):
+        assert backend.refuses(kind(4)) == "it declares no vectors of the distance"
     assert backend.refuses(Context()) == "it adds more than vectors of the distance"
     assert backend.refuses(Said(4)) is None
 

@@ -626,3 +626,43 @@ def test_bias_of_other_heads_than_those_of_q_is_refused(name, n_heads, length, i
     x = torch.randn(1, 4, length, 16, requires_grad=True)
     with pytest.raises(ValueError, match=f"bias for {n_heads} heads, q has 4: make it with n_heads=4"):
         posenc.attend(x, x, x, posenc.create(name, n_heads=n_heads), Positions.arange(1, length), impl=impl)
+
+
+def test_subclasses_with_another_bias_are_computed_by_their_bias():
+    """Whoever overrides `bias` alone no longer declares terms of the distance; whoever declares them again does."""
+
+    class ByKey(ALiBi):
+        def bias(self, q, k, at_q, at_k):
+            inherited = super().bias(q, k, at_q, at_k)
+            return lambda b, h, i, j: inherited(b, h, i, j) + j
+
+    class NotAnEncoding:
+        def bias(self, q, k, at_q, at_k):
+            return lambda b, h, i, j: 0.5 * j + 0 * (b + h + i)
+
+    class Mixed(NotAnEncoding, T5):
+        pass
+
+    class Below(ByKey):
+        pass
+
+    class Again(ByKey):
+        def distance_terms(self):
+            return ALiBi.distance_terms(self)
+
+    class OtherDistances(ALiBi):
+        def at_distance(self, delta):
+            return 2 * super().at_distance(delta)
+
+    q, k, v = heads(2, 4, 2, 9, 9)
+    at = Positions.arange(2, 9)
+    for kind in (ByKey, Mixed, Below):
+        for encoding in (kind(4), Stack(RoPE(4), kind(4))):
+            assert toeplitz.refuses(encoding) == "its bias is not one of the distance alone"
+            torch.testing.assert_close(attend(q, k, v, encoding, at), attend(q, k, v, encoding, at, impl="reference"))
+    for kind in (ALiBi, T5, Again, OtherDistances):
+        assert toeplitz.refuses(kind(4)) is None
+    doubled = OtherDistances(4)
+    torch.testing.assert_close(
+        attend(q, k, v, doubled, at, impl="toeplitz"), attend(q, k, v, doubled, at, impl="reference")
+    )

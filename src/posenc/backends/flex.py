@@ -23,7 +23,7 @@ from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.backends.fused import hidden_from
-from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
 from posenc.kernels.fast_path import transformed
 from posenc.options import PLAIN, Options, capped, softmax_scale
 from posenc.positions import Positions
@@ -194,7 +194,7 @@ def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at
     """
     at_q, at_k = _as_runs(encoding, at_q, at_k)
     if torch.compiler.is_compiling():
-        return isinstance(encoding, DistanceBias) and at_q.consecutive and at_k.consecutive
+        return encoding.distance_terms() is not None and at_q.consecutive and at_k.consecutive
     with torch.no_grad():
         device = at_q.coords.device
         token = torch.zeros(1, q.shape[1], 1, q.shape[3], dtype=working_dtype(q.dtype), device=device)

@@ -124,8 +124,7 @@ class RoPE(PositionalEncoding):
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
-        own_way = type(self).rotate is not RoPE.rotate or not {"query", "key"} <= self.turning
-        if own_way or at_q is not at_k:
+        if at_q is not at_k or not {"query", "key"} <= self.turning:
             return super().rotate_both(q, k, at_q, at_k)
         for x in (q, k):
             check_width(self, "d_head", x.shape[-1], self.d_head)

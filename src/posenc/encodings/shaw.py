@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
-from posenc.encoding import BiasFn, Site, check_width
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
 from posenc.entry import Entry
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Outside = Literal["clip", "zero"]
 
 
-class Shaw(RelativeVectors):
+class Shaw(PositionalEncoding):
     """Relative vectors on keys and, unless values=False, on values.
 
     d_head        channels of a head
@@ -70,7 +70,10 @@ class Shaw(RelativeVectors):
         """Whether the pair has a vector at all."""
         return (key - query >= -self.max_distance) & (key - query <= self.right)
 
-    def relative(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
+    def relative_vectors(self) -> RelativeVectors:
+        return self._vectors
+
+    def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
         check_width(self, "d_head", q.shape[-1], self.d_head)
         beyond = 1 if self.outside == "zero" else 0

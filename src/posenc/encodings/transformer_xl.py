@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from posenc import checks, frequencies
 from posenc.bilingual import Words
-from posenc.encoding import BiasFn, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.sin_cos import phasors
 from posenc.positions import Positions
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
     global_position: Float[Tensor, "b h i j"]
 
 
-class TransformerXL(RelativeVectors):
+class TransformerXL(PositionalEncoding):
     """Adds the last three terms; q·k is attention's own.
 
     d_model  channels of the sinusoid R, even
@@ -77,7 +77,10 @@ class TransformerXL(RelativeVectors):
         self.check_coords(at)
         return (phasors(at, [self.frequencies], dtype),)  # [b, t, n, 2]
 
-    def relative(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
+    def relative_vectors(self) -> RelativeVectors:
+        return self._vectors
+
+    def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)
         with R, which costs less there: the sinusoid of the n distances is the same for all heads."""
         check_width(self, "d_head", q.shape[-1], self.d_head)

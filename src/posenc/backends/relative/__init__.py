@@ -13,23 +13,16 @@ from posenc.backends.relative.torch_operator import ATTENTION
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions
-from posenc.relative_vectors import RelativeVectors
 
 OPTIONS = frozenset({"scale"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if not isinstance(encoding, RelativeVectors):
-        return "it says no vectors of the distance"
-    kind = type(encoding)
-    if any(_depth(kind, seam) < _depth(kind, "relative") for seam in ("bias", "value")) or encoding.sites & Site.CONTEXT:
+    if encoding.relative_vectors() is None:
+        return "it declares no vectors of the distance"
+    if encoding.sites & Site.CONTEXT:
         return "it adds more than vectors of the distance"
     return None
-
-
-def _depth(kind: type, name: str) -> int:
-    """How far up the line of ancestors the name was said."""
-    return next(depth for depth, one in enumerate(kind.__mro__) if name in vars(one))
 
 
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
@@ -52,11 +45,12 @@ def attend(
     causal: bool,
     options: Options = PLAIN,
 ) -> Tensor:
-    assert isinstance(encoding, RelativeVectors)
+    vectors = encoding.relative_vectors()
+    assert vectors is not None
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
-    given = encoding.relative(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
+    given = vectors(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
     seen = -key_minus_query(at_q, at_k, "order") if causal else None
     out: Tensor = ATTENTION(
         given.content,

@@ -14,10 +14,9 @@ from torch import Tensor
 from posenc.backends.fused import hidden_from
 from posenc.backends.toeplitz.attention import attend_small, is_small
 from posenc.backends.toeplitz.torch_operator import attend_by_distance
-from posenc.encoding import DistanceBias, PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
-from posenc.stack import Stack
 
 OPTIONS = frozenset({"scale"})
 
@@ -27,7 +26,7 @@ def refuses(encoding: PositionalEncoding) -> str | None:
         return why
     if not encoding.sites & Site.BIAS:
         return "it has no bias"
-    if distance_biases(encoding) is None:
+    if encoding.distance_terms() is None:
         return "its bias is not one of the distance alone"
     return None
 
@@ -72,7 +71,7 @@ def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: 
 
 def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
     """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
-    terms = [one_per_head(part.at_distance(delta), q) for part in distance_biases(encoding) or ()]
+    terms = [one_per_head(part.at_distance(delta), q) for part in encoding.distance_terms() or ()]
     total: Tensor = functools.reduce(operator.add, terms)
     return total.to(working_dtype(q.dtype))
 
@@ -87,13 +86,3 @@ def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:
 def first(x: Tensor) -> Tensor:
     """Of every row; of one where the rows are one row repeated without copying, as Positions.arange does."""
     return x[:1, 0] if readable(x) and x.stride(0) == 0 else x[:, 0]
-
-
-def distance_biases(encoding: PositionalEncoding) -> list[DistanceBias] | None:
-    """The parts that add a bias; None where one of them is more than a function of the distance."""
-    if isinstance(encoding, Stack):
-        of_parts = [distance_biases(part) for part in encoding]
-        return None if None in of_parts else [bias for biases in of_parts if biases for bias in biases]
-    if not encoding.sites & Site.BIAS:
-        return []
-    return [encoding] if isinstance(encoding, DistanceBias) and type(encoding).bias is DistanceBias.bias else None

@@ -18,6 +18,8 @@ from posenc.lab.records.results import Folder
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5")
 COST = "c057" * 16
+SIZES = {"d_model": 512, "n_heads": 8, "prompt": 512, "tokens": 8,
+         "training": {"batch": 8, "length": 64, "d_model": 64, "n_heads": 4, "n_layers": 2, "widening": 4}}  # fmt: skip
 TEXT = "7e47" * 16
 PROVENANCE = {"fingerprint": "f1f1" * 4, "revision": "c0de" * 10, "torch": "2.13.0", "device": "cpu"}
 TASKS: dict[str, dict[str, Any]] = {
@@ -216,5 +218,5 @@ def _cost(encodings: Sequence[str]) -> dict[str, Any]:
         return {"median": median, "low": median - 0.02, "high": median + 0.02}
 
     ratios = {encoding: {kind: spread(encoding) for kind in ("training", "prefill", "decode")} for encoding in encodings}
-    return {"rounds": 9, "sizes": {"d_model": 512, "n_heads": 8, "prompt": 512, "tokens": 8}, "ratios": ratios,
+    return {"rounds": 9, "sizes": SIZES, "ratios": ratios,
             "nope_seconds": {"training": 0.02, "prefill": 0.01, "decode": 0.001}}  # fmt: skip

@@ -16,8 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import posenc
+from posenc import cli
+from posenc.commands import lab_run
+from posenc.lab.experiment import read
+from posenc.lab.findings.assemble import findings
+from posenc.lab.records.results import Folder
 
 STEPS = 12
 QUICK = ["--encodings", "rope,alibi,learned", "--steps", str(STEPS)]
@@ -49,20 +55,14 @@ def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, s
     return out, run("--text", text, *QUICK, "--out", out, "--json")
 
 
-def results(out: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((out / "results.json").read_text("utf-8"))
-    return found
+def lasting(out: Path) -> list[Any]:
+    """What must be the same whenever and however often it is run: every number but times."""
+    with Folder(out).connect() as database:
+        return database.execute("SELECT * EXCLUDE (key) FROM rows ORDER BY ALL").fetchall()
 
 
-def lasting(done: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same whenever and however often it is run: everything but times."""
-    done = json.loads(json.dumps(done))
-    del done["cost"]
-    for row in done["rows"]:
-        del row["cost"]
-        for trial in row["trials"]:
-            del trial["seconds"]
-    return done
+def trials(out: Path) -> list[Path]:
+    return sorted((out / "trials").glob("*.parquet"))
 
 
 def one_line(stderr: str) -> str:
@@ -78,25 +78,29 @@ def one_line(stderr: str) -> str:
 def test_json_alone_is_on_the_standard_output(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     out, ended = whole
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == results(out)
-    assert "trained 6 of 6" in ended.stderr
+    found = json.loads(ended.stdout)
+    assert json.loads((out / "findings.json").read_text("utf-8"))["findings"] == found
+    assert "6 of 6" in ended.stderr
 
 
 def test_results_say_what_they_come_from(whole: tuple[Path, Any], text: Path) -> None:
-    done = results(whole[0])
-    assert [row["name"] for row in done["rows"]] == ["rope", "alibi", "learned"]
-    assert done["settings"] == {"encodings": ["rope", "alibi", "learned"], "budget": None, "steps": STEPS, "seeds": [0, 1]}
-    assert done["command"] == f"posenc compare --encodings rope,alibi,learned --steps {STEPS} --seed 0"
-    assert done["text"]["source"] == "books"
-    assert done["text"]["train"]["bytes"] + done["text"]["held_out"]["bytes"] == sum(
+    found = findings(whole[0])
+    (task,) = found["tasks"]
+    assert [arm["name"] for arm in task["arms"]] == ["rope", "alibi", "learned"]
+    assert found["command"] == f"posenc compare --encodings rope,alibi,learned --steps {STEPS} --seed 0 --text books"
+    assert (found["seeds"], task["training"]["steps"]) == ([0, 1], STEPS)
+    assert found["text"]["source"] == "books"
+    assert found["text"]["train"]["bytes"] + found["text"]["held_out"]["bytes"] == sum(
         path.stat().st_size for path in text.iterdir()
     )
-    for row in done["rows"]:
-        assert [trial["seed"] for trial in row["trials"]] == [0, 1]
-        assert 2 < row["bits"]["64"]["mean"] < 8
-        for ratio in row["cost"].values():
+    for arm in task["arms"]:
+        assert arm["cells"]["64"]["seeds"].keys() == {"0", "1"}
+        assert 2 < arm["cells"]["64"]["mean"] < 8
+        row = found["cost"]["rows"][arm["name"]]
+        for ratio in (row[kind] for kind in ("prefill", "decode", "training")):
             assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]
-    assert done["rows"][2]["bits"]["128"] == {"state": "cannot: table ends at 64"}
+        assert found["properties"]["rows"][arm["name"]]["decode"] < 1e-9
+    assert task["arms"][2]["cells"]["128"]["state"] == "cannot: table ends at 64"
 
 
 def test_no_path_of_the_machine_is_written(whole: tuple[Path, Any], text: Path) -> None:
@@ -105,6 +109,43 @@ def test_no_path_of_the_machine_is_written(whole: tuple[Path, Any], text: Path) 
             content = path.read_bytes()
             for private in (str(text), str(whole[0]), str(Path.home()), sys.prefix):
                 assert private.encode() not in content, path.name
+
+
+def test_it_is_an_experiment_of_the_lab_like_any_other(whole: tuple[Path, Any], text: Path, tmp_path: Path) -> None:
+    """The lab runs the same experiment from a file, and finds every trial that compare has trained."""
+    shutil.copytree(whole[0], tmp_path / "out")
+    (tmp_path / "out" / "experiment.json").unlink()
+    settings = {**read("compare").model_dump(mode="json"), "encodings": ["rope", "alibi", "learned"]}
+    del settings["budget"]
+    settings["tasks"][0]["training"]["steps"] = STEPS
+    (tmp_path / "same.yaml").write_text(yaml.safe_dump(settings))
+    for leftover in ("report", "findings.json"):
+        remove(tmp_path / "out" / leftover)
+    lab = [sys.executable, "-m", "posenc", "lab", "run", str(tmp_path / "same.yaml"), "--text", str(text)]
+    ended = subprocess.run([*lab, "--out", str(tmp_path / "out"), "--json"], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert "0 trials run, 6 found" in ended.stderr
+    changed = {"command": None}
+    assert json.loads(ended.stdout) | changed == json.loads(whole[1].stdout) | changed
+
+
+def remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_compare_and_lab_run_go_through_the_same_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Both commands hand an experiment to one function; here it only remembers it."""
+    given: list[Any] = []
+    monkeypatch.setattr(lab_run, "carry_out", given.append)
+    monkeypatch.setattr(sys, "argv", ["posenc", "compare", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="0"):
+        cli.run()
+    monkeypatch.setattr(sys, "argv", ["posenc", "lab", "run", "compare", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="0"):
+        cli.run()
+    compared, run_by_lab = given
+    assert compared.experiment == run_by_lab.experiment == read("compare")
+    assert compared.out == run_by_lab.out
 
 
 class Page(HTMLParser):
@@ -140,10 +181,10 @@ class Page(HTMLParser):
 
 
 def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any]) -> None:
-    content = (whole[0] / "index.html").read_text("utf-8")
+    content = (whole[0] / "report" / "index.html").read_text("utf-8")
     page = Page()
     page.feed(content)
-    assert page.reaching == []
+    assert [where for where in page.reaching if not where.startswith(("a href=#", "img src=data:"))] == []
     assert page.open == []
     assert not page.unbalanced
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", content)
@@ -154,24 +195,18 @@ def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any])
     for heading in ("结论", "短训练，长阅读", "在这台机器上的代价", "严格成立的性质"):
         assert heading in chinese
     assert len(page.said["en"]) == len(page.said["zh"])
-    assert not re.search("[\u4e00-\u9fff]", english.replace("我爱你", "").replace("你爱我", ""))
     assert content.count("<svg") >= 3
-    assert results(whole[0])["text"]["sha256"] in content
-
-
-def test_the_picture_is_one(whole: tuple[Path, Any]) -> None:
-    assert (whole[0] / "summary.png").read_bytes().startswith(b"\x89PNG")
+    assert findings(whole[0])["text"]["sha256"] in content
 
 
 def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> None:
     out, _ = whole
-    before, parts = results(out), sorted(path.name for path in (out / "parts").iterdir())
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     again = run("--text", text, *QUICK, "--out", out)
     assert again.returncode == 0
-    assert "trained" not in again.stderr
-    assert results(out) == before
-    assert sorted(path.name for path in (out / "parts").iterdir()) == parts
-    assert len([name for name in parts if name.startswith("trial-")]) == 6
+    assert "0 trials run, 6 found" in again.stderr
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert len(trials(out)) == 6
     table = again.stdout
     for name in ("rope", "alibi", "learned"):
         assert re.search(rf"^{name} ", table, re.MULTILINE)
@@ -184,7 +219,7 @@ def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> Non
     [
         (["--encodings", "rope,alibi", "--steps", str(STEPS)], "encodings"),
         (["--encodings", "rope,alibi,learned", "--steps", "13"], f"steps {STEPS} instead of 13"),
-        ([*QUICK, "--seed", "1"], "seeds"),
+        ([*QUICK, "--seed", "1"], "first_seed None instead of 1"),
     ],
 )
 def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, changed: list[str], message: str) -> None:
@@ -197,28 +232,30 @@ def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, cha
 
 @pytest.mark.acceptance
 def test_a_budget_becomes_steps_that_anyone_can_repeat(text: Path, tmp_path: Path) -> None:
-    assert run("--text", text, "--encodings", "rope", "--budget", "14s", "--out", tmp_path / "one").returncode == 0
-    one = results(tmp_path / "one")
-    assert one["settings"]["budget"] == 14
-    assert one["steps"] >= 10
-    assert one["steps"] % 10 == 0
-    *_, arguments = one["command"].partition("posenc compare ")
+    given = ["--text", text, "--encodings", "rope", "--budget", "14s", "--out", tmp_path / "one"]
+    assert run(*given).returncode == 0
+    one = findings(tmp_path / "one")
+    steps = one["tasks"][0]["training"]["steps"]
+    assert steps >= 10
+    assert steps % 10 == 0
+    assert "0 trials run, 2 found" in run(*given).stderr  # the same steps again
+    assert one["command"] == f"posenc compare --encodings rope --steps {steps} --seed 0 --text books"
+    *_, arguments = one["command"].removesuffix(" --text books").partition("posenc compare ")
     assert run("--text", text, *arguments.split(), "--out", tmp_path / "other").returncode == 0
-    other = results(tmp_path / "other")
-    assert lasting(one)["rows"] == lasting(other)["rows"]
+    assert lasting(tmp_path / "one") == lasting(tmp_path / "other")
 
 
 # Interrupted ----------------------------------------------------------------------------------------------------------
 
 
-def started(out: Path, text: Path, trials: int) -> subprocess.Popen[str]:
-    """A run in a process group of its own, as from a terminal, once `trials` trials are finished."""
+def started(out: Path, text: Path, count: int) -> subprocess.Popen[str]:
+    """A run in a process group of its own, as from a terminal, once `count` trials are finished."""
     process = subprocess.Popen(
         command("--text", text, *QUICK, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
     end = time.monotonic() + 200
-    while len(list(out.glob("parts/trial-*.json"))) < trials:
+    while len(trials(out)) < count:
         assert process.poll() is None, process.stderr and process.stderr.read()
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -227,30 +264,30 @@ def started(out: Path, text: Path, trials: int) -> subprocess.Popen[str]:
 
 @pytest.mark.acceptance
 def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole: tuple[Path, Any], text: Path, tmp_path: Path) -> None:
-    process = started(tmp_path / "out", text, trials=1)
+    process = started(tmp_path / "out", text, count=1)
     process.kill()
     process.communicate()
-    kept = {path: path.read_bytes() for path in (tmp_path / "out").glob("parts/*.json")}
-    assert 0 < len([path for path in kept if path.name.startswith("trial-")]) < 6
+    kept = {path: path.read_bytes() for path in trials(tmp_path / "out")}
+    assert 0 < len(kept) < 6
     again = run("--text", text, *QUICK, "--out", tmp_path / "out")
     assert again.returncode == 0, again.stderr
     assert all(path.read_bytes() == content for path, content in kept.items())
-    assert lasting(results(tmp_path / "out")) == lasting(results(whole[0]))
+    assert lasting(tmp_path / "out") == lasting(whole[0])
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance)])
 def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signal.Signals) -> None:
-    process = started(tmp_path / "out", text, trials=1)
+    process = started(tmp_path / "out", text, count=1)
     if how == signal.SIGINT:
         os.killpg(process.pid, how)  # Ctrl-C reaches the workers too
     else:
         process.send_signal(how)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on" in one_line(stderr)
+    assert "the same command continues" in one_line(stderr)
     for path in (tmp_path / "out").rglob("*.json"):
         json.loads(path.read_text("utf-8"))
-    assert not (tmp_path / "out" / "results.json").exists()
+    assert not (tmp_path / "out" / "report").exists()
 
 
 # Used wrongly ---------------------------------------------------------------------------------------------------------
@@ -323,10 +360,12 @@ def test_a_broken_encoding_is_reported_and_the_others_go_on(when: str, text: Pat
     arguments = ["--text", text, "--encodings", "rope,alibi", "--steps", "3", "--out", tmp_path / "out"]
     ended = run(*arguments, PYTHONPATH=str(tmp_path / "src"))
     assert ended.returncode == 1
-    assert one_line(ended.stderr) == "posenc: 1 of 2 failed: alibi"
-    rows = {row["name"]: row for row in results(tmp_path / "out")["rows"]}
+    failed = {"at once": "2 trials failed (alibi)", "in training": "2 of 4 trials gave no result"}[when]
+    assert failed in ended.stderr
+    (task,) = findings(tmp_path / "out")["tasks"]
+    arms = {arm["name"]: arm for arm in task["arms"]}
     why = {"at once": "failed: RuntimeError: planted", "in training": "failed: the loss was no number at step 1"}[when]
-    assert rows["alibi"]["bits"]["64"] == {"state": why}
-    assert "mean" in rows["rope"]["bits"]["64"]
+    assert arms["alibi"]["cells"]["64"]["state"] == why
+    assert arms["rope"]["cells"]["64"]["mean"] is not None
     assert f"alibi {why}" in " ".join(ended.stdout.split())
-    assert why.removeprefix("failed: ") in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert why.removeprefix("failed: ") in (tmp_path / "out" / "report" / "index.html").read_text("utf-8")

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment import Size, Training, Trial
 from posenc.lab.experiment.corpus import Corpus
-from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.trial import cost
 
 BYTES = bytes(range(256)) * 8
@@ -27,6 +27,20 @@ class Mine(PositionalEncoding):
 """
 
 
+def trial(name: str, source: str | None = None) -> Trial:
+    task = LanguageModel(lengths=(64, 128, 256, 512), held_out=96, cut_up="longest")
+    training = Training(steps=1, rows=8, learning_rate=1e-2)
+    return Trial(task=task, encoding=name, source=source, seed=0, size=Size(d_model=64), training=training)
+
+
+def test_an_encoding_that_breaks_is_left_out_and_named() -> None:
+    sizes = cost.Sizes(d_model=32, n_heads=4, prompt=8, tokens=1)
+    broken = OWN.replace("pass", "def prepare(self, at, dtype=None):\n        raise RuntimeError('planted')")
+    found = cost.cost([trial("rope"), trial("mine.py:Mine", broken)], TEXT, 0.0, lambda share: None, sizes)
+    assert found["ratios"].keys() == {"rope"}
+    assert found["failures"] == {"mine.py:Mine": "RuntimeError: planted"}
+
+
 def test_ratios_are_taken_within_a_round() -> None:
     base = [1.0, 10.0, 1.0, 10.0, 1.0]  # the weather changes from round to round
     times = [2.0, 20.0, 2.0, 20.0, 3.0]
@@ -37,20 +51,19 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
     turns: list[str] = []
     now = 0.0
 
-    def planted(arm: Arm, recipe: Recipe, text: Corpus, sizes: cost.Sizes) -> dict[str, object]:
+    def planted(trial: Trial, text: Corpus, sizes: cost.Sizes) -> dict[str, object]:
         def call(kind: str) -> None:
             nonlocal now
-            turns.append(f"{arm} {kind}")
+            turns.append(f"{trial.encoding} {kind}")
             weather = 1.0 + len(turns) // 9  # every round slower than the one before
-            now += weather * (3.0 if str(arm) == "cope" else 1.0)
+            now += weather * (3.0 if trial.encoding == "cope" else 1.0)
 
         return {kind: lambda kind=kind: call(kind) for kind in cost.KINDS}
 
     monkeypatch.setattr(cost, "_calls", planted)
     monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: now))
-    arms = [Arm("nope"), Arm("cope")]
     threads = torch.get_num_threads()
-    found = cost.cost(arms, Recipe(), TEXT, 0.0, lambda share: None)
+    found = cost.cost([trial("nope"), trial("cope")], TEXT, 0.0, lambda share: None)
     assert found["rounds"] == cost.FEWEST
     one_round = Counter({"nope prefill": 2, "nope decode": 2, "nope training": 2, "cope prefill": 1, "cope decode": 1,
                          "cope training": 1})  # fmt: skip
@@ -66,9 +79,11 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
 
 def test_every_kind_of_call_runs() -> None:
     sizes = cost.Sizes(d_model=32, n_heads=4, prompt=8, tokens=1)
-    arms = [Arm("floater"), Arm("transformer_xl"), Arm("rope", randomized=True), Arm("mine.py:Mine", source=OWN)]
-    found = cost.cost(arms, Recipe(), TEXT, 0.0, lambda share: None, sizes)
-    for arm in arms:
-        assert found["ratios"][str(arm)].keys() == set(cost.KINDS)
-        for ratio in found["ratios"][str(arm)].values():
+    trials = [trial("floater"), trial("transformer_xl"), trial("rope+randomized"), trial("mine.py:Mine", OWN)]
+    found = cost.cost(trials, TEXT, 0.0, lambda share: None, sizes)
+    assert found["failures"] == {}
+    for one in trials:
+        row = found["ratios"][one.encoding]
+        assert row.keys() == {*cost.KINDS, "parameters", "table_bytes_per_token"}
+        for ratio in (row[kind] for kind in cost.KINDS):
             assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]

@@ -8,18 +8,24 @@ from torch import Tensor
 
 from posenc import catalogue
 from posenc.encoding import PositionalEncoding, Site
-from posenc.lab.experiment.arm import DEFAULT, Arm
-from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial import fp64_properties
 from posenc.positions import Positions
 
-SIZE = Recipe().size
+COMPARED = read("compare")
+SIZE = COMPARED.size
+DEFAULT = COMPARED.encodings
+
+
+def trial(name: str) -> Trial:
+    return COMPARED.first_trials(COMPARED.tasks[0])[0].model_copy(update={"encoding": name})
 
 
 @pytest.mark.parametrize("name", DEFAULT)
 def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
     arm = Arm.parse(name)
-    found = fp64_properties.exact(arm, Recipe())
+    found = fp64_properties.properties(trial(name))
     encoding = catalogue.create(arm.encoding, d_model=64, n_heads=4)
     assert (found["shift"] <= fp64_properties.SAME) == (arm.encoding not in ("sinusoidal", "learned", "floater"))
     assert found["decode"] <= fp64_properties.SAME
@@ -31,7 +37,7 @@ def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
 
 def test_sizes_by_hand() -> None:
     """Width 64, 4 heads of 16, 2 layers, trained at 64."""
-    found = {name: fp64_properties.exact(Arm.parse(name), Recipe()) for name in (*DEFAULT, "learned+randomized")}
+    found = {name: fp64_properties.properties(trial(name)) for name in (*DEFAULT, "learned+randomized")}
     parameters = {name: value["parameters"] for name, value in found.items() if value["parameters"]}
     assert parameters == {
         "learned": 64 * 64, "learned+randomized": 512 * 64, "floater": 2 * 64 + 2 * (65 * 64 + 64), "t5": 32 * 4,
@@ -75,10 +81,10 @@ def test_planted_faults_are_measured() -> None:
 def test_reversed_sentences_look_alike_to_a_symmetric_bias() -> None:
     """The sentence pairs of the notes exchange the ends of three words; ALiBi sees |i - j| only."""
     assert (
-        fp64_properties.order("alibi", SIZE, causal=False)
+        fp64_properties.order(Arm("alibi"), SIZE, causal=False)
         < fp64_properties.SAME
         < 0.1
-        < fp64_properties.reordered("alibi", SIZE)
+        < fp64_properties.reordered(Arm("alibi"), SIZE)
     )
-    assert fp64_properties.order("nope", SIZE, causal=False) < fp64_properties.SAME
-    assert fp64_properties.reordered("nope", SIZE) < fp64_properties.SAME
+    assert fp64_properties.order(Arm("nope"), SIZE, causal=False) < fp64_properties.SAME
+    assert fp64_properties.reordered(Arm("nope"), SIZE) < fp64_properties.SAME

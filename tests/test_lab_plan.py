@@ -10,19 +10,25 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posenc import catalogue
 from posenc.commands import compare_
-from posenc.lab import compare
-from posenc.lab.experiment.arm import DEFAULT
-from posenc.lab.run import workers
+from posenc.lab.experiment import Experiment, read
+from posenc.lab.run import budget, workers
 from posenc.lab.views import svg
+
+COMPARED = read("compare")
+
+
+def chosen(encodings: str | None) -> Experiment:
+    return compare_.chosen(COMPARED, encodings, 0, 300.0, None)
 
 
 def test_makespan_by_hand() -> None:
-    assert compare.makespan([3, 1, 1, 1], 1) == 6
-    assert compare.makespan([3, 1, 1, 1], 2) == 3  # the long one alone
-    assert compare.makespan([1, 1, 3, 1], 2) == 3  # whatever the order
-    assert compare.makespan([2, 2, 2], 2) == 4
-    assert compare.makespan([1], 5) == 1
+    assert budget.makespan([3, 1, 1, 1], 1) == 6
+    assert budget.makespan([3, 1, 1, 1], 2) == 3  # the long one alone
+    assert budget.makespan([1, 1, 3, 1], 2) == 3  # whatever the order
+    assert budget.makespan([2, 2, 2], 2) == 4
+    assert budget.makespan([1], 5) == 1
 
 
 @given(
@@ -30,13 +36,34 @@ def test_makespan_by_hand() -> None:
     st.lists(st.tuples(st.floats(1e-3, 1), st.floats(0, 20)), min_size=1, max_size=12),
 )  # fmt: skip
 def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: list[tuple[float, float]]) -> None:
-    steps = compare.steps_for(seconds, speeds, workers)
-    assert steps % 10 == 0
+    """The preset has ten steps, which are multiplied."""
+    encodings = COMPARED.encodings[: len(speeds)]
+    trials = COMPARED.model_copy(update={"encodings": encodings, "seeds": 1}).trials()
+    by_kind = {budget.kind_of(trial): speed for trial, speed in zip(trials, speeds, strict=True)}
+    factor = budget.largest_factor(trials, by_kind, workers, seconds)
     took, ten_more = (
-        compare.makespan([n * step + scoring for step, scoring in speeds], workers) for n in (steps, steps + 10)
+        budget.makespan([10 * n * step + scoring for step, scoring in speeds], workers) for n in (factor, factor + 1)
     )
     assert ten_more > seconds
-    assert took <= seconds or steps == compare.FEWEST_STEPS
+    assert took <= seconds or factor == 1
+
+
+def test_what_breaks_takes_no_time() -> None:
+    trials = COMPARED.model_copy(update={"encodings": ("rope", "alibi"), "seeds": 1}).trials()
+    speeds = {budget.kind_of(trials[0]): (0.1, 0.0)}
+    assert budget.largest_factor(trials, speeds, 1, 10.0) == 10  # a hundred steps of rope
+    assert budget.largest_factor(trials, {}, 1, 10.0) == 1
+
+
+def test_steps_that_were_planned_are_taken_again() -> None:
+    planned = budget.multiplied(COMPARED, 7)
+    assert planned.tasks[0].training.steps == 70
+    kept = {"experiment": planned.model_dump(mode="json")}
+    assert budget.planned_before(COMPARED, kept) == planned
+    assert budget.planned_before(planned, kept) == planned  # resumed
+    assert budget.planned_before(COMPARED, None) is None
+    assert budget.planned_before(COMPARED.model_copy(update={"first_seed": 1}), kept) is None
+    assert budget.planned_before(COMPARED.model_copy(update={"budget": None}), kept) is None
 
 
 def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +87,15 @@ def test_what_is_no_budget(word: str) -> None:
 
 
 def test_all_encodings_and_one_at_random_positions_are_compared_by_default() -> None:
-    assert list(map(str, compare_.chosen(None))) == list(DEFAULT)
-    assert DEFAULT[-1] == "rope+randomized"
-    assert list(map(str, compare_.chosen("alibi, t5+randomized"))) == ["alibi", "t5+randomized"]
+    assert chosen(None).encodings == (*catalogue.names(), "rope+randomized")
+    assert chosen("alibi, t5+randomized").encodings == ("alibi", "t5+randomized")
+
+
+def test_the_options_are_settings_of_the_preset() -> None:
+    assert chosen(None) == COMPARED
+    made = compare_.chosen(COMPARED, "rope", 3, None, 25)
+    assert (made.budget, made.tasks[0].training.steps) == (None, 25)
+    assert [trial.seed for trial in made.trials()] == [3, 4]
 
 
 @given(st.lists(st.floats(-50, 350), min_size=1, max_size=14), st.floats(1, 20))

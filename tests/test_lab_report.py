@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from lab_results import SIZES
 from posenc import catalogue
 from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
@@ -153,9 +154,9 @@ def made_up() -> Json:
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
         "text": {"source": "made <up>", "sha256": "7e47" * 16, "train": {"documents": 9, "bytes": 90000},
                  "notes": [words("a note")]},
-        "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4},
+        "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4, "n_layers": 2},
         "tasks": [language, copy, order],
-        "cost": {"rounds": 9, "sizes": {"d_model": 128}, "rows": cost, "device": "cpu"},
+        "cost": {"rounds": 9, "sizes": SIZES, "rows": cost, "device": "cpu"},
         "published": [
             {"source": "A <et> al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": verdict,
              "why": words("so")}

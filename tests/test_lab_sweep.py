@@ -23,9 +23,9 @@ from posenc.lab.engines.local import Local
 from posenc.lab.experiment import corpus
 from posenc.lab.records import results
 from posenc.lab.records.results import Folder, Unwritable
+from posenc.lab.run import measurements
 from posenc.lab.run.sweep import Update
 from posenc.lab.run.time_left import TimeLeft
-from posenc.lab.trial import relative_cost
 
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 
@@ -342,7 +342,7 @@ def test_without_all_its_tuning_models_an_encoding_is_missing_not_guessed(tmp_pa
 def test_cost_is_measured_once_and_only_where_there_is_a_language_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relative_cost, "SECONDS", 0.0)
+    monkeypatch.setattr(measurements, "COST_SECONDS", 0.0)
     (tmp_path / "text").mkdir()
     for number in range(12):
         (tmp_path / "text" / f"{number}.txt").write_text(f"line {number} of a text\n" * 200)
@@ -363,7 +363,7 @@ def test_cost_is_measured_once_and_only_where_there_is_a_language_model(
     assert cost["ratios"]["rope"]["parameters"] == 0
     assert {"training", "prefill", "decode", "table_bytes_per_token"} <= cost["ratios"]["rope"].keys()
     assert max(n for n, update in enumerate(updates) if update.what == "done") < min(
-        n for n, update in enumerate(updates) if update.what == "cost"
+        n for n, update in enumerate(updates) if update.what == "measuring"
     )
     before = snapshot(tmp_path / "out")
     assert made_up_sweep(tmp_path / "out", **given).found == 2

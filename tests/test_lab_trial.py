@@ -4,42 +4,64 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from posenc.lab import compare_trial
-from posenc.lab.experiment import Size, Training
+from posenc.lab.experiment import Size, Training, Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
-from posenc.lab.experiment.recipe import Recipe
+from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
+from posenc.lab.run import budget
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.trial import optimiser, scoring
 from posenc.lab.trial.model import Transformer
 from posenc.lab.trial.scoring import Scores
-from posenc.lab.trial.training import Run, new_model
+from posenc.lab.trial.training import Hardware, Run, new_model, run_trial
 from posenc.positions import Positions
 
-SMALL = Recipe(
-    task=LanguageModel(length=8, lengths=(8, 16, 32, 64), targets=4, held_out=6, cut_up="longest"),
-    size=Size(d_model=16, n_heads=2, n_layers=2), training=Training(steps=1, rows=2, learning_rate=1e-2),
-)  # fmt: skip
+TASK = LanguageModel(length=8, lengths=(8, 16, 32, 64), targets=4, held_out=6, cut_up="longest")
+SIZE = Size(d_model=16, n_heads=2, n_layers=2)
 BYTES = bytes(random.Random(0).choices(b"the cat sat on a mat; ", k=4000))
 TEXT = Corpus("a mat", "", (BYTES[:3000],), (BYTES[3000:3800], BYTES[3800:3900]))  # five held-out windows, and one
 
 
-def model_of(name: str, seed: int = 0, recipe: Recipe = SMALL) -> Transformer:
-    return new_model(recipe.trial(Arm.parse(name), seed, steps=1))
+def small(
+    name: str, steps: int = 1, seed: int = 0, *, size: Size = SIZE, task: LanguageModel = TASK, rate: float = 1e-2
+) -> Trial:
+    training = Training(steps=steps, rows=2, learning_rate=rate)
+    return Trial(task=task, encoding=name, seed=seed, size=size, training=training)
+
+
+def model_of(name: str, seed: int = 0, size: Size = SIZE) -> Transformer:
+    return new_model(small(name, seed=seed, size=size))
 
 
 def ignore(_: float) -> None:
     pass
 
 
-def trained(name: str, steps: int, recipe: Recipe = SMALL, seed: int = 0) -> dict[str, object]:
-    made: dict[str, object] = compare_trial.trial((recipe, TEXT), Arm.parse(name), seed, steps, ignore)["result"]
-    return made
+def told(record: Record) -> dict[str, Any]:
+    """Bits by length and by stretches of the longest windows, as means over targets; the training curve; what cannot be."""
+    rows = record.rows.to_pylist()
+    bits = {}
+    for length in TASK.lengths:
+        items = [row for row in rows if (row["kind"], row["mode"], row["length"]) == ("bits", SAME_TARGETS, length)]
+        total = sum(row["weight"] for row in items)
+        bits[length] = sum(row["value"] * row["weight"] for row in items) / total if items else None
+    far = [row["value"] for row in rows if row["kind"] == "position" and row["length"] == 64]
+    by_position = [sum(far[n : n + TASK.targets]) / TASK.targets for n in range(0, len(far), TASK.targets)]
+    curve = [(row["step"], row["value"]) for row in rows if row["kind"] == "curve"]
+    return {"bits": bits, "by_position": by_position, "curve": curve, "cannot": record.about["cannot"],
+            "failed": record.about["failed"]}  # fmt: skip
+
+
+def trained(name: str, steps: int, seed: int = 0, rate: float = 1e-2) -> dict[str, Any]:
+    record = run_trial(small(name, steps, seed, rate=rate), TEXT)
+    assert record is not None
+    return told(record)
 
 
 # What arms share ------------------------------------------------------------------------------------------------------
@@ -55,14 +77,13 @@ def test_making_a_model_leaves_the_global_generator_alone() -> None:
 
 def test_whether_layers_share_the_encoding_is_the_papers_choice() -> None:
     def own(name: str, layers: int) -> int:
-        recipe = SMALL.model_copy(update={"size": Size(d_model=16, n_heads=2, n_layers=layers)})
-        return model_of(name, recipe=recipe).encoding_parameters()
+        return model_of(name, size=Size(d_model=16, n_heads=2, n_layers=layers)).encoding_parameters()
 
     for name in ("shaw", "transformer_xl", "cope"):
         assert own(name, 2) == 2 * own(name, 1) > 0
     for name in ("t5", "learned"):
         assert own(name, 2) == own(name, 1) > 0
-    assert own("floater", 2) == own("floater", 1) + SMALL.size.d_model  # one more start of a path
+    assert own("floater", 2) == own("floater", 1) + SIZE.d_model  # one more start of a path
     for name in ("nope", "sinusoidal", "alibi", "rope", "xpos"):
         assert own(name, 2) == 0
 
@@ -110,11 +131,11 @@ def test_unknown_arms_point_to_the_right_name(word: str, message: str) -> None:
 
 
 def test_the_first_guess_is_nearly_uniform() -> None:
-    assert abs(next(Run(SMALL.trial(Arm("nope"), 0, steps=10), TEXT).losses()) - 8) < 0.1
+    assert abs(next(Run(small("nope", 10), TEXT).losses()) - 8) < 0.1
 
 
 def test_training_lowers_the_loss() -> None:
-    made = compare_trial.trial((SMALL, TEXT), Arm("alibi"), 0, 200, ignore)["result"]
+    made = trained("alibi", 200)
     assert [step for step, _ in made["curve"]] == list(range(10, 201, 10))
     assert made["curve"][0][1] > 5 > made["curve"][-1][1]
     assert all(bits < 5 for bits in made["bits"].values())
@@ -126,27 +147,25 @@ def test_a_trial_is_the_same_every_time() -> None:
 
 
 def test_a_loss_that_is_no_number_ends_the_trial() -> None:
-    diverging = SMALL.model_copy(update={"training": Training(steps=1, rows=2, learning_rate=1e300)})
-    made = trained("nope", steps=20, recipe=diverging)
+    made = trained("nope", steps=20, rate=1e300)
     assert made["failed"] == "the loss was no number at step 2"
-    assert "bits" not in made
+    assert set(made["bits"].values()) == {None}
 
 
-@pytest.mark.parametrize(("length", "asked"), [(16, SMALL.task.targets), (64, SMALL.task.targets), (64, 64)])
-def test_a_score_that_is_no_number_is_no_score(length: int, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the target bytes at one length, or of the whole of the longest windows."""
+@pytest.mark.parametrize("length", [16, 64])
+def test_a_score_that_is_no_number_is_no_score(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = scoring.scores
 
     def broken(model: Transformer, tokens: Tensor, targets: Tensor) -> Scores:
         found = sound(model, tokens, targets)
-        if tokens.shape[1] == length and int(found.asked[0].sum()) == asked:
+        if tokens.shape[1] == length and int(found.asked[0].sum()) == TASK.targets:
             found.bits[0, -1] = math.nan
         return found
 
     monkeypatch.setattr(scoring, "scores", broken)
     made = trained("nope", steps=2)
-    assert made["failed"] == "the score was no number"
-    assert "bits" not in made
+    assert made["cannot"] == {str(length): "the score was no number"}
+    assert [at for at, bits in made["bits"].items() if bits is None] == [length]
 
 
 # Scoring --------------------------------------------------------------------------------------------------------------
@@ -163,39 +182,38 @@ def bits_of(model: Transformer, window: list[int], place: int, length: int) -> f
 
 def test_every_length_is_scored_on_the_same_bytes() -> None:
     """The last four bytes of every window, each once, whatever document it is of; the longest windows from their start."""
-    run = Run(SMALL.trial(Arm("alibi"), 0, steps=30), TEXT)
+    run = Run(small("alibi", 30), TEXT)
     record = run.record()
     assert record is not None
-    told = compare_trial.told(record, SMALL.task)
-    far = SMALL.task.scored(64, TEXT)
+    made = told(record)
+    far = TASK.scored(64, TEXT)
     windows = [[*row, last] for row, last in zip(far.tokens.tolist(), far.targets[:, -1].tolist(), strict=True)]
     assert sorted(sum(bytes(window) in text for window in windows) for text in TEXT.held_out) == [1, 5]
     run.model.eval()
     for length in (8, 16, 32, 64):
         each = [bits_of(run.model, window, place, length) for window in windows for place in range(61, 65)]
-        assert told["bits"][str(length)] == pytest.approx(sum(each) / 24, abs=1e-5)
-    assert len(told["by_position"]) == 16
+        assert made["bits"][length] == pytest.approx(sum(each) / 24, abs=1e-5)
+    assert len(made["by_position"]) == 16
     each = [bits_of(run.model, window, place, 64) for window in windows for place in range(5, 9)]
-    assert told["by_position"][1] == pytest.approx(sum(each) / 24, abs=1e-5)
-    assert told["by_position"][-1] == pytest.approx(told["bits"]["64"], abs=1e-5)
+    assert made["by_position"][1] == pytest.approx(sum(each) / 24, abs=1e-5)
+    assert made["by_position"][-1] == pytest.approx(made["bits"][64], abs=1e-5)
 
 
 def test_learned_has_no_number_beyond_its_table() -> None:
-    made = compare_trial.trial((SMALL, TEXT), Arm("learned"), 0, 3, ignore)["result"]
-    assert made["cannot"] == "table ends at 8"
-    assert made["by_position"] is None
+    made = trained("learned", 3)
+    assert made["cannot"] == dict.fromkeys(("16", "32", "64"), "table ends at 8")
+    assert made["by_position"] == []
     assert [value is None for value in made["bits"].values()] == [False, True, True, True]
-    made = compare_trial.trial((SMALL, TEXT), Arm("learned", True), 0, 3, ignore)["result"]
-    assert made["cannot"] is None
+    made = trained("learned+randomized", 3)
+    assert made["cannot"] == {}
     assert None not in made["bits"].values()
 
 
 def test_windows_are_cut_up_at_every_length_or_at_the_longest() -> None:
     def cut_up(how: str) -> set[int]:
-        task = SMALL.task.model_copy(update={"cut_up": how})
-        run = Run(SMALL.model_copy(update={"task": task}).trial(Arm("nope"), 0, steps=1), TEXT)
+        run = Run(small("nope", task=TASK.model_copy(update={"cut_up": how})), TEXT)
         run.score()
-        return {row["length"] for row in run.rows.table().to_pylist() if row["mode"] == "non-overlapping"}
+        return {row["length"] for row in run.rows.table().to_pylist() if row["mode"] == NON_OVERLAPPING}
 
     assert cut_up("longest") == {64}
     assert cut_up("every length") == {8, 16, 32, 64}
@@ -205,8 +223,9 @@ def test_windows_are_cut_up_at_every_length_or_at_the_longest() -> None:
 
 
 def test_speeds_are_of_a_step_and_of_all_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    step, scored = compare_trial.calibrate((SMALL, TEXT), Arm("nope"), ignore)
+    shared = (TEXT, Hardware())
+    step, scored = budget.speed(shared, small("nope"), ignore)
     assert 0 < step < 10
     assert 0 < scored < 10
-    monkeypatch.setattr(compare_trial, "scoring", lambda recipe, text, arm, windows: (2.0, 3))
-    assert compare_trial.calibrate((SMALL, TEXT), Arm("nope"), ignore)[1] == 4.0  # of six windows
+    monkeypatch.setattr(budget, "score", lambda trial, rows, text, hardware: (2.0, 3))
+    assert budget.speed(shared, small("nope"), ignore)[1] == 4.0  # of six windows

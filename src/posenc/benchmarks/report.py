@@ -261,7 +261,7 @@ def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
 def write(done: dict[str, Any], folder: Path) -> list[str]:
     """results.json, results.md and a picture of each benchmark as PNG and SVG; each file whole or absent."""
     from posenc.benchmarks.figure import draw, draw_curves
-    from posenc.lab.store import write as whole
+    from posenc.lab.records.files import write as whole
 
     whole(folder / "results.json", json.dumps(done, indent=1, ensure_ascii=False))
     whole(folder / "results.md", markdown(done))

@@ -41,28 +41,32 @@ def imports() -> Contest:
 
 def steps(case: Case, device: str) -> Contest:
     from posenc import catalogue
-    from posenc.lab.experiment.arm import Arm
+    from posenc.lab.experiment import Trial, read
     from posenc.lab.experiment.corpus import Corpus
-    from posenc.lab.experiment.recipe import MANY, Recipe
     from posenc.lab.tasks.language_model import LanguageModel
+    from posenc.lab.trial.cost import MANY_STEPS
     from posenc.lab.trial.training import Run, new_model
     from posenc.positions import Positions
 
     task = LanguageModel(length=case.length, lengths=(case.length,), targets=1)
-    recipe = Recipe(task=task, training=Recipe().training.model_copy(update={"rows": case.batch}))
+    preset = read("compare")
+    training = preset.tasks[0].training.model_copy(update={"rows": case.batch, "steps": MANY_STEPS})
     text = bytes(torch.randint(256, (64 * case.length,), generator=torch.Generator().manual_seed(0)).tolist())
     corpus = Corpus("random bytes", "", (text,), (text,))
     batch = task.training_batch(case.batch, torch.Generator().manual_seed(1), corpus)
 
+    def trial(name: str) -> Trial:
+        return Trial(task=task, encoding=name, seed=0, size=preset.size, training=training)
+
     def step(name: str) -> Made:
         if device != "cpu":
             raise NotImplementedError("the model of posenc compare trains on the CPU")
-        taken = Run(recipe.trial(Arm(name), seed=0, steps=MANY), corpus).losses()
+        taken = Run(trial(name), corpus).losses()
         return Made(lambda: next(taken), lambda: gradients(name, torch.float32, "auto"))
 
     def gradients(name: str, dtype: torch.dtype, impl: str) -> list[Tensor]:
         """Logits and the gradient of the embedding, at the first step."""
-        model = new_model(recipe.trial(Arm(name), seed=0, steps=MANY)).to(dtype)
+        model = new_model(trial(name)).to(dtype)
         at = model.encodings[0].prepare(Positions.arange(1, case.length), dtype)  # type: ignore[operator]
         for layer in model.layers:
             layer.impl = impl  # type: ignore[assignment]

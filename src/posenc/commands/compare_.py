@@ -1,25 +1,19 @@
-"""`posenc compare`: train, measure and compare on real text, with a table in the terminal and a page as a file."""
+"""`posenc compare`: the preset `compare` of the lab, with as much training as a time budget allows."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posenc.commands.interruption import interruptible
-from posenc.commands.progress import WORDS, clock, in_lines
+from posenc.commands.walk_ import chosen_language
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from posenc.lab.compare import Progress
+    from posenc.lab.experiment import Experiment
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -29,38 +23,46 @@ def command(
     encodings: Annotated[
         str | None,
         typer.Option(
-            help="Some of them, with commas between; NAME+randomized trains at random positions.", show_default=False
+            help="Some of them, separated by commas; NAME+randomized trains at random positions; mine.py:Mine is yours.",
+            show_default=False,
         ),
     ] = None,
     budget: Annotated[str, typer.Option(help="Time for the whole: 90s, 5m, 1h. More time, more training.")] = "5m",
-    out: Annotated[Path, typer.Option(help="Folder for the page and the results.")] = Path("posenc-compare"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("posenc-compare"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
     steps: Annotated[
         int | None, typer.Option(min=1, help="This many training steps, however long they take.", show_default=False)
     ] = None,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
     """Which encoding, and why: every encoding trained on real text at one length and scored at up to eight times that.
 
-    Measures what each makes of word order, its exact properties, its cost on this machine, and how far beyond the trained
-    length it still predicts. The text is the Python standard library's own sources unless --text names another. Writes
-    index.html, summary.png and results.json. Interrupted, it keeps what is finished; the same command goes on from there.
+    Measures how each encoding responds to word order, its exact properties, its cost here, and how far beyond the trained
+    length it still predicts. The text is the sources of Python's standard library unless --text names another. The
+    report is in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has
+    more tasks, more seeds and other machines.
 
     Examples:  posenc compare   ·   posenc compare --text book.txt --budget 20m   ·   posenc compare --encodings rope,alibi
     """
-    seconds = parse_budget(budget)
-    resumable = f"--out {out}"
-    with interruptible(f"what was finished is kept ({resumable}): the same command goes on from there"):
-        from posenc.lab.compare import Request, compare
+    seconds, language = parse_budget(budget), chosen_language(lang)
+    from posenc.commands.lab_run import Wanted, carry_out
+    from posenc.lab.experiment import read
 
-        arms = chosen(encodings)
-        from rich.console import Console
-
-        quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
-        request = Request(arms, out, text=text, seconds=None if steps else seconds, steps=steps, seed=seed)
-        with shown(quiet) as progress:
-            done = compare(request, progress)
-        report(done, out, as_json, loud, quiet)
+    experiment = chosen(read("compare"), encodings, seed, None if steps else seconds, steps)
+    carry_out(
+        Wanted(
+            experiment,
+            out,
+            text=text,
+            named="compare",
+            as_json=as_json,
+            language=language,
+            called="posenc compare",
+            again="the same command continues",
+            repeat=repeat(encodings, seed, text),
+        )
+    )
 
 
 def parse_budget(budget: str) -> float:
@@ -72,50 +74,43 @@ def parse_budget(budget: str) -> float:
     return seconds
 
 
-def chosen(encodings: str | None) -> tuple[Any, ...]:
-    from posenc.lab.experiment.arm import DEFAULT, Arm
+def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float | None, steps: int | None) -> Experiment:
+    """The preset with the user's encodings, seed, and budget or steps."""
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.experiment.arm import Arm
 
-    words = list(DEFAULT) if encodings is None else [word.strip() for word in encodings.split(",")]
-    if not all(words) or len(set(words)) < len(words):
-        raise typer.BadParameter(
-            f"expected different names with commas between, got {encodings!r}", param_hint="--encodings"
+    changes: dict[str, Any] = {"first_seed": seed, "budget": budget}
+    if encodings is not None:
+        words = [word.strip() for word in encodings.split(",")]
+        if not all(words) or len(set(words)) < len(words):
+            raise typer.BadParameter(
+                f"expected different names separated by commas, got {encodings!r}", param_hint="--encodings"
+            )
+        changes["sources"] = {Path(word).name: source(word) for word in words if ".py:" in word}
+        changes["encodings"] = tuple(Path(word).name if ".py:" in word else word for word in words)
+        try:
+            for word in changes["encodings"]:
+                Arm.parse(word, changes["sources"].get(word))
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--encodings") from error
+    if steps is not None:
+        plans = (plan.training.model_copy(update={"steps": steps}) for plan in preset.tasks)
+        changes["tasks"] = tuple(
+            plan.model_copy(update={"training": training}) for plan, training in zip(preset.tasks, plans, strict=True)
         )
-    try:
-        return tuple(Arm.parse(word) for word in words)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--encodings") from error
+    return Experiment.model_validate(preset.model_copy(update=changes).model_dump())
 
 
-@contextmanager
-def shown(console: Console) -> Iterator[Progress]:
-    """A bar with the time left; a line for every change of stage where nobody watches."""
-    if not console.is_terminal:
-        yield in_lines(console, "compare")
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    with Progress(BarColumn(), TextColumn(WORDS), console=console, transient=True) as bar:
-        task = bar.add_task("reading the text", total=None, left="")
-
-        def update(what: str, so_far: float, left: float) -> None:
-            bar.update(task, description=what, completed=so_far, total=so_far + left, left=clock(left))
-
-        yield update
+def source(word: str) -> str:
+    """The text of the file that holds a user's own encoding."""
+    path = Path(word.rpartition(":")[0])
+    if not path.is_file():
+        raise typer.BadParameter(f"{word}: there is no file {path}", param_hint="--encodings")
+    return path.read_text("utf-8")
 
 
-def report(done: dict[str, Any], out: Path, as_json: bool, loud: Console, quiet: Console) -> None:
-    from posenc.lab.summary import sentences
-    from posenc.lab.table import show
-    from posenc.lab.verdict import failed
-
-    if as_json:
-        json.dump(done, sys.stdout, indent=1, ensure_ascii=False)
-        print()
-    else:
-        show(done, loud)
-        for sentence in sentences(done):
-            loud.print(f"· {sentence.en}", soft_wrap=False)
-        loud.print(f"{out / 'index.html'}  results.json  summary.png", style="bold", soft_wrap=True)
-    if broken := failed(done):
-        quiet.print(f"posenc: {len(broken)} of {len(done['rows'])} failed: {', '.join(broken)}", soft_wrap=True)
-        raise typer.Exit(1)
+def repeat(encodings: str | None, seed: int, text: Path | None) -> str:
+    """The command that repeats the training anywhere, as soon as its steps are known: the time depends on the machine."""
+    given = ["--encodings", encodings] if encodings else []
+    read = ["--text", text.resolve().name] if text else []
+    return shlex.join(["posenc", "compare", *given]) + " --steps {steps} " + shlex.join(["--seed", str(seed), *read])

@@ -61,7 +61,7 @@ def command(
         before = resumed(to)
         experiment = with_one_more(before.experiment, word, source)
         check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
-        added = f" && posenc lab add {word} --to lab-{Path(before.command.split()[3]).stem}"  # where run puts it by itself
+        added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
         wanted = replace(
             before,
             experiment=experiment,
@@ -75,6 +75,12 @@ def command(
         else:
             enter(wanted)
             typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
+
+
+def usual_folder(command: str) -> str:
+    """Where the command that made a folder puts it by itself."""
+    words = command.split()
+    return "posenc-compare" if words[1] == "compare" else f"lab-{Path(words[3]).stem}"
 
 
 def read(encoding: str) -> tuple[str, str]:

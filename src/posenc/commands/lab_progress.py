@@ -23,13 +23,13 @@ AT_MOST = 4  # running trials shown for a task
 
 
 @contextmanager
-def shown(experiment: Experiment, console: Console) -> Iterator[Tell]:
+def shown(experiment: Experiment, console: Console, called: str = "posenc lab") -> Iterator[Tell]:
     state = State(experiment)
     if not console.is_terminal:
 
         def say(update: Update) -> None:
             if line := state.line(update):
-                console.print(f"posenc lab: {line}", soft_wrap=True, markup=False)
+                console.print(f"{called}: {line}", soft_wrap=True, markup=False)
 
         yield say
         return
@@ -40,7 +40,7 @@ def shown(experiment: Experiment, console: Console) -> Iterator[Tell]:
         def show(update: Update) -> None:
             line = state.line(update)
             if line and update.what in ("failed", "note"):
-                live.console.print(f"posenc lab: {line}", soft_wrap=True, markup=False)
+                live.console.print(f"{called}: {line}", soft_wrap=True, markup=False)
 
         yield show
 
@@ -66,11 +66,10 @@ class State:
         trial, name = update.trial, str(update.trial)
         if update.what == "running":
             assert trial is not None
-            self.running[trial] = update.share
+            self.running[trial], self.stage = update.share, ""
             return self.beginning()
-        if update.what == "cost":
-            begins, self.stage = self.stage != "cost", "cost"
-            return "what each encoding costs" if begins else ""
+        if update.what == "measuring":
+            return self.once(f"measuring {update.line}")
         if update.what == "note":
             return update.line or ""
         if update.what == "elsewhere":
@@ -122,7 +121,7 @@ class State:
         return table
 
     def caption(self) -> str:
-        stage = "measuring what each encoding costs" if self.stage == "cost" else f"{self.done} of {self.total} trials"
+        stage = self.stage if self.stage.startswith("measuring ") else f"{self.done} of {self.total} trials"
         return f"{stage}  {self.clock()}".rstrip()
 
 

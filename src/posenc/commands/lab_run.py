@@ -47,6 +47,9 @@ class Wanted:
     """An experiment, and how and where it is to run.
 
     command   what made the folder, where it is gone on with: then it may hold another version of the experiment
+    called    the command that the user gave, which begins every line of progress
+    again     how to go on after an interruption
+    repeat    the command that repeats the training, {steps} in place of their number; posenc lab run if left out
     """
 
     experiment: Experiment
@@ -61,6 +64,14 @@ class Wanted:
     named: str = ""
     as_json: bool = False
     language: Language = "en"
+    called: str = "posenc lab"
+    again: str = ""
+    repeat: str = ""
+
+    @property
+    def how_to_go_on(self) -> str:
+        text = f" --text {self.text}" if self.text else ""
+        return self.again or f"posenc lab run --resume --out {self.out}{text} continues"
 
 
 def command(
@@ -172,7 +183,7 @@ def carry_out(wanted: Wanted) -> None:
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return
-    with interruptible(f"what was finished is kept: posenc lab run --resume --out {wanted.out}{_text(wanted)} goes on"):
+    with interruptible(f"finished trials are kept: {wanted.how_to_go_on}"):
         from rich.console import Console
 
         from posenc.commands.lab_progress import shown
@@ -180,34 +191,33 @@ def carry_out(wanted: Wanted) -> None:
         quiet = Console(stderr=True, highlight=False)
         folder = enter(wanted)
         say_plan(wanted, quiet)
-        with shown(wanted.experiment, quiet) as tell:
+        with shown(wanted.experiment, quiet, wanted.called) as tell:
             outcome = swept(wanted, tell)
-        say_end(outcome, quiet)
+        say_end(outcome, quiet, wanted.called)
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
-    if outcome.failed or outcome.missing:
-        typer.echo(
-            f"posenc: {len(outcome.failed) + len(outcome.missing)} trials failed; the same command tries them again",
-            err=True,
-        )
+    if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
+        names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
+        typer.echo(f"posenc: {len(broken)} trials failed ({names}); the same command tries them again", err=True)
         raise typer.Exit(1)
 
 
 def enter(wanted: Wanted) -> Folder:
     """The folder, ready for this experiment. Raises ValueError for one that holds another, or the same on another text."""
     from posenc.lab.records.results import Folder, expected
+    from posenc.lab.run.budget import planned_before
     from posenc.lab.run.sweep import read_text
 
     folder = Folder(wanted.out)
     manifest = folder.experiment()
     if manifest is None:
         return folder
-    asked = wanted.experiment.model_dump(mode="json")
-    differing = [name for name in asked if manifest["experiment"].get(name) != asked[name]]
+    experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
+    asked = experiment.model_dump(mode="json")
+    differing = differences(manifest["experiment"], asked)
     if differing and not wanted.command:
         raise ValueError(
-            f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r}, which has other "
-            f"{', '.join(differing)}; posenc lab run --resume --out {wanted.out} goes on with that one, "
-            "another --out begins this one"
+            f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r} with {', '.join(differing)}; "
+            f"posenc lab run --resume --out {wanted.out} continues that one, another --out starts this one"
         )
     theirs, ours = manifest["text"], read_text(wanted.experiment, wanted.text)
     if theirs is not None and ours is not None and theirs["sha256"] != ours.sha256:
@@ -216,8 +226,21 @@ def enter(wanted: Wanted) -> Folder:
             f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
         )
     if differing:
-        folder.put_experiment({**manifest, "experiment": asked, "keys": list(expected(wanted.experiment, manifest))})
+        folder.put_experiment({**manifest, "experiment": asked, "keys": list(expected(experiment, manifest))})
     return folder
+
+
+def differences(theirs: Any, ours: Any, name: str = "experiment") -> list[str]:
+    """Which settings of two experiments differ: `steps 12 instead of 13`, `other encodings`."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        names = [one for one in {**theirs, **ours} if theirs.get(one) != ours.get(one)]
+        return [said for one in names for said in differences(theirs.get(one), ours.get(one), one)]
+    lists = isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours) > 0
+    if lists and isinstance(theirs[0], dict):
+        return [said for a, b in zip(theirs, ours, strict=True) if a != b for said in differences(a, b, name)]
+    if isinstance(theirs, (dict, list)) or isinstance(ours, (dict, list)) or len(f"{theirs}{ours}") > 60:
+        return [f"other {name}"]
+    return [f"{name} {theirs} instead of {ours}"]
 
 
 def say_plan(wanted: Wanted, console: Console) -> None:
@@ -226,9 +249,9 @@ def say_plan(wanted: Wanted, console: Console) -> None:
         words = plan.encodings or experiment.encodings
         rates = f", {len(plan.learning_rates)} learning rates" if plan.learning_rates else ""
         oracle = ", also trained at the longest length" if plan.oracle else ""
+        steps = f"{plan.training.steps} steps" if experiment.budget is None else f"steps for {experiment.budget:g} s in all"
         console.print(
-            f"posenc lab: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, "
-            f"{plan.training.steps} steps{rates}{oracle}",
+            f"{wanted.called}: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, {steps}{rates}{oracle}",
             soft_wrap=True,
             markup=False,
         )
@@ -244,7 +267,7 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
         engine_of(wanted),
         text=wanted.text,
         hardware=hardware_of(wanted),
-        command=wanted.command or command_of(wanted),
+        command=wanted.command or wanted.repeat or command_of(wanted),
         progress=tell,
     )
 
@@ -276,15 +299,11 @@ def command_of(wanted: Wanted) -> str:
     return shlex.join(words)
 
 
-def say_end(outcome: Outcome, console: Console) -> None:
+def say_end(outcome: Outcome, console: Console, called: str) -> None:
     others = f"; {outcome.others} files in the folder are of other code, settings or text" if outcome.others else ""
     console.print(
-        f"posenc lab: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
+        f"{called}: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
         f"{outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,
     )
-
-
-def _text(wanted: Wanted) -> str:
-    return f" --text {wanted.text}" if wanted.text else ""

@@ -1,8 +1,8 @@
-"""The findings as tables in the terminal, one a task, and the sentences below them."""
+"""The findings as tables in the terminal: properties and cost, then one table for each task, then the sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -10,13 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from posenc.bilingual import Language, Words
+from posenc.commands import lab_properties_table
+from posenc.lab.findings import criteria
+from posenc.lab.findings.wording import bounds
 from posenc.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
-ENCODING, SCORED = Words("encoding", "编码"), Words("holds to", "保持到")
+ENCODING, VALID_TO = Words("encoding", "编码"), Words("valid to", "有效至")
 NOT_LEARNT, MISSING, CANNOT, FAILED = (
     Words("not learnt", "未学会"),
     Words("missing", "缺失"),
@@ -30,13 +33,17 @@ UNIT = {
 CHANGED = Words("RoPE, frequencies changed after training", "RoPE，训练后改变频率")
 UNCHANGED = Words("as trained", "不改")
 EXPLORATORY = Words("fewer than five seeds: exploratory", "种子少于五个：仅供探索")
+FIRST = 15  # width of the names, as long as rope+randomized
 
 
 def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
+    lab_properties_table.show(found, console, language)
     for task in found["tasks"]:
         console.print(Text(task["title"][language], style="bold"))
-        console.print(Wrapped(caption(task, language), "dim"))
-        console.print(_of_task(task, language, console.width))
+        console.print(Wrapped(caption(task, found["seeds"], language), "dim"))
+        console.print(_of_task(task, len(found["seeds"]), language, console.width))
+        for line in (*reasons(task), *legend(task, language)):
+            console.print(Wrapped(line, "dim"))
         if task["after"]:
             console.print(_after(task, language, console.width))
         console.print()
@@ -49,58 +56,100 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         console.print(Wrapped(f"→ {said['need']}: {said['pick']} ({said['why']})"))
 
 
-def caption(task: Mapping[str, Any], language: Language) -> str:
-    """What the numbers are, what was trained, what knowing nothing scores."""
-    parts = [UNIT[task["measure"]].read(language)]
-    trained, unit = task["length"], task["unit"][language]
-    parts.append({"en": f"trained at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}）"}[language])
+def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:
+    """What the numbers are, how the models were trained, and what chance scores."""
+    trained, unit, steps = task["length"], task["unit"][language], task["training"]["steps"]
+    parts = {
+        "en": [f"trained {steps} steps at {trained} {unit}", f"mean and every one of {len(seeds)} seeds"],
+        "zh": [f"训练长度 {trained}（{unit}），{steps} 步", f"平均与 {len(seeds)} 个种子"],
+    }[language]
     if (chance := task["chance"].get(str(trained))) is not None:
         parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
-    return "; ".join(parts) if language == "en" else "；".join(parts)
+    return ("; " if language == "en" else "；").join([UNIT[task["measure"]].read(language), *parts])
 
 
-def _of_task(task: Mapping[str, Any], language: Language, room: int) -> Table:
-    table = _table(ENCODING.read(language), [*map(str, task["lengths"]), SCORED.read(language)], room)
+def reasons(task: Mapping[str, Any]) -> Iterator[str]:
+    """Why encodings have no number, where it is more than that they did not learn the task."""
     for arm in task["arms"]:
-        cells = [_of_arm(arm, length, task["length"], language) for length in task["lengths"]]
+        states = [arm["state"], *(cell["state"] for cell in arm["cells"].values())]
+        for state in dict.fromkeys(states):
+            if state and state.startswith(("cannot", "failed")):
+                yield f"{arm['name']} {state}"
+                break
+
+
+def legend(task: Mapping[str, Any], language: Language) -> Iterator[str]:
+    """What the colours mean, and what an encoding needs to count as learnt."""
+    if any(arm["behaviour"] for arm in task["arms"]):
+        flat, broken = (words.read(language) for words in bounds(task))
+        yield {"en": f"green: {flat}; red: {broken}", "zh": f"绿：{flat}；红：{broken}"}[language]
+    if any(arm["state"] == criteria.NOT_LEARNT for arm in task["arms"]):
+        yield {"en": "learnt: ", "zh": "学会的标准："}[language] + task["gate"]["rule"][language]
+
+
+def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int) -> Table:
+    """Every seed stands beside the mean where there is room for it."""
+    lengths = [str(length) for length in task["lengths"]]
+    wide = 4 + 5 * seeds + 1
+    with_seeds = seeds > 1 and FIRST + len(lengths) * (wide + 1) + 8 <= room
+    widths = [wide] * len(lengths) if with_seeds else _widths([*lengths, VALID_TO.read(language)], room)[:-1]
+    headings = [f"{length}\n{int(length) / task['length']:.3g}×" for length in lengths]
+    table = _table(ENCODING.read(language), headings, [*widths], language)
+    for arm in task["arms"]:
+        cells = [_of_arm(arm, length, task["length"], language, with_seeds) for length in task["lengths"]]
         table.add_row(arm["name"], *cells, factor(arm["factor"]))
     return table
 
 
-def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Language) -> Text:
+def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Language, with_seeds: bool) -> Text:
     cell = arm["cells"].get(str(length), {})
     if length == trained and cell.get("mean") is not None and not arm["learnt"]:
-        return Text(f"{cell['mean']:.2f}", style="dim")  # how far it was from having learnt it
-    return _cell(arm["state"], cell, arm["behaviour"], language)
+        return _number(cell, "dim", with_seeds)  # how far it was from having learnt it
+    return _cell(arm["state"], cell, arm["behaviour"], language, with_seeds)
 
 
 def _after(task: Mapping[str, Any], language: Language, room: int) -> Table:
-    table = _table(CHANGED.read(language), [str(length) for length in task["lengths"]], room)
+    lengths = [str(length) for length in task["lengths"]]
+    table = _table(CHANGED.read(language), lengths, _widths(lengths, room), None)
     for one in task["after"]:
         cells = [_cell(None, one["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
         table.add_row(one["change"] or UNCHANGED.read(language), *cells)
     return table
 
 
-def _table(first: str, others: list[str], room: int) -> Table:
+def _widths(headings: Sequence[str], room: int) -> list[int]:
     """In a narrow terminal the words of a cell stand below one another; numbers always stand in a line."""
+    widths = [max(10, len(heading)) for heading in headings]
+    if FIRST + sum(widths) + len(widths) > room:
+        widths = [max(6, len(heading)) for heading in headings]
+    return widths
+
+
+def _table(first: str, headings: Sequence[str], widths: Sequence[int], language: Language | None) -> Table:
+    """With a last column for the factor where a language is given."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0), header_style="bold")
-    table.add_column(first, min_width=15, overflow="fold")
-    widths = [max(10, len(heading)) for heading in others]
-    if 15 + sum(widths) + len(widths) > room:
-        widths = [max(6, len(heading)) for heading in others]
-    for heading, width in zip(others, widths, strict=True):
+    table.add_column(first, min_width=FIRST, overflow="fold")
+    for heading, width in zip(headings, widths, strict=True):
         table.add_column(heading, justify="right", width=width)
+    if language is not None:
+        table.add_column(VALID_TO.read(language), justify="right", width=8)
     return table
 
 
-def _cell(state: str | None, cell: Mapping[str, Any], behaviour: str | None, language: Language) -> Text:
+def _cell(
+    state: str | None, cell: Mapping[str, Any], behaviour: str | None, language: Language, with_seeds: bool = False
+) -> Text:
     """The mean over seeds, or why there is none."""
     if word := word_for(state or cell.get("state"), language):
         return Text(word, style="dim" if word == NOT_LEARNT.read(language) else "red")
     if cell.get("mean") is None:
         return Text("")
-    return Text(f"{cell['mean']:.2f}", style=COLOURS.get(behaviour or "", ""))
+    return _number(cell, COLOURS.get(behaviour or "", ""), with_seeds)
+
+
+def _number(cell: Mapping[str, Any], style: str, with_seeds: bool) -> Text:
+    mean = (f"{cell['mean']:.2f}", style)
+    return Text.assemble(mean, *((f" {seed:.2f}", "dim") for seed in cell["seeds"].values() if with_seeds))
 
 
 def word_for(state: str | None, language: Language) -> str | None:
@@ -112,7 +161,7 @@ def word_for(state: str | None, language: Language) -> str | None:
 
 
 def factor(found: Mapping[str, Any] | None) -> str:
-    """2× or, where it held to the longest length that was scored, >8×."""
+    """2× or, where it was still valid at the longest scored length, >8×."""
     return "–" if found is None else f"{'>' * found['censored']}{found['value']:.3g}×"
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from posenc.lab.engines.engine import Train as Train
 
 NAMES = ("local", "ray", "slurm")
+NOT_INSTALLED = "ModuleNotFoundError: "  # how the line of a trial begins whose encoding needs a package that is not there
 
 
 def named(name: str, workers: int | None = None, address: str | None = None) -> Engine:

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from posenc import catalogue
 from posenc.lab import tasks
@@ -24,7 +34,7 @@ from posenc.lab.tasks.task import Task
 
 Change = Literal["interpolation", "ntk", "yarn"]
 Precision = Literal["32-true", "bf16-mixed"]
-PRESETS = ("quick", "standard", "full", "gpu", "micro")
+PRESETS = ("compare", "quick", "standard", "full", "gpu", "micro")
 TUNING_SEED = 1_000_000  # models that choose a learning rate are no models that are compared
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -92,6 +102,9 @@ class Trial(Strict):
         """The digest where the task reads the text, "" where it reads none."""
         return digest if self.task.reads_text else ""
 
+    def with_steps(self, steps: int) -> Trial:
+        return self.model_copy(update={"training": self.training.model_copy(update={"steps": steps})})
+
     def __str__(self) -> str:
         return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
 
@@ -116,7 +129,13 @@ class TaskPlan(Strict):
 
 
 class Experiment(Strict):
-    """`read` makes one. `sources` hold the files of users' own encodings, by the word that names them."""
+    """`read` makes one.
+
+    sources      the text of the files that hold users' own encodings, by the word that names them
+    first_seed   the seeds are first_seed, first_seed + 1, …
+    budget       seconds for the whole sweep; the steps of every task are multiplied by the largest number that fits
+    properties   whether properties that need no training are measured too (`trial.fp64_properties`)
+    """
 
     name: str
     about: dict[Literal["en", "zh"], str]
@@ -126,6 +145,15 @@ class Experiment(Strict):
     size: Size = Size()
     precision: Precision = "32-true"
     sources: dict[str, str] = {}
+    first_seed: int = Field(default=0, ge=0)
+    budget: POSITIVE | None = None
+    properties: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The settings after `sources` are written only where they are set: older results have none of them."""
+        unset = [name for name in ("first_seed", "budget", "properties") if not getattr(self, name)]
+        return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
     def _encodings_exist(self) -> Experiment:
@@ -149,13 +177,17 @@ class Experiment(Strict):
         return list(self._trials(chosen or {}))
 
     def _trials(self, chosen: dict[tuple[str, str], float]) -> Iterator[Trial]:
-        for seed in range(self.seeds):
+        for seed in range(self.first_seed, self.first_seed + self.seeds):
             for plan in self.tasks:
                 for word in self._encodings(plan):
                     rate = chosen.get((plan.task.name, word), plan.training.learning_rate)
                     yield self._trial(plan, word, seed, rate)
                     if plan.oracle:
                         yield self._trial(plan, word, seed, rate, oracle=True)
+
+    def first_trials(self, plan: TaskPlan) -> list[Trial]:
+        """One trial for each encoding of a task, for what is measured without comparing seeds."""
+        return [self._trial(plan, word, self.first_seed, plan.training.learning_rate) for word in self._encodings(plan)]
 
     def _encodings(self, plan: TaskPlan) -> tuple[str, ...]:
         return self.encodings if plan.encodings is None else plan.encodings
@@ -200,12 +232,14 @@ def read(word: str) -> Experiment:
 
 
 def parse(text: str, folder: Path) -> Experiment:
-    """`folder` is where files of a user's own encodings are looked for. `all` stands for the whole catalogue."""
+    """`folder` is where the files of users' own encodings are. Among encodings, `all` stands for the whole catalogue."""
     given = yaml.safe_load(text)
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
     if given.get("encodings") == "all":
-        given["encodings"] = catalogue.names()
+        given["encodings"] = ["all"]
+    if isinstance(words := given.get("encodings"), list):
+        given["encodings"] = [name for word in words for name in (catalogue.names() if word == "all" else (word,))]
     plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
     words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}

@@ -20,7 +20,6 @@ from posenc.lab.experiment import user_encoding
 from posenc.positions import Positions
 
 RANDOMIZED = "+randomized"
-DEFAULT = (*catalogue.names(), "rope" + RANDOMIZED)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,20 @@ from posenc.lab.trial.scoring import NO_NUMBER
 class TaskResults:
     """What was found of one task of an experiment."""
 
-    def __init__(self, plan: Json, words: Sequence[str], results: Results) -> None:
+    def __init__(
+        self,
+        plan: Json,
+        words: Sequence[str],
+        results: Results,
+        crashed: Mapping[tuple[str, str, int, bool], str],
+    ) -> None:
         self.plan, self.words, self.results = plan, words, results
         self.name: str = plan["task"]["name"]
         self.task = tasks.load(self.name)
         self.measure: Measure = self.task.measure
         self.length: int = plan["task"]["length"]
         self.lengths: list[int] = list(plan["task"]["lengths"])
+        self._crashed = crashed
         self.from_trained = [length for length in self.lengths if length >= self.length]
 
     def trials(self, word: str, oracle: bool = False) -> dict[int, Json]:
@@ -34,6 +41,12 @@ class TaskResults:
             for (task, name, seed, at_end), about in self.results.about.items()
             if (task, name, at_end) == wanted
         }
+
+    def crash(self, word: str, oracle: bool = False) -> str | None:
+        """Why a trial of the encoding left no record."""
+        wanted = (self.name, word, oracle)
+        lines = (why for (task, name, _, at_end), why in self._crashed.items() if (task, name, at_end) == wanted)
+        return next(lines, None)
 
     def any_trial(self) -> Json:
         """What all trials of the task say alike; nothing where none was run."""
@@ -48,7 +61,7 @@ def arm(of: TaskResults, word: str) -> Json:
     return {
         "name": word,
         "learnt": False,
-        "state": _state(of, trials),
+        "state": _state(of, trials, of.crash(word)),
         "cells": cells(of, word),
         "non_overlapping": {
             length: {"mean": cell["mean"], "seeds": cell["seeds"]}
@@ -73,6 +86,8 @@ def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "",
     asked = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": of.measure}
     rows = [row for row in of.results.cells[of.name] if asked.items() <= row.items()]
     abouts = of.trials(word, oracle).values()
+    if not abouts and (crash := of.crash(word, oracle)) is not None:
+        return {str(length): _empty(crash, {}) for length in of.lengths}
     return {
         str(length): _cell(of.measure, str(length), [row for row in rows if row["length"] == length], abouts)
         for length in of.lengths
@@ -96,10 +111,10 @@ def mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _state(of: TaskResults, trials: Mapping[int, Json]) -> str | None:
+def _state(of: TaskResults, trials: Mapping[int, Json], crash: str | None) -> str | None:
     """Why an arm has no score. One failed seed is enough: the mean of the other seeds would be too good."""
-    if not trials:
-        return MISSING
+    if crash is not None or not trials:
+        return crash or MISSING
     if broken := [about["failed"] for about in trials.values() if about["failed"] is not None]:
         return f"failed: {broken[0]} ({len(broken)} of {len(trials)} seeds)"
     cannot = next(iter(trials.values()))["cannot"]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import posenc
+from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
 from posenc.lab.findings import criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
@@ -31,15 +32,17 @@ def findings(folder: Path) -> Json:
     experiment = manifest["experiment"]
     with kept.connect() as database:
         results = Results(database)
-        reports = [task_findings(TaskResults(plan, _words(plan, experiment), results)) for plan in experiment["tasks"]]
+        crashed, wanted = _crashed(manifest), _wanted(experiment)
+        reports = [
+            task_findings(TaskResults(plan, _words(plan, experiment), results, crashed)) for plan in experiment["tasks"]
+        ]
     origin = summary(results.about.values())
-    wanted = _wanted(experiment)
     there = results.about.keys() & set(wanted)
     found = {
         "format": FORMAT,
         "name": experiment["name"],
         "about": experiment["about"],
-        "seeds": list(range(experiment["seeds"])),
+        "seeds": _seeds(experiment),
         "exploratory": experiment["seeds"] < criteria.ENOUGH,
         "posenc": origin.pop("posenc", posenc.__version__),
         "provenance": {**origin, "precision": experiment["precision"], "text": text_of(manifest)},
@@ -55,7 +58,7 @@ def findings(folder: Path) -> Json:
         "tasks": reports,
         "properties": _measured(kept, manifest, "properties"),
         "cost": _cost(_measured(kept, manifest, "cost"), results, origin),
-        "missing": _missing(wanted, results, _crashed(manifest)),
+        "missing": _missing(wanted, results, crashed),
     }
     found["published"] = published_claims(found)
     found["needs"] = needs.as_data(found)
@@ -69,13 +72,18 @@ def _words(plan: Json, experiment: Json) -> list[str]:
     return words
 
 
+def _seeds(experiment: Json) -> list[int]:
+    first = experiment.get("first_seed", 0)
+    return list(range(first, first + experiment["seeds"]))
+
+
 def _wanted(experiment: Json) -> list[tuple[str, str, int, bool]]:
     """Task, encoding, seed and whether it is an oracle, of every trial of the experiment."""
     return [
         (plan["task"]["name"], word, seed, oracle)
         for plan in experiment["tasks"]
         for word in _words(plan, experiment)
-        for seed in range(experiment["seeds"])
+        for seed in _seeds(experiment)
         for oracle in (False, True)[: 1 + plan["oracle"]]
     ]
 
@@ -86,10 +94,17 @@ def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
         return {}
     trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
     return {
-        (trial.task.name, trial.encoding, trial.seed, trial.oracle): f"failed: {why}"
+        (trial.task.name, trial.encoding, trial.seed, trial.oracle): _reason(why)
         for key, trial in trials.items()
         if (why := manifest["failures"].get(key))
     }
+
+
+def _reason(line: str) -> str:
+    """A missing package is no failure of the encoding."""
+    if line.startswith(NOT_INSTALLED):
+        return f"cannot: {line.removeprefix(NOT_INSTALLED)}"
+    return f"failed: {line}"
 
 
 def _missing(

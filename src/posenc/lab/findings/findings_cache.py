@@ -1,6 +1,6 @@
 """Findings of a folder in which nothing has changed since they were last reported, so that asking again takes no time.
 
-    DIR/.findings.json    {"of": fingerprint, "findings": …}, written after the report
+    DIR/findings.json    {"of": fingerprint, "findings": …}, written after the report
 
 The fingerprint is of the sweep, of every result's name, size and time, and of the lab's sources: whatever changes, the
 findings are computed anew.
@@ -16,7 +16,7 @@ from typing import Any
 import posenc
 from posenc.lab.records import files
 
-NAME = ".findings.json"
+NAME = "findings.json"
 
 
 def recall(folder: Path) -> dict[str, Any] | None:

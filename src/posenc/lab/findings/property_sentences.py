@@ -40,8 +40,8 @@ def _order(without: Json, rows: list[dict[str, Any]]) -> Iterator[Words]:
     if blind:
         names = listed(blind, lambda row: Words(small(row["reordered"]), small(row["reordered"])))
         yield Words(
-            "These sentence pairs are reversals. With bidirectional attention, a bias of |i−j| is the same from both sides "
-            f"and these miss a reversal, although they see other re-orderings (difference in brackets): {names.en}.",
+            "The sentence pairs are reversals. In bidirectional attention, a bias of |i−j| does not change under reversal, "
+            f"so these encodings miss them. They do see other re-orderings (difference): {names.en}.",
             "这些句对恰好是整句倒序。双向注意力下，|i−j| 的偏置从两边看都一样，因此下列编码看不出倒序，"
             f"但能看出其他次序变化（括号内为差值）：{names.zh}。",
         )

@@ -1,6 +1,6 @@
 """All trials of an experiment: what is kept already is not run again, what is finished is kept at once.
 
-    tuning trials ─► a learning rate for each task and encoding ─► trials ─► cost ─► experiment.json
+    tuning trials ─► a learning rate for each task and encoding ─► trials ─► measurements ─► experiment.json
 
 Several sweeps may share a folder: each claims a trial before it starts it, and waits at the end for those that others
 have claimed; the claim of one that died is free again. A trial that fails is named, stops nothing, and is tried again by
@@ -10,7 +10,6 @@ the next sweep.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import os
 import time
@@ -22,15 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from posenc.lab.engines import Context, Engine, Event
-from posenc.lab.engines import line as one_line
+from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
+from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Experiment, Trial, corpus
-from posenc.lab.experiment.key import canonical
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Claim, Folder, unpacked
+from posenc.lab.run import budget
+from posenc.lab.run.measurements import LOOK_AGAIN, measure
 from posenc.lab.run.time_left import TimeLeft
-from posenc.lab.trial import relative_cost
 
 if TYPE_CHECKING:
     from posenc.lab.engines import Train
@@ -40,15 +39,13 @@ if TYPE_CHECKING:
 
 Pair = tuple[str, str]  # task and encoding
 Score = tuple[float, float]
-What = Literal["found", "running", "done", "failed", "elsewhere", "note", "cost"]
-
-LOOK_AGAIN = 0.5  # seconds, while others run what is left
+What = Literal["found", "running", "done", "failed", "elsewhere", "note", "measuring"]
 
 
 class Update(NamedTuple):
     """One thing that happened, and where the whole sweep is.
 
-    what    found, running, done, failed, elsewhere (another sweep runs it), note (see `line`), cost
+    what    found, running, done, failed, elsewhere (another sweep runs it), note or measuring (`line` says what)
     done    of `total` trials; `left` are seconds, None while nothing is known
     """
 
@@ -65,6 +62,11 @@ class Update(NamedTuple):
 class Problem(NamedTuple):
     trial: Trial
     line: str
+
+    @property
+    def not_installed(self) -> bool:
+        """Whether the encoding needs a package that is not installed here."""
+        return self.line.startswith(NOT_INSTALLED)
 
 
 class Outcome(NamedTuple):
@@ -113,9 +115,44 @@ def sweep(
         serve(texts, hardware, train)
         return Outcome(0, 0, (), (), 0, 0.0)
     try:
+        experiment = with_steps(experiment, folder, engine, texts, hardware, progress)
         return _Sweep(experiment, folder, engine, texts, hardware, command, progress, train).whole()
     finally:
         engine.close()
+
+
+def with_steps(
+    experiment: Experiment, folder: Folder, engine: Engine, text: Corpus | None, hardware: Hardware, progress: Progress
+) -> Experiment:
+    """Turns a budget into steps: those that were planned in this folder before, or else newly planned ones.
+
+    Raises ValueError for a budget with an engine whose trials run elsewhere.
+    """
+    if experiment.budget is None:
+        return experiment
+    if (before := budget.planned_before(experiment, folder.experiment())) is not None:
+        return before
+    if not isinstance(engine, Local) or hardware.devices > 1:
+        raise ValueError(
+            "budget: steps can be planned only for trials that run on this machine: use --engine local without torchrun, "
+            "or an experiment that has steps and no budget"
+        )
+    folder.prepare()
+
+    def say(what: What, line: str) -> None:
+        progress(Update(what, None, 0.0, line, 0, len(experiment.tuning()) + len(experiment.trials()), None))
+
+    def measured() -> object:
+        return measure(
+            experiment,
+            folder,
+            text,
+            hardware,
+            say=lambda line: say("measuring", line),
+            note=lambda line: say("note", line),
+        )
+
+    return budget.plan(experiment, engine.workers, text, hardware, measured, lambda line: say("measuring", line))
 
 
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
@@ -153,7 +190,7 @@ class _Sweep:
             "failures": {},
             "cost": None,
             "text": text and text.about(),
-            "command": command,
+            "command": command.replace("{steps}", str(experiment.tasks[0].training.steps)),
         }
 
     def whole(self) -> Outcome:
@@ -172,13 +209,21 @@ class _Sweep:
             self.time_left.waits(key, trial)
         self.keep_manifest(tuning=list(tuning), keys=list(trials))
         self.run(trials, lambda trial, record: None)
-        failures = {key: problem.line for key, problem in self.failed.items()}
-        self.keep_manifest(failures=failures, cost=self.cost())
+        self.keep_manifest(failures={key: problem.line for key, problem in self.failed.items()}, **self.measure())
         return Outcome(
             self.ran, self.found, tuple(self.failed.values()), missing, self.folder.others(), time.monotonic() - self.begun
         )
 
     # Who and where --------------------------------------------------------------------------------------------------
+
+    def measure(self) -> dict[str, str | None]:
+        """The keys of the measurements. Without a key for the cost, none was taken."""
+
+        def note(line: str) -> None:
+            self.say("note", line=line)
+
+        given = (self.experiment, self.folder, self.text, self.hardware)
+        return {"cost": None, **measure(*given, say=lambda what: self.say("measuring", line=what), note=note)}
 
     def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
         return {trial.key(self.digest): trial for trial in trials}
@@ -188,7 +233,7 @@ class _Sweep:
         kept = self.folder.experiment() or {}
         same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "text"))
         if same:
-            self.manifest |= {name: kept[name] for name in ("failures", "cost")}
+            self.manifest |= {name: kept[name] for name in ("failures", "cost", "properties") if name in kept}
         return same
 
     def keep_manifest(self, **news: Any) -> None:
@@ -331,30 +376,6 @@ class _Sweep:
     def ended(self, key: str, trial: Trial, record: Record) -> None:
         self.time_left.ends(key)
         self.time_left.took(trial, sum(record.about["seconds"].values()))
-
-    # Cost -----------------------------------------------------------------------------------------------------------
-
-    def cost(self) -> str | None:
-        """The key of its measurement, taken while no trial of this experiment runs; None where nothing is measured."""
-        wanted = relative_cost.wanted(self.experiment, self.text, self.hardware)
-        if wanted is None:
-            return None
-        key = hashlib.sha256(canonical({"cost": wanted.inputs()}).encode()).hexdigest()
-        while self.folder.measurement("cost", key) is None:
-            if (claim := self.folder.claim(key)) is None:
-                time.sleep(LOOK_AGAIN)
-                continue
-            try:
-                self.say("cost", share=0.0)
-                measured = wanted.measure(lambda share: self.say("cost", share=share))
-            except Exception as error:  # an encoding that breaks; the trials stand
-                self.say("note", line=f"the cost could not be measured: {one_line(error)}")
-                return None
-            else:
-                self.folder.put_measurement("cost", key, measured)
-            finally:
-                claim.release()
-        return key
 
 
 def scored(trial: Trial, record: Record) -> Score:

@@ -1,4 +1,4 @@
-"""Time on this machine relative to no encoding: contenders take turns in one process, so that all meet the same weather.
+"""Time on this machine relative to no encoding. All encodings take turns in one process, so that load hits them alike.
 
     ratio of a round = its time / NoPE's time in the same round;   reported: median and quartiles over the rounds
 
@@ -8,26 +8,31 @@ The row of NoPE is a second copy of it against the first: its spread is the nois
 from __future__ import annotations
 
 import gc
+import platform
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from posenc.attention_module import Attention
 from posenc.encoding import PositionalEncoding
+from posenc.lab.experiment import Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
-from posenc.lab.experiment.recipe import MANY, Recipe
-from posenc.lab.trial.training import Run
+from posenc.lab.trial.fp64_properties import table_bytes_per_token
+from posenc.lab.trial.training import Run, new_model
 from posenc.positions import Positions
 
 KINDS = ("prefill", "decode", "training")
 FEWEST, MOST = 5, 25  # rounds
+MANY_STEPS = 10**6  # of a training of which only a few steps are taken
+
+Calls = dict[str, Callable[[], object]]
 
 
 @dataclass(frozen=True)
@@ -41,33 +46,53 @@ class Sizes:
 
 
 def cost(
-    arms: list[Arm], recipe: Recipe, text: Corpus, seconds: float, report: Callable[[float], None], sizes: Sizes = Sizes()
+    trials: Sequence[Trial],
+    text: Corpus | None,
+    seconds: float,
+    report: Callable[[float], None],
+    sizes: Sizes = Sizes(),
 ) -> dict[str, Any]:
-    """Rounds for about `seconds`, 5 at least and 25 at most."""
-    nope = Arm("nope")
+    """Plain JSON. `trials` are one for each encoding, of one task and size; rounds last about `seconds`, 5 to 25 of them.
+
+    An encoding that breaks is left out, and `failures` says why.
+    """
+    nope = trials[0].model_copy(update={"encoding": "nope", "source": None})
+    failures: dict[str, str] = {}
     with single_threaded():
-        contenders: dict[tuple[str, str], Callable[[], object]] = {}
-        for name, arm in (("", nope), *((str(arm), arm) for arm in arms)):
-            calls = _calls(arm, recipe, text, sizes)
-            contenders |= {(kind, name): call for kind, call in calls.items()}
-        times: dict[tuple[str, str], list[float]] = {contender: [] for contender in contenders}
-        order, shuffle = list(contenders), random.Random(0)
-        begun, rounds = time.perf_counter(), 0
-        while rounds < FEWEST + 1 or (rounds < MOST + 1 and time.perf_counter() - begun < seconds):
-            shuffle.shuffle(order)
-            for contender in order:
-                start = time.perf_counter()
-                contenders[contender]()
-                if rounds:  # the first warms up
-                    times[contender].append(time.perf_counter() - start)
-            rounds += 1
-            report(max(min(rounds / (FEWEST + 1), (time.perf_counter() - begun) / max(seconds, 1e-9)), rounds / (MOST + 1)))
-    trained = {"batch": recipe.training.rows, "length": recipe.task.length, **recipe.size.model_dump()}
+        contenders: dict[tuple[str, str], Callable[[], object]] = {
+            (kind, ""): call for kind, call in _calls(nope, text, sizes).items()
+        }
+        for trial in trials:
+            try:
+                calls = _calls(trial, text, sizes)
+                for call in calls.values():
+                    call()
+            except Exception as error:  # the other encodings are measured all the same
+                failures[trial.encoding] = f"{type(error).__name__}: {error}".splitlines()[0]
+            else:
+                contenders |= {(kind, trial.encoding): call for kind, call in calls.items()}
+        times, rounds = _take_turns(contenders, seconds, report)
+    able = [trial for trial in trials if trial.encoding not in failures]
+    trained = {"batch": nope.training.rows, "length": nope.task.length, **nope.size.model_dump()}
     return {
-        "rounds": rounds - 1,
-        "sizes": {**sizes.__dict__, "training": trained},
-        "ratios": {str(arm): {kind: spread(times[kind, str(arm)], times[kind, ""]) for kind in KINDS} for arm in arms},
+        "rounds": rounds,
+        "sizes": {**asdict(sizes), "training": trained},
+        "ratios": {
+            trial.encoding: {kind: spread(times[kind, trial.encoding], times[kind, ""]) for kind in KINDS} | memory(trial)
+            for trial in able
+        },
+        "failures": failures,
         "nope_seconds": {kind: statistics.median(times[kind, ""]) for kind in KINDS},
+        "device": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}, one thread",
+    }
+
+
+def memory(trial: Trial) -> dict[str, float]:
+    """Parameters of the encoding in the trial's model, and bytes of prepared tables per token."""
+    model = new_model(trial)
+    return {
+        "parameters": model.encoding_parameters(),
+        "table_bytes_per_token": table_bytes_per_token(model.encoding(0)),
     }
 
 
@@ -79,14 +104,34 @@ def spread(times: list[float], base: list[float]) -> dict[str, float]:
     return {"median": median, "low": low, "high": high}
 
 
-def _calls(arm: Arm, recipe: Recipe, text: Corpus, sizes: Sizes) -> dict[str, Callable[[], object]]:
+def _take_turns(
+    contenders: dict[tuple[str, str], Callable[[], object]], seconds: float, report: Callable[[float], None]
+) -> tuple[dict[tuple[str, str], list[float]], int]:
+    """Seconds of every contender in every round, and the number of rounds. The first round warms up and is dropped."""
+    times: dict[tuple[str, str], list[float]] = {contender: [] for contender in contenders}
+    order, shuffle = list(contenders), random.Random(0)
+    begun, rounds = time.perf_counter(), 0
+    while rounds < FEWEST + 1 or (rounds < MOST + 1 and time.perf_counter() - begun < seconds):
+        shuffle.shuffle(order)
+        for contender in order:
+            start = time.perf_counter()
+            contenders[contender]()
+            if rounds:
+                times[contender].append(time.perf_counter() - start)
+        rounds += 1
+        report(max(min(rounds / (FEWEST + 1), (time.perf_counter() - begun) / max(seconds, 1e-9)), rounds / (MOST + 1)))
+    return times, rounds - 1
+
+
+def _calls(trial: Trial, text: Corpus | None, sizes: Sizes) -> Calls:
+    arm = Arm.parse(trial.encoding, trial.source)
     encoding = arm.create(d_model=sizes.d_model, n_heads=sizes.n_heads, n_layers=1, positions=sizes.prompt + 1)[0].eval()
     assert isinstance(encoding, PositionalEncoding)
     attention = Attention(sizes.d_model, sizes.n_heads, encoding).requires_grad_(False)
     x = torch.randn(1, sizes.prompt, sizes.d_model, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         _, cache = attention.decode(x, encoding.prepare(Positions.arange(1, sizes.prompt)))
-    steps = Run(recipe.trial(arm, seed=0, steps=MANY), text).losses()
+    steps = Run(trial.with_steps(MANY_STEPS), text).losses()
 
     @torch.no_grad()
     def prefill() -> object:

@@ -1,9 +1,10 @@
-"""Properties that need no training, measured in fp64 with random parameters.
+"""Properties of an encoding that need no training, measured in fp64 with random parameters.
 
-order            what exchanging the ends of a sentence changes (S7), and what any re-ordering does
+order            by how much the output changes when a sentence is reversed, beyond being reversed itself
+reordered        the same for random re-orderings
 shift            max |A(X, p + s) - A(X, p)|
 decode           max |token by token with a cache - all at once|
-memory           bytes of prepared tables per token, bytes of parameters
+memory           bytes of prepared tables per token, number of parameters
 positions        the largest one, where there is one
 """
 
@@ -13,12 +14,10 @@ from typing import Any
 
 import torch
 
-from posenc import catalogue
 from posenc.attention_module import Attention
 from posenc.encoding import PositionalEncoding, Site
-from posenc.lab.experiment import Size
+from posenc.lab.experiment import Size, Trial
 from posenc.lab.experiment.arm import Arm
-from posenc.lab.experiment.recipe import Recipe
 from posenc.lab.trial.training import new_model
 from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
 from posenc.measures.layers import normal, redrawn, seeded
@@ -29,22 +28,22 @@ TOKENS = 16
 SAME = 1e-9  # in fp64, outputs of size one: rounding is 1e-15, an ODE solver's choice of steps up to 1e-10
 
 
-def exact(arm: Arm, recipe: Recipe) -> dict[str, Any]:
-    """All of them, plain JSON."""
-    model = new_model(recipe.trial(arm, seed=0, steps=1))
+def properties(trial: Trial) -> dict[str, Any]:
+    """All of them for the trial's encoding at its size, as plain JSON."""
+    model, arm, size = new_model(trial), Arm.parse(trial.encoding, trial.source), trial.size
     encoding = model.encoding(0)
     return {
         "order": {
-            "bidirectional": order(arm.encoding, recipe.size, causal=False),
-            "causal": order(arm.encoding, recipe.size, causal=True),
+            "bidirectional": order(arm, size, causal=False),
+            "causal": order(arm, size, causal=True),
         },
-        "reordered": reordered(arm.encoding, recipe.size),
-        "shift": shift(encoding, recipe.size),
-        "decode": decode(encoding, recipe.size),
+        "reordered": reordered(arm, size),
+        "shift": shift(encoding, size),
+        "decode": decode(encoding, size),
         "parameters": model.encoding_parameters(),
         "table_bytes_per_token": table_bytes_per_token(encoding),
         "largest_position": encoding.largest_position(),
-        "from_zero": not _takes_negative_positions(encoding, recipe.size),
+        "from_zero": not _takes_negative_positions(encoding, size),
         "sites": [site.name for site in Site if site and site in encoding.sites],
     }
 
@@ -57,28 +56,35 @@ def _takes_negative_positions(encoding: PositionalEncoding, size: Size) -> bool:
     return True
 
 
-def order(name: str, size: Size, *, causal: bool) -> float | None:
+def order_without(size: Size) -> dict[str, float]:
+    """`order` of a model without positions."""
+    nothing = PositionalEncoding()
+    return {"bidirectional": _order(nothing, size, causal=False), "causal": _order(nothing, size, causal=True)}
+
+
+def order(arm: Arm, size: Size, *, causal: bool) -> float | None:
     """The largest |A(PX + p) - P·A(X + p)| over the sentence pairs; None for causal-only encodings without a mask."""
-    encoding = _for_order(name, size, causal)
-    return None if not causal and "causal_only" in encoding.traits else order_of(encoding, size, causal)
+    encoding = _for_order(arm, size, causal)
+    return None if not causal and "causal_only" in encoding.traits else _order(encoding, size, causal)
 
 
-def reordered(name: str, size: Size) -> float:
-    """The same over random re-orderings of six words, bidirectionally where that is defined.
+def reordered(arm: Arm, size: Size) -> float:
+    """The same over random re-orderings of six words, bidirectional where that is defined.
 
-    The sentence pairs are reversals, and a symmetric bias such as ALiBi's is the same from either side: it misses them.
+    The sentence pairs are reversals. A symmetric bias such as ALiBi's is the same from both sides and misses them.
     """
-    encoding = _for_order(name, size, causal=False)
+    encoding = _for_order(arm, size, causal=False)
     causal = "causal_only" in encoding.traits
     return order_sensitivity(encoding, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
 
 
-def _for_order(name: str, size: Size, causal: bool) -> PositionalEncoding:
-    sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "max_positions": 8}
-    return catalogue.create(name, **sizes, **catalogue.directed(name, causal))
+def _for_order(arm: Arm, size: Size, causal: bool) -> PositionalEncoding:
+    encoding = arm.create(d_model=size.d_model, n_heads=size.n_heads, n_layers=1, positions=8, causal=causal)[0]
+    assert isinstance(encoding, PositionalEncoding)
+    return encoding
 
 
-def order_of(encoding: PositionalEncoding, size: Size, causal: bool) -> float:
+def _order(encoding: PositionalEncoding, size: Size, causal: bool) -> float:
     return max(
         sentence_sensitivity(encoding, pair, d_model=size.d_model, n_heads=size.n_heads, causal=causal)
         for pair in SENTENCE_PAIRS

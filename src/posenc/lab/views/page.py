@@ -1,6 +1,7 @@
 """The report as one HTML file that asks nothing of the network: pictures inline, light and dark, both languages.
 
-answer ─ measured table ─ curves ─ heat ─ changes ─ cost and length ─ by position ─ attention ─ published ─ how
+answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ attention ─ properties ─
+published ─ how
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from posenc.lab.views.cells import (
     top,
     value,
 )
+from posenc.lab.views.costs import costs
 from posenc.lab.views.html import both, document, header, heat, section, span, table, tag
+from posenc.lab.views.properties import properties
 from posenc.lab.views.provenance import how
 from posenc.lab.views.style import look, sheet
 from posenc.lab.views.summary_table import Entry, stars
@@ -47,9 +50,11 @@ PARTS = (
     "curves",
     "heat",
     "after",
+    "cost",
     "pareto",
     "places",
     "attention",
+    "properties",
     "published",
     "how",
 )
@@ -57,17 +62,18 @@ PARTS = (
 
 def page(findings: Findings) -> str:
     """The whole file."""
-    styles = [_read("page.css"), sheet(), _read("views/report.css")]
-    scripts = [_read("page.js"), _read("views/report.js")]
+    styles, scripts = [_read("report.css"), sheet()], [_read("report.js")]
     made: dict[str, Callable[[Findings], str]] = {
         "answer": _answer,
         "stars": _stars,
         "curves": _curves,
         "heat": _heat,
         "after": _after,
+        "cost": costs,
         "pareto": _pareto,
         "places": _places,
         "attention": attention,
+        "properties": properties,
         "published": _published,
         "how": how,
     }
@@ -79,7 +85,7 @@ def page(findings: Findings) -> str:
 
 
 def _read(name: str) -> str:
-    return files("posenc.lab").joinpath(name).read_text("utf-8")
+    return files("posenc.lab.views").joinpath(name).read_text("utf-8")
 
 
 def _header(findings: Findings) -> str:

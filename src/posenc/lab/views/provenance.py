@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from posenc import catalogue
 from posenc.bilingual import Words
-from posenc.lab.findings.titles import title
-from posenc.lab.views.cells import Findings, Task, because, is_bits, reason, unit, value
+from posenc.lab.experiment.arm import RANDOMIZED
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.views.cells import Findings, Task, arms_of, because, is_bits, reason, unit, value
 from posenc.lab.views.html import span, table, tag
 from posenc.lab.views.words import listed, of, same, say
 
@@ -16,6 +18,7 @@ from posenc.lab.views.words import listed, of, same, say
 def how(findings: Findings) -> str:
     rows = "".join(f'<tr><th scope="row">{span(say(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
     found = tag("p", say("how text")) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    found += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
     found += tag("h3", say("tasks")) + _tasks(findings)
     return found + tag("h3", say("lost")) + _lost(findings)
 
@@ -35,6 +38,21 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
         ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["provenance"]})),
         ("how machine", _pairs(findings["machine"])),
     ]
+
+
+def limits(findings: Findings) -> Iterator[Words]:
+    """What a reader of these numbers should keep in mind."""
+    task, names = main_task(findings), arms_of(findings)
+    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1}
+    yield say("limit size")
+    yield say("limit gate")
+    if any(name.endswith(RANDOMIZED) for name in names):
+        yield say("limit random", **numbers)
+    if "learned" in names:
+        yield say("limit learned", **numbers)
+    reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
+    if "t5" in names and reach > task["length"]:
+        yield say("limit t5", reach=reach, **numbers)
 
 
 def _text(text: Mapping[str, Any] | None) -> str:

@@ -150,6 +150,46 @@ PROSE = {
         "{task}: at {times} the trained length {change} is best: {value} {unit}, against {none} unchanged.",
         "{task}：在训练长度的 {times} 处，{change}最好：{value} {unit}，不改动时为 {none}。",
     ),
+    # Cost
+    "cost": Words("What it costs on this machine", "在这台机器上的代价"),
+    "cost text": Words(
+        "Time relative to no encoding (1×, logarithmic scale). All encodings take turns in one process on one thread. "
+        "Dot: median of {rounds} rounds; line: quartiles. The row of NoPE is a second copy of it: its spread is the "
+        "measurement noise. Prefill and decode: one attention layer, d_model {d_model}, {n_heads} heads. Training: "
+        "{batch} rows of length {length}, d_model {trained_d_model}, {n_layers} layers. Computing the tables is included. "
+        "FLOATER solves its path again for every token; a caller who keeps the path saves this time.",
+        "相对于没有编码的耗时（1×，对数坐标）。各方法在同一进程、单线程里轮流计时。点：{rounds} 轮的中位数；线：四分位数。"
+        "NoPE 一行是它自己的另一份拷贝，其散布就是测量的噪声。预填充与解码：一个注意力层，"
+        "d_model {d_model}，{n_heads} 个头。训练：{batch} 行，长度 {length}，d_model {trained_d_model}，{n_layers} 层。"
+        "计算表格的时间包含在内。"
+        "FLOATER 对每个词元重新求解整条路径；保留路径的调用者可省去这段时间。",
+    ),
+    "cost prefill": Words("Prefill: {prompt} tokens at once", "预填充：一次 {prompt} 个词元"),
+    "cost decode": Words("Decode: one token after {prompt}", "解码：{prompt} 个之后的一个词元"),
+    "cost training": Words("Training step", "一个训练步"),
+    # Properties
+    "properties": Words("What holds exactly", "严格成立的性质"),
+    "properties text": Words(
+        "Word order: how much the output changes, beyond a re-ordering, when the words of 我爱你 and three more sentences "
+        "exchange places; without an encoding {bidirectional} with bidirectional attention, {causal} with a causal mask. "
+        "Shift and decode: largest differences in fp64. Sizes are those of the model trained here: d_model {d_model}, "
+        "{n_heads} heads, {n_layers} layers, float32. Tables are shared by all layers.",
+        "词序：把“我爱你”等四个句子的词对调后，输出除了跟着换位以外还变了多少；没有编码时，双向注意力下为 {bidirectional}，"
+        "因果掩码下为 {causal}。平移与解码：fp64 下的最大差。大小按此处训练的模型计：d_model {d_model}，{n_heads} 个头，"
+        "{n_layers} 层，float32。表由各层共用。",
+    ),
+    "property bidirectional": Words("word order, bidirectional", "词序（双向）"),
+    "property causal": Words("word order, causal", "词序（因果）"),
+    "property shift": Words("shift invariant", "平移不变"),
+    "property decode": Words("decode = prefill", "解码＝预填充"),
+    "property parameters": Words("parameters", "参数"),
+    "property bytes": Words("parameter bytes", "参数字节"),
+    "property tables": Words("table bytes a token", "每词元的表（字节）"),
+    "property largest": Words("largest position", "最大位置"),
+    "property sites": Words("acts on", "作用于"),
+    "any": Words("any", "不限"),
+    "yes": Words("yes", "是"),
+    "no": Words("no", "否"),
     # 6 Pareto
     "pareto": Words("What length costs", "长度的代价"),
     "pareto text": Words(
@@ -262,6 +302,28 @@ PROSE = {
     "rate same": Words("{rate} for all, not tuned", "全部为 {rate}，未调参"),
     "gate": Words("learnt means", "学会的标准"),
     "gate limit": Words("limit {limit} {unit}", "门槛 {limit} {unit}"),
+    "limits": Words("What to keep in mind", "应当注意什么"),
+    "limit size": Words(
+        "The models are small and trained little. The order of the encodings and the shape of the curves may carry over to "
+        "larger models; the scores do not.",
+        "模型小、训练少：编码之间的次序与曲线的形状对更大的模型或有参考价值，分数本身没有。",
+    ),
+    "limit gate": Words(
+        "“Not learnt” is a statement about this budget, not about longer training.",
+        "“未学会”只针对此预算，不代表更久的训练。",
+    ),
+    "limit random": Words(
+        "Random positions: trained on a sorted random subset of 0 … {last}, scored at plain positions.",
+        "随机位置：训练时取 0 … {last} 中排好序的随机子集，计分时用普通位置。",
+    ),
+    "limit learned": Words(
+        "Learned positions: the table has the {trained} rows that training can reach.",
+        "可学习位置：表只有训练能用到的 {trained} 行。",
+    ),
+    "limit t5": Words(
+        "T5's buckets reach distance {reach}. Training at {trained} never uses those beyond; its paper trained at 512.",
+        "T5 的距离桶一直到 {reach}。训练长度为 {trained}，更远的桶从未训练过；其论文的训练长度是 512。",
+    ),
     "lost": Words("Missing and failed trials", "缺失与失败的试验"),
     "nothing lost": Words("No trial is missing and none failed.", "没有试验缺失或失败。"),
     "seed": Words("seed", "种子"),

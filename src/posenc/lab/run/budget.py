@@ -1,0 +1,137 @@
+"""A time budget turned into training steps.
+
+    speed of every encoding ─► measurements ─► speed again ─► the most steps with which all trials fit the time that is left
+
+The speed is measured twice and the faster result counts, so that a moment in which the machine was busy does not halve the
+training. A budget needs trials that run on this machine.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab.experiment import Experiment, Trial
+from posenc.lab.run.workers import Job, Workers
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.trial.training import Hardware
+
+CLOSING = 12.0  # seconds kept for starting the workers and writing the report
+FEW_ROWS = 8  # scored, to estimate the time of scoring
+
+Speed = tuple[float, float]  # seconds of a training step, and of scoring
+Kind = tuple[str, str, bool]  # task, encoding, and whether it is an oracle
+
+
+def planned_before(experiment: Experiment, manifest: Mapping[str, Any] | None) -> Experiment | None:
+    """The experiment with the steps that an earlier sweep planned for it; None where there is no such plan."""
+    if experiment.budget is None or manifest is None:
+        return None
+    kept = Experiment.model_validate(manifest["experiment"])
+    factor = kept.tasks[0].training.steps // experiment.tasks[0].training.steps
+    return kept if multiplied(experiment, factor) == kept else None
+
+
+def plan(
+    experiment: Experiment,
+    workers: int,
+    text: Corpus | None,
+    hardware: Hardware,
+    measure: Callable[[], object],
+    say: Callable[[str], None],
+) -> Experiment:
+    """The experiment with as many steps as fit its budget, counted from this call. `measure` is called between the two
+    measurements of speed: what else is measured is paid for by the budget.
+    """
+    assert experiment.budget is not None
+    begun = time.perf_counter()
+    trials = [*experiment.tuning(), *experiment.trials()]
+    count = min(workers, len(trials))
+    say("the speed of each encoding")
+    first = speeds(trials, count, text, hardware)
+    measure()
+    say("the speed of each encoding again")
+    second = speeds(trials, count, text, hardware)
+    fastest = {kind: (min(a[0], second.get(kind, a)[0]), min(a[1], second.get(kind, a)[1])) for kind, a in first.items()}
+    left = experiment.budget - (time.perf_counter() - begun) - CLOSING
+    return multiplied(experiment, largest_factor(trials, fastest, count, left))
+
+
+def multiplied(experiment: Experiment, factor: int) -> Experiment:
+    """The experiment with `factor` times the steps in every task."""
+    tasks = tuple(
+        plan.model_copy(update={"training": plan.training.model_copy(update={"steps": factor * plan.training.steps})})
+        for plan in experiment.tasks
+    )
+    return experiment.model_copy(update={"tasks": tasks})
+
+
+def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Hardware) -> dict[Kind, Speed]:
+    """Measured while as many workers run as in the sweep. A kind of trial that breaks is not there."""
+    kinds = {kind_of(trial): trial for trial in trials}
+    found, names = dict[Kind, Speed](), list(kinds)
+    with Workers(workers, (text, hardware)) as running:
+        for event in running.run([Job(speed, (trial,)) for trial in kinds.values()]):
+            if event.value is not None:
+                found[names[event.number]] = event.value
+    return found
+
+
+def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Speed:
+    """Run by a worker: the median of some training steps, and the time of scoring estimated from a few rows."""
+    from posenc.lab.trial.cost import MANY_STEPS
+    from posenc.lab.trial.training import Run
+
+    text, hardware = shared
+    steps, times, begun = Run(trial.with_steps(MANY_STEPS), text, hardware).losses(), list[float](), time.perf_counter()
+    while len(times) < 8 or (time.perf_counter() - begun < 0.4 and len(times) < 60):
+        start = time.perf_counter()
+        next(steps)
+        times.append(time.perf_counter() - start)
+    score(trial, 1, text, hardware)  # warms up
+    seconds, rows = score(trial, FEW_ROWS, text, hardware)
+    all_rows = len(trial.task.scored(trial.task.length, text).tokens)
+    return statistics.median(times[3:]), seconds * all_rows / rows
+
+
+def score(trial: Trial, rows: int, text: Corpus | None, hardware: Hardware) -> tuple[float, int]:
+    """Seconds to score about `rows` rows at every length, and how many they were."""
+    from posenc.lab.trial.training import Run
+
+    few = trial.model_copy(update={"task": trial.task.model_copy(update={"held_out": rows})})
+    run = Run(few, text, hardware)
+    begun = time.perf_counter()
+    run.score()
+    return time.perf_counter() - begun, len(few.task.scored(few.task.length, text).tokens)
+
+
+def kind_of(trial: Trial) -> Kind:
+    return trial.task.name, trial.encoding, trial.oracle
+
+
+def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int, seconds: float) -> int:
+    """The largest multiple of the steps with which all trials end within `seconds`, at least 1, by bisection.
+
+    A trial without a speed broke when it was measured, and will break at once: it takes no time.
+    """
+    each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
+    if not each:
+        return 1
+    low, high = 1, 10**7
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = makespan([middle * steps * step + scoring for steps, step, scoring in each], workers) <= seconds
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def makespan(seconds: list[float], workers: int) -> float:
+    """When the last trial ends if each, the longest first, goes to whichever worker is free."""
+    free = [0.0] * workers
+    for one in sorted(seconds, reverse=True):
+        free[free.index(min(free))] += one
+    return max(free)

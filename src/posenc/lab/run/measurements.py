@@ -1,0 +1,129 @@
+"""What a sweep measures besides its trials, in this process and each thing once: cost and exact properties.
+
+Every measurement is kept under a key of everything that decides it, but for the machine. A sweep with a budget measures
+before its trials, so that it knows the time that is left; any other sweep measures when none of its trials runs any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from posenc.lab.engines import line as one_line
+from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.key import canonical
+from posenc.lab.records.results import Unwritable
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Experiment, TaskPlan, Trial
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.records.results import Folder
+    from posenc.lab.trial.training import Hardware
+
+TIMED_TASK = "language_model"
+COST_SECONDS = 12.0
+COST_SHARE = 0.06  # of a budget
+LOOK_AGAIN = 0.5  # seconds, while another sweep measures
+
+Say = Callable[[str], None]
+
+
+class Measurement(NamedTuple):
+    """`inputs` decide the result, apart from code and machine; `measure` returns plain JSON."""
+
+    name: str
+    described: str
+    inputs: Mapping[str, Any]
+    measure: Callable[[], dict[str, Any]]
+
+
+def measure(
+    experiment: Experiment,
+    folder: Folder,
+    text: Corpus | None,
+    hardware: Hardware,
+    say: Say,
+    note: Say,
+) -> dict[str, str]:
+    """Measures what is missing, and returns the keys of all measurements by name. `say` is told what is measured, `note`
+    what could not be.
+    """
+    keys = {}
+    for one in (_properties(experiment), _cost(experiment, text, hardware)):
+        if one is None:
+            continue
+        key = hashlib.sha256(canonical({one.name: one.inputs}).encode()).hexdigest()
+        try:
+            _measure_once(one, key, folder, say)
+        except Unwritable:
+            raise
+        except Exception as error:  # the trials are independent of it
+            note(f"{one.described} could not be measured: {one_line(error)}")
+        else:
+            keys[one.name] = key
+    return keys
+
+
+def _measure_once(one: Measurement, key: str, folder: Folder, say: Say) -> None:
+    while folder.measurement(one.name, key) is None:
+        if (claim := folder.claim(key)) is None:  # another sweep in this folder measures it
+            time.sleep(LOOK_AGAIN)
+            continue
+        try:
+            say(one.described)
+            folder.put_measurement(one.name, key, one.measure())
+        finally:
+            claim.release()
+
+
+def _properties(experiment: Experiment) -> Measurement | None:
+    if not experiment.properties:
+        return None
+    trials = experiment.first_trials(experiment.tasks[0])
+
+    def measured() -> dict[str, Any]:
+        from posenc.lab.trial.fp64_properties import order_without, properties
+
+        rows: dict[str, Any] = {}
+        for trial in trials:
+            try:
+                rows[trial.encoding] = properties(trial)
+            except ModuleNotFoundError as error:
+                rows[trial.encoding] = {"failed": f"cannot: {error}"}
+            except Exception as error:  # the other encodings are measured all the same
+                rows[trial.encoding] = {"failed": f"failed: {one_line(error)}"}
+        return {"order_without": order_without(experiment.size), "rows": rows}
+
+    inputs = _inputs(experiment, experiment.tasks[0], trials)
+    return Measurement("properties", "exact properties", inputs, measured)
+
+
+def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Measurement | None:
+    """None without a language model and two encodings to compare in it, and elsewhere than on one CPU."""
+    plan = next((plan for plan in experiment.tasks if plan.task.name == TIMED_TASK), None)
+    if plan is None or text is None or hardware.device != "cpu" or hardware.devices > 1:
+        return None
+    trials = experiment.first_trials(plan)
+    if len(trials) < 2:
+        return None
+    seconds = COST_SECONDS if experiment.budget is None else COST_SHARE * experiment.budget
+
+    def measured() -> dict[str, Any]:
+        from posenc.lab.trial.cost import cost
+
+        return cost(trials, text, seconds, lambda share: None)
+
+    return Measurement("cost", "the time that each encoding takes", _inputs(experiment, plan, trials), measured)
+
+
+def _inputs(experiment: Experiment, plan: TaskPlan, trials: list[Trial]) -> dict[str, Any]:
+    """With a budget the number of steps is a result, and decides nothing that is measured."""
+    training = plan.training if experiment.budget is None else plan.training.model_copy(update={"steps": 1})
+    arms = [Arm.parse(trial.encoding, trial.source) for trial in trials]
+    recipe = {"task": plan.task, "size": experiment.size, "training": training}
+    return {
+        "arms": [{"encoding": arm.encoding, "randomized": arm.randomized, "source": arm.source} for arm in arms],
+        "recipe": {name: settings.model_dump(mode="json") for name, settings in recipe.items()},
+    }

@@ -1,0 +1,42 @@
+"""The section about cost: time of every encoding relative to none, one panel for each kind of call."""
+
+from __future__ import annotations
+
+from posenc.lab.findings.titles import title
+from posenc.lab.views import svg
+from posenc.lab.views.cells import Findings, arms_of
+from posenc.lab.views.html import tag
+from posenc.lab.views.style import look
+from posenc.lab.views.words import say
+
+KINDS = ("prefill", "decode", "training")
+
+
+def costs(findings: Findings) -> str:
+    """Empty where no cost was measured."""
+    cost = findings["cost"]
+    if not cost:
+        return ""
+    names, sizes = arms_of(findings), cost["sizes"]
+
+    def panel(kind: str) -> str:
+        words = say(f"cost {kind}", prompt=sizes["prompt"])
+        rows = [
+            svg.Ratio(title(name), look(name, names).classes, *(row[kind][part] for part in ("low", "median", "high")))
+            for name, row in sorted(cost["rows"].items(), key=lambda item: item[1][kind]["median"])
+        ]
+        drawn = svg.ratios(rows, width=370, described=words)
+        return f"<figure>{tag('figcaption', words)}{drawn}</figure>"
+
+    trained = sizes["training"]
+    text = say(
+        "cost text",
+        rounds=cost["rounds"],
+        d_model=sizes["d_model"],
+        n_heads=sizes["n_heads"],
+        batch=trained["batch"],
+        length=trained["length"],
+        trained_d_model=trained["d_model"],
+        n_layers=trained["n_layers"],
+    )
+    return tag("p", text) + f'<div class="panels">{"".join(map(panel, KINDS))}</div>'

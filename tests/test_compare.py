@@ -164,7 +164,7 @@ class Page(HTMLParser):
         self.reaching += [
             f"{tag} {name}={value}" for name, value in attrs if name in ("src", "href", "srcset", "action", "data")
         ]
-        if tag not in ("meta", "br") and tag not in ("line", "circle", "path"):
+        if tag not in ("meta", "br", "img", "input", "line", "circle", "path"):
             self.open.append(tag)
             classes = (found.get("class") or "").split()
             self.language.append("en" if "en" in classes else "zh" if "zh" in classes else "")

@@ -44,8 +44,8 @@ def command(
 ) -> None:
     """The presets and tasks; with a folder, its trials and their scores.
 
-    Tokens are those that all models of the preset are trained on together, at most. Scores are those on the same targets at
-    every length: bits a target, or the share of rows all right.
+    Tokens: at most how many all models of the preset are trained on together; for a preset with a time budget, the time.
+    Scores are on the same targets at every length: bits a target, or the share of rows all right.
 
     Examples:  posenc lab list   ·   posenc lab list lab-quick   ·   posenc lab list lab-quick --json
     """
@@ -82,7 +82,8 @@ def presets() -> list[dict[str, Any]]:
                 "tasks": [plan.task.name for plan in experiment.tasks],
                 "seeds": experiment.seeds,
                 "trials": len(everything),
-                "tokens": tokens,
+                "tokens": tokens if experiment.budget is None else None,
+                "budget": experiment.budget,
             }
         )
     return described
@@ -135,7 +136,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
             str(len(one["tasks"])),
             str(one["seeds"]),
             str(one["trials"]),
-            amount(one["tokens"]),
+            amount(one["tokens"]) if one["budget"] is None else f"{one['budget']:g} s",
             Wrapped(one["about"][language]),
         )
     console.print(table)

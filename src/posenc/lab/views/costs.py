@@ -15,15 +15,17 @@ KINDS = ("prefill", "decode", "training")
 def costs(findings: Findings) -> str:
     """Empty where no cost was measured."""
     cost = findings["cost"]
-    if not cost:
+    names = arms_of(findings)
+    if not cost or not cost["rows"].keys() & set(names):
         return ""
-    names, sizes = arms_of(findings), cost["sizes"]
+    sizes = cost["sizes"]
 
     def panel(kind: str) -> str:
         words = say(f"cost {kind}", prompt=sizes["prompt"])
+        timed = {name: cost["rows"][name][kind] for name in names if name in cost["rows"]}
         rows = [
-            svg.Ratio(title(name), look(name, names).classes, *(row[kind][part] for part in ("low", "median", "high")))
-            for name, row in sorted(cost["rows"].items(), key=lambda item: item[1][kind]["median"])
+            svg.Ratio(title(name), look(name, names).classes, *(timed[name][part] for part in ("low", "median", "high")))
+            for name in sorted(timed, key=lambda name: timed[name]["median"])
         ]
         drawn = svg.ratios(rows, width=370, described=words)
         return f"<figure>{tag('figcaption', words)}{drawn}</figure>"

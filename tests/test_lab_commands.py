@@ -228,9 +228,9 @@ def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     assert re.search(r"copy +2/2 +rope s0: 0.25", shown)
     assert re.search(r"language_model +1/2 +nope s0 43% +rope s0: failed", shown)
     assert "3 of 4 trials  1:01 left" in shown
-    assert state.line(Update("cost", None, 0.0, None, 4, 4, None)) == "what each encoding costs"
-    assert state.line(Update("cost", None, 0.5, None, 4, 4, None)) == ""
-    assert "measuring what each encoding costs" in state.caption()
+    assert state.line(Update("measuring", None, 0.0, "exact properties", 4, 4, None)) == "measuring exact properties"
+    assert state.line(Update("measuring", None, 0.5, "exact properties", 4, 4, None)) == ""
+    assert "measuring exact properties" in state.caption()
     assert state.line(Update("note", None, 1.0, "a file was not whole", 4, 4, None)) == "a file was not whole"
 
 

@@ -59,10 +59,11 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
 def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:
     """What the numbers are, how the models were trained, and what chance scores."""
     trained, unit, steps = task["length"], task["unit"][language], task["training"]["steps"]
-    parts = {
-        "en": [f"trained {steps} steps at {trained} {unit}", f"mean and every one of {len(seeds)} seeds"],
-        "zh": [f"训练长度 {trained}（{unit}），{steps} 步", f"平均与 {len(seeds)} 个种子"],
-    }[language]
+    parts = [
+        {"en": f"trained {steps} steps at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}），{steps} 步"}[language]
+    ]
+    if len(seeds) > 1:
+        parts.append({"en": f"mean of {len(seeds)} seeds", "zh": f"{len(seeds)} 个种子的平均"}[language])
     if (chance := task["chance"].get(str(trained))) is not None:
         parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
     return ("; " if language == "en" else "；").join([UNIT[task["measure"]].read(language), *parts])

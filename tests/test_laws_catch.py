@@ -259,6 +259,16 @@ class GuessesWhenNothingIsKnown(Absolute):
         return self.add(x, at.coords if at.consecutive else at.coords + 1)
 
 
+class CountsFromTheFirstToken(RoPE):
+    """Tables of a part that begin at zero: right for every part alone, wrong for parts in one cache."""
+
+    def __init__(self):
+        super().__init__(8)
+
+    def tables(self, at, dtype):
+        return super().tables(at.shift(-at.coords[:, 0]), dtype)
+
+
 class ReadsMemoryInOrder(PositionalEncoding):
     """A kernel that takes every tensor for dense."""
 
@@ -286,6 +296,7 @@ PLANTED = [
     ("sharded_equals_whole", KeysByStorage),
     ("storage_order_does_not_matter", KeysByStorage),
     ("listed_equals_counted", GuessesWhenNothingIsKnown),
+    ("joined_equals_listed", CountsFromTheFirstToken),
     ("strides_do_not_matter", ReadsMemoryInOrder),
     ("module_equals_attend", CountsByIndex),
     ("module_equals_attend", TurnsInOneGoOnly),

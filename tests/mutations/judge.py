@@ -223,7 +223,7 @@ class Objects:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.built: dict[Path, Path] = {}
-        self.flags = _flags()
+        self.flags = [flag if flag != "-O3" else "-O1" for flag in _flags()]  # a mutant runs once
         self.sources: str = runpy.run_path(str(SOURCE / "kernels" / "__init__.py"))["fingerprint"]()
 
     def linked_with(self, path: Path, text: str, folder: Path) -> Path:
@@ -264,15 +264,12 @@ def _flags() -> list[str]:
 # What was judged ----------------------------------------------------------------------------------------------------
 
 
-def fingerprint(mutant: Mutant) -> str:
-    """Of what decides the verdict: the file, the tests nearest to it, and the laws."""
+def fingerprint(mutant: Mutant, visible: bool) -> str:
+    """Of what decides the verdict: the file, the tests nearest to it and, where laws can see the mutant, the laws."""
     digest = hashlib.sha256()
-    paths = [
-        SOURCE / mutant.file,
-        *nearest.nearest(mutant.file),
-        HERE / "worlds.py",
-        *sorted((SOURCE / "laws").glob("*.py")),
-    ]
+    paths = [SOURCE / mutant.file, *nearest.nearest(mutant.file)]
+    if visible:
+        paths += [HERE / "worlds.py", *sorted((SOURCE / "laws").glob("*.py"))]
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -287,15 +284,14 @@ class Record:
 
     def find(self, mutant: Mutant) -> Verdict | None:
         """The last verdict, if what decides it is as it was."""
-        now = fingerprint(mutant)
         for line in reversed(self.lines):
             told = json.loads(line)
             if told["key"] == mutant.key:
-                return Verdict(**told) if told.pop("decided_by") == now else None
+                return Verdict(**told) if told.pop("decided_by") == fingerprint(mutant, told["visible"]) else None
         return None
 
     def add(self, mutant: Mutant, verdict: Verdict) -> None:
-        line = json.dumps({"decided_by": fingerprint(mutant), **asdict(verdict)}, ensure_ascii=False)
+        line = json.dumps({"decided_by": fingerprint(mutant, verdict.visible), **asdict(verdict)}, ensure_ascii=False)
         self.lines.append(line)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:

@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-SLOW = ("gradients", "one_graph_over_lengths")
+# One graph over lengths takes longer than all other laws together, so it is left out.
+SLOW = {
+    "gradients": 2,
+    "checkpointed_equals_plain": 1,
+    "transforms": 1,
+    "one_graph_over_lengths": 1,
+}  # on how many encodings
 TESTS = Path(__file__).resolve().parents[1]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 # A few that reach every seam and backend, for files that serve all encodings.
-EVERY_SEAM = ("rope", "alibi", "t5", "shaw", "sinusoidal", "learned", "xpos", "cope", "transformer_xl", "stack", "values")
+EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5")
 
 
 def built() -> dict[str, Callable[[], Any]]:
@@ -72,7 +78,6 @@ def settings() -> Iterator[Any]:
     yield laws.Setting()
     yield laws.Setting(causal=False)
     yield laws.Setting(dtype=torch.float64)
-    yield laws.Setting(impl="reference")
     for impl in ("sdpa", "toeplitz", "relative"):
         yield laws.Setting(impl=impl)
 
@@ -87,7 +92,7 @@ def _broken(encodings: list[Any]) -> str | None:
 
     if said := _broken_quickly(encodings):
         return said
-    for law, most in zip(SLOW, (3, 1), strict=True):
+    for law, most in SLOW.items():
         for encoding in encodings[:most]:
             if said := _first(laws.report(encoding, laws.Setting(), [law])):
                 return said
@@ -98,13 +103,14 @@ def _broken_quickly(encodings: list[Any]) -> str | None:
     """By all laws but those that compile or take finite differences."""
     from posenc import laws
 
+    quick = [law for law in laws.LAWS if law not in SLOW and law != "one_graph_over_lengths"]
     for setting in settings():
         for encoding in encodings:
             if not setting.causal and "causal_only" in encoding.traits:
                 continue
             if setting.impl != "auto" and setting.impl not in laws.expressible(encoding):
                 continue
-            if said := _first(laws.report(encoding, setting, [law for law in laws.LAWS if law not in SLOW])):
+            if said := _first(laws.report(encoding, setting, quick)):
                 return said
     return None
 

@@ -154,6 +154,13 @@ def test_wrong_arguments():
         T5OfContent(H, 0)
 
 
+def test_start_values():
+    torch.manual_seed(0)
+    buckets = T5OfContent(4, 64, n_buckets=32)
+    assert buckets.project.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not buckets.offset.any()
+
+
 # Buckets ---------------------------------------------------------------------------------------------------------------
 
 

@@ -74,6 +74,15 @@ def test_wrong_arguments():
         tile_positions(torch.zeros(1, 2), 2, 2)
 
 
+def test_start_values_are_mllamas():
+    """Gate 0, tiles N(0, 0.02²), patches N(0, 1/d_model)."""
+    torch.manual_seed(0)
+    encoding = GatedTiles(64, 2, 4, 100)
+    assert encoding.gate.tolist() == [0.0]
+    assert encoding.tiles.std().item() == pytest.approx(0.02, rel=0.05)
+    assert encoding.patches.std().item() == pytest.approx(1 / 8, rel=0.05)
+
+
 def test_gradients_by_differences():
     encoding, at = filled(GatedTiles(2, 2, 2, 3)), tile_positions(torch.tensor([1]), 2, 3)
     x = torch.from_numpy(draw(9, 1, 6, 2))

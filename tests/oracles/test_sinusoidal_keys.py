@@ -39,7 +39,7 @@ def test_it_is_its_formula(left, right, shift):
     b, h, i, j = torch.meshgrid(*(torch.arange(n) for n in (1, H, 5, 7)), indexing="ij")
     found = bias(b, h, i, j).detach().numpy()[0]
     np.testing.assert_allclose(
-        found, expected(q[0].numpy(), encoding.w_r.detach().numpy(), query, key, left, right, shift), atol=1e-12
+        found, expected(q[0].numpy(), encoding.w_r.detach().numpy(), query, key, left, right, shift), atol=1e-12, rtol=0
     )
     assert encoding.softmax_scale(D) == 1.0
 

@@ -99,6 +99,31 @@ def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Non
 
 
 @law
+def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Positions of a cache, joined part by part, give what the same positions give when they are listed.
+
+    Tried where one row has a gap between the parts and the other has none, and where coordinates go on but the causal
+    order begins again.
+    """
+    world = World(setting)
+    dtype, rest = working_dtype(setting.dtype), setting.length - 5
+    first = encoding.prepare(Positions.arange(setting.batch, 5, device=setting.device), dtype)
+    gaps = 5 + 2 * (torch.arange(setting.batch, device=setting.device) % 2)
+    parts = {
+        "a gap in one row": Positions.arange(setting.batch, rest, gaps, device=setting.device),
+        "order begins again": Positions.arange(setting.batch, rest, device=setting.device).shift(5),
+    }
+    for what, second in parts.items():
+        second = encoding.prepare(second, dtype)
+        joined = Positions.cat([first, second])
+        q, k, v = world.heads(encoding, world.x, joined)
+        out = world.attend(encoding, q[:, :, 5:], k, v, second, joined)
+        listed = Positions(joined.coords, joined.order, joined.document)
+        expected = world.attend(encoding, q[:, :, 5:], k, v, second, listed)
+        close(joined_equals_listed, encoding, out, expected, setting.dtype, what)
+
+
+@law
 def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
     """Tensors that lie otherwise in memory give the same: the result is one of numbers, not of strides."""
     world = World(setting)

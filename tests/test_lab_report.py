@@ -780,7 +780,7 @@ def test_every_heading_of_a_table_is_one(page: Element) -> None:
 def test_the_smallest_experiment(tmp_path: Path) -> None:
     paths = {path.name for path in write(smallest(), tmp_path)}
     assert paths == {"index.html", "cells.csv", "summary.csv", "published.csv", "report.md", "report.zh-CN.md",
-                     "curves-parity.png", "heat.png"}  # fmt: skip
+                     "curves-parity.svg", "curves-parity.zh-CN.svg"}  # fmt: skip
     page = read((tmp_path / "index.html").read_text("utf-8"))
     assert [one.attributes["id"] for one in page.all("section")] == ["answer", "stars", "curves", "heat", "how"]
     assert "Cost was not measured" in section(page, "stars").text()
@@ -902,22 +902,30 @@ def test_markdown_holds_the_same_numbers(found: Json, out: Path, name: str, trai
     assert ["RoPE", *(f"{arm['cells'][n]['mean']:.2f}" for n in ("64", "128", "256")), "2× (1–>4)"] in cells
     assert "<script>" not in text
     assert re.findall(r"\]\(([^)]*)\)", text) == [
-        "curves-language_model.png",
-        "curves-copy.png",
-        "curves-word_order.png",
-        "pareto.png",
+        f"{picture}{'.zh-CN' if name == 'report.zh-CN.md' else ''}.svg"
+        for picture in ("curves-language_model", "curves-copy", "curves-word_order", "pareto-factor", "pareto-area")
     ]
     assert "c0de" * 16 in text
     assert ("缺失" in text) == (name == "report.zh-CN.md")
 
 
-def test_pictures_for_readmes(out: Path) -> None:
-    names = {path.name for path in out.glob("*.png")}
-    assert names == {"curves-language_model.png", "curves-copy.png", "curves-word_order.png", "heat.png", "pareto.png"}
+def test_pictures_for_readmes(found: Json, out: Path) -> None:
+    """Files of their own: one language each, both themes, nothing loaded, every seed a dot."""
+    names = {"curves-language_model", "curves-copy", "curves-word_order", "pareto-factor", "pareto-area"}
+    endings = (".svg", ".zh-CN.svg")
+    assert {path.name for path in out.glob("*.svg")} == {name + ending for name in names for ending in endings}
     for name in names:
-        pixels = imread(out / name)
-        assert pixels.shape[0] > 400
-        assert pixels[..., :3].std() > 0.02  # something is drawn
+        for ending, hidden in zip(endings, (".zh { display: none; }", ".en { display: none; }"), strict=True):
+            text = (out / (name + ending)).read_text("utf-8")
+            root = ElementTree.fromstring(text)
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            assert hidden in text
+            assert "prefers-color-scheme: dark" in text
+            assert not re.search(r"href|url\(|@import|<script", text)
+    drawn = (out / "curves-language_model.svg").read_text("utf-8")
+    learnt = [arm for arm in found["tasks"][0]["arms"] if arm["learnt"]]
+    seeds = sum(len(cell["seeds"]) for arm in learnt for cell in arm["cells"].values())
+    assert drawn.count('class="dot"') == seeds
 
 
 def test_colours_keep_apart_for_every_eye() -> None:

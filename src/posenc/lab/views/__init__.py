@@ -1,7 +1,7 @@
 """What an experiment found, for people: one HTML file, pictures, tables, Markdown in both languages.
 
 findings ─► write(findings, directory) ─┬─ index.html             everything, in one file
-                                        ├─ *.png                  curves-TASK, heat, pareto
+                                        ├─ *.svg                  curves-TASK, pareto-factor, pareto-area
                                         ├─ *.csv                  cells, summary, published
                                         └─ report.md, report.zh-CN.md
 """

@@ -19,6 +19,7 @@ from posenc.lab.views.cells import (
     top,
     value,
 )
+from posenc.lab.views.pictures import ENDING, curves_drawn
 from posenc.lab.views.provenance import gate, lost, rate, training
 from posenc.lab.views.summary_table import stars
 from posenc.lab.views.words import of, say
@@ -28,7 +29,7 @@ def markdown(findings: Findings, language: Language) -> str:
     def read(words: Words) -> str:
         return escaped(words.read(language))
 
-    main = main_task(findings)
+    main, ending = main_task(findings), ENDING[language]
     parts = [f"# {read(say('title'))}", read(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
     if findings["exploratory"]:
         parts.append(f"*{read(say('exploratory'))}*")
@@ -49,7 +50,8 @@ def markdown(findings: Findings, language: Language) -> str:
     ]
     parts += [f"## {read(say('heat'))}", read(say("curves text"))]
     for task in findings["tasks"]:
-        parts += [f"### {read(of(task['title']))}", f"![{read(of(task['title']))}](curves-{task['name']}.png)"]
+        called = read(of(task["title"]))
+        parts += [f"### {called}", f"![{called}](curves-{task['name']}{ending}.svg)" * bool(curves_drawn(findings, task))]
         parts.append(_cells(task, language))
     for task in findings["tasks"]:
         if task["after"]:
@@ -59,9 +61,9 @@ def markdown(findings: Findings, language: Language) -> str:
                 read(best_change(task)),
             ]
             parts.append(_changes(task, language))
-    if charts.pareto(findings, "factor") or charts.pareto(findings, "area"):
+    if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
         described = read(say("pareto"))
-        parts += [f"## {described}", f"![{described}](pareto.png)"]
+        parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
     if findings["published"]:
         head = [read(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [

@@ -62,7 +62,7 @@ PARTS = (
 
 def page(findings: Findings) -> str:
     """The whole file."""
-    styles, scripts = [_read("report.css"), sheet()], [_read("report.js")]
+    styles, scripts = [_read("charts.css"), _read("report.css"), sheet()], [_read("report.js")]
     made: dict[str, Callable[[Findings], str]] = {
         "answer": _answer,
         "stars": _stars,

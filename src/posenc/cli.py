@@ -29,6 +29,7 @@ LAB = {
     "report": "The report of a folder anew, from its results.",
     "list": "The presets and tasks; with a folder, its trials and their scores.",
     "show": "One trial: settings, scores, training curve, times, versions.",
+    "verify": "Are results of other code still what this code computes? A sample is run again.",
     "add": "Your own encoding in the same comparison, once it obeys the laws it declares.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}

@@ -193,7 +193,7 @@ def carry_out(wanted: Wanted) -> None:
         say_plan(wanted, quiet)
         with shown(wanted.experiment, quiet, wanted.called) as tell:
             outcome = swept(wanted, tell)
-        say_end(outcome, quiet, wanted.called)
+        say_end(outcome, wanted.out, quiet, wanted.called)
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
     if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
@@ -299,11 +299,18 @@ def command_of(wanted: Wanted) -> str:
     return shlex.join(words)
 
 
-def say_end(outcome: Outcome, console: Console, called: str) -> None:
-    others = f"; {outcome.others} files in the folder are of other code, settings or text" if outcome.others else ""
+def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
+    others = f"; {outcome.others} files in the folder are of other settings or another text" if outcome.others else ""
     console.print(
         f"{called}: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
         f"{outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,
     )
+    if outcome.unverified:
+        console.print(
+            f"{called}: {outcome.unverified} of the trials found were made by other code and are not run again; "
+            f"posenc lab verify {out} checks a sample of them",
+            soft_wrap=True,
+            markup=False,
+        )

@@ -24,6 +24,8 @@ import pyarrow.compute as pc
 from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Experiment, Trial, corpus
+from posenc.lab.records import verified
+from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Claim, Folder, unpacked
@@ -74,7 +76,8 @@ class Outcome(NamedTuple):
 
     failed    with the line that says why
     missing   not run, since the models that would have chosen their learning rate failed
-    others    files in the folder that are of other code, settings or text
+    others       files in the folder that are of other settings, another text or another version of the numerics
+    unverified   trials found that were made by code not known to give the same numbers as this
     """
 
     ran: int
@@ -83,6 +86,7 @@ class Outcome(NamedTuple):
     missing: tuple[Problem, ...]
     others: int
     seconds: float
+    unverified: int = 0
 
 
 Progress = Callable[[Update], None]
@@ -180,6 +184,7 @@ class _Sweep:
         self.time_left = TimeLeft(engine.workers)
         self.total = len(experiment.tuning()) + len(experiment.trials())
         self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
+        self.unverified, self.known = 0, verified.pairs(folder.path)
         self.held: dict[str, Claim] = {}
         self.manifest: dict[str, Any] = {
             "format": FORMAT,
@@ -211,7 +216,13 @@ class _Sweep:
         self.run(trials, lambda trial, record: None)
         self.keep_manifest(failures={key: problem.line for key, problem in self.failed.items()}, **self.measure())
         return Outcome(
-            self.ran, self.found, tuple(self.failed.values()), missing, self.folder.others(), time.monotonic() - self.begun
+            self.ran,
+            self.found,
+            tuple(self.failed.values()),
+            missing,
+            self.folder.others(),
+            time.monotonic() - self.begun,
+            self.unverified,
         )
 
     # Who and where --------------------------------------------------------------------------------------------------
@@ -308,6 +319,7 @@ class _Sweep:
 
     def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:
         self.found += 1
+        self.unverified += not verified.stands(record.about, fingerprint(trial), self.known)
         self.ended(key, trial, record)
         self.say("found", trial)
         return keep(trial, record)

@@ -1,0 +1,211 @@
+"""`posenc lab verify`: are results of other code still what this code computes?"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.interruption import interruptible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run.verify import Kept, Rerun
+    from posenc.lab.trial.training import Hardware
+
+
+def command(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="A folder of posenc lab run; the lab-… here if left out.", show_default=False),
+    ] = None,
+    sample: Annotated[int, typer.Option(min=1, help="Trials to run again; more where tasks and encodings need it.")] = 12,
+    all_: Annotated[bool, typer.Option("--all", help="Run every finished trial again, whatever its code.")] = False,
+    keep_references: Annotated[
+        bool,
+        typer.Option(
+            "--keep-references",
+            help="Keep this machine's numbers to compare with later. Only with code that is known to give the results.",
+        ),
+    ] = False,
+    text: Annotated[
+        Path | None, typer.Option(help="The sweep's text, where it read one of yours.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was compared as JSON.")] = False,
+) -> None:
+    """Run a sample of the trials again that were made by other code, and compare every number bit for bit.
+
+    A key says nothing of the code. Each record has a fingerprint of the code that made it; where that is not today's, this
+    command runs some of those trials again: every task and every encoding among them at least once. If all numbers are
+    equal, the fingerprints are recorded as equal in DIR/verified.jsonl and the results stay. If not, the exit code is 1 and
+    nothing is recorded; NUMERICS_VERSION has to be raised where the change was meant. Nothing is ever deleted.
+
+    Another kind of processor may round differently. There, go back to the code that made the results and run it once with
+    --keep-references; later code is then compared with those references too.
+
+    Examples:  posenc lab verify lab-quick   ·   posenc lab verify results/standard --sample 30 --workers 2   ·
+    posenc lab verify lab-quick --all --json
+    """
+    with interruptible("nothing was recorded; the same command starts anew"):
+        from rich.console import Console
+
+        from posenc.commands.lab_folder import opened
+        from posenc.commands.lab_show import the_only
+        from posenc.lab.run.verify import kept_trials, touched
+
+        results, manifest = opened(the_only() if folder is None else folder, "DIR")
+        console = Console(stderr=True, highlight=False)
+        kept = kept_trials(results)
+        other = touched(results, kept)
+        if keep_references and other:
+            raise ValueError(
+                f"--keep-references: {len(other)} of {len(kept)} trials are of code that is not known to be equal to this; "
+                "go back to the code that made them, or leave the option out"
+            )
+        wanted = kept if all_ or keep_references else other
+        if not wanted:
+            said(results, kept, [], [], 0, as_json)
+            typer.echo(f"posenc: all {len(kept)} trials are of this code, or of code known to be equal", err=True)
+            return
+        size = len(wanted) if all_ else sample
+        reruns = run(results, manifest, wanted, size, text, workers, console)
+        equal = all(rerun.equal for rerun in reruns)
+        recorded = record(results, manifest, other, reruns, keep_references) if equal or keep_references else 0
+        said(results, kept, other, reruns, recorded, as_json)
+        conclude(results, reruns, other, recorded, keep_references)
+    if not equal and not keep_references:
+        raise typer.Exit(1)
+
+
+def run(
+    results: Folder,
+    manifest: dict[str, Any],
+    wanted: list[Kept],
+    size: int,
+    text: Path | None,
+    workers: int | None,
+    console: Console,
+) -> list[Rerun]:
+    """The sample, run again here; says what it chooses, and each result as it comes."""
+    from dataclasses import replace
+
+    from posenc.commands.lab_run import enter, resumed
+    from posenc.lab import engines
+    from posenc.lab.records.verified import references
+    from posenc.lab.run.sweep import read_text
+    from posenc.lab.run.verify import run_again, sample
+
+    before = replace(resumed(results.path), text=text, workers=workers)
+    enter(before)  # refuses another text
+    chosen = sample(wanted, size, frozenset(references(results.path)))
+    tasks, encodings = ({name(one) for one in wanted} for name in (task_of, encoding_of))
+    seconds = sum(sum(one.record.about["seconds"].values()) for one in chosen)
+    console.print(
+        f"posenc lab: {len(wanted)} trials to check: {len(tasks)} tasks, {len(encodings)} encodings. Running {len(chosen)} "
+        f"of them again; they took {seconds / 60:.1f} minutes of one core",
+        soft_wrap=True,
+        markup=False,
+    )
+    with bar(console) as progress:
+        number = None if progress is None else progress.add_task("", total=len(chosen))
+        shares = dict.fromkeys((one.key for one in chosen), 0.0)
+
+        def share(one: Kept, done: float) -> None:
+            shares[one.key] = done
+            if progress is not None and number is not None:
+                progress.update(number, completed=sum(shares.values()), description=str(one.trial))
+
+        def ended(rerun: Rerun) -> None:
+            share(rerun.kept, 1.0)
+            console.print(f"posenc lab: {line(rerun)}", soft_wrap=True, markup=False)
+
+        engine = engines.named("local", workers)
+        return run_again(chosen, results, engine, read_text(before.experiment, text), hardware(manifest), share, ended)
+
+
+def bar(console: Console) -> AbstractContextManager[Progress | None]:
+    """A progress bar where somebody watches."""
+    if not console.is_terminal:
+        return nullcontext()
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    return Progress(*columns, console=console, transient=True)
+
+
+def hardware(manifest: dict[str, Any]) -> Hardware:
+    """The kind of device that the sweep asked for."""
+    import shlex
+
+    from posenc.lab.trial.training import Hardware
+
+    words = shlex.split(manifest["command"])
+    return Hardware(words[words.index("--device") + 1] if "--device" in words else "cpu")
+
+
+def record(results: Folder, manifest: dict[str, Any], other: list[Kept], reruns: list[Rerun], keep_references: bool) -> int:
+    """Keeps what was found: equal fingerprints, or this machine's numbers. Returns how many."""
+    from posenc.lab.records.verified import add_references
+    from posenc.lab.run.verify import record_equal
+
+    if keep_references:
+        new = [rerun.record for rerun in reruns if not rerun.equal and rerun.record is not None]
+        add_references(results.path, new)
+        return len(new)
+    return record_equal(results, other, reruns, hardware(manifest)) if other else 0
+
+
+def task_of(one: Kept) -> str:
+    return one.trial.task.name
+
+
+def encoding_of(one: Kept) -> str:
+    return one.trial.encoding
+
+
+def line(rerun: Rerun) -> str:
+    """✓ copy rope seed 0: equal, or ✗ with what differs."""
+    if rerun.equal:
+        return f"✓ {rerun.kept.trial}: equal bit for bit"
+    return f"✗ {rerun.kept.trial}: {'; '.join(rerun.differences)}"
+
+
+def said(results: Folder, kept: list[Kept], other: list[Kept], reruns: list[Rerun], recorded: int, as_json: bool) -> None:
+    from posenc.lab.run.verify import as_data
+
+    if as_json:
+        described = {
+            "folder": str(results.path),
+            "trials": len(kept),
+            "of_other_code": len(other),
+            "sample": [as_data(rerun) for rerun in reruns],
+            "equal": all(rerun.equal for rerun in reruns),
+            "recorded": recorded,
+        }
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def conclude(results: Folder, reruns: list[Rerun], other: list[Kept], recorded: int, keep_references: bool) -> None:
+    """One line on what follows."""
+    unequal = [rerun for rerun in reruns if not rerun.equal]
+    if keep_references:
+        text = f"{recorded} references of this machine are kept in {results.path / 'references'}"
+    elif not unequal:
+        text = f"all {len(reruns)} are equal bit for bit"
+        text += f"; the results stay, {recorded} pairs of fingerprints are recorded in verified.jsonl" if other else ""
+    else:
+        text = (
+            f"{len(unequal)} of {len(reruns)} differ and nothing was recorded. If the code was meant to give other numbers, "
+            "raise NUMERICS_VERSION in posenc/lab/experiment/key.py: every trial then runs again. If this machine rounds "
+            "differently, run the code that made the results here once with --keep-references"
+        )
+    typer.echo(f"posenc: {text}", err=True)

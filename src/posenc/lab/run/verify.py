@@ -1,0 +1,196 @@
+"""Whether results of other code are still what this code computes: some of their trials are run again and compared.
+
+    records whose fingerprint is not today's ─► a sample that covers their tasks and encodings ─► run again ─► compare
+
+All equal bit for bit: the pairs of fingerprints are recorded, and the results stay. Otherwise nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from posenc.lab.engines.engine import Context
+from posenc.lab.experiment import Trial
+from posenc.lab.records import verified
+from posenc.lab.records.fingerprint import fingerprint
+from posenc.lab.records.provenance import environment, provenance, revision
+from posenc.lab.records.record import Record
+from posenc.lab.records.results import unpacked
+
+if TYPE_CHECKING:
+    from posenc.lab.engines.engine import Engine, Train
+    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.records.results import Folder
+    from posenc.lab.trial.training import Hardware
+
+SAMPLE = 12
+SAME = ("failed", "cannot", "chance", "baseline", "trained_tokens", "parameters", "encoding_parameters")
+
+
+class Kept(NamedTuple):
+    """A finished trial of the last sweep, the fingerprint it was made with, and today's."""
+
+    trial: Trial
+    record: Record
+    today: str
+
+    @property
+    def key(self) -> str:
+        key: str = self.record.about["key"]
+        return key
+
+    @property
+    def old(self) -> str:
+        old: str = self.record.about["provenance"]["fingerprint"]
+        return old
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A trial that was run again. `differences` are lines, none where every number is equal."""
+
+    kept: Kept
+    differences: tuple[str, ...]
+    record: Record | None = None
+
+    @property
+    def equal(self) -> bool:
+        return not self.differences
+
+
+def kept_trials(folder: Folder) -> list[Kept]:
+    """Every finished trial of the last sweep. Raises ValueError for one that this posenc cannot run."""
+    manifest, found = folder.experiment() or {}, list[Kept]()
+    for key in (*manifest.get("tuning", ()), *manifest.get("keys", ())):
+        if (record := folder.get(key)) is not None:
+            trial = Trial.model_validate(record.about["trial"])
+            found.append(Kept(trial, record, fingerprint(trial)))
+    return found
+
+
+def touched(folder: Folder, kept: Sequence[Kept]) -> list[Kept]:
+    """Those made by code that is neither today's nor known to give the same numbers."""
+    known = verified.pairs(folder.path)
+    return [one for one in kept if not verified.stands(one.record.about, one.today, known)]
+
+
+def sample(kept: Sequence[Kept], size: int, referenced: frozenset[str] = frozenset()) -> list[Kept]:
+    """At least `size` of them, and as many as it takes for every task and every encoding among them.
+
+    The choice is the same for the same folder and code. Trials that were really trained come first, and among them those
+    with a reference (`referenced` are their keys).
+    """
+
+    def order(one: Kept) -> tuple[bool, bool, int, str]:
+        shuffled = hashlib.sha256(f"{one.key} {one.today}".encode()).hexdigest()
+        return not one.record.about["trained_tokens"], one.key not in referenced, -len(_covers(one) & left), shuffled
+
+    waiting, chosen = list(kept), list[Kept]()
+    left = {name for one in kept for name in _covers(one)}
+    while left:
+        best = min((one for one in waiting if _covers(one) & left), key=order)
+        chosen.append(best)
+        waiting.remove(best)
+        left -= _covers(best)
+    return [*chosen, *sorted(waiting, key=order)[: max(0, size - len(chosen))]]
+
+
+def _covers(one: Kept) -> set[tuple[str, str]]:
+    return {("task", one.trial.task.name), ("encoding", one.trial.encoding)}
+
+
+def run_again(
+    chosen: Sequence[Kept],
+    folder: Folder,
+    engine: Engine,
+    text: Corpus | None,
+    hardware: Hardware,
+    progress: Callable[[Kept, float], None],
+    ended: Callable[[Rerun], None],
+    train: Train | None = None,
+) -> list[Rerun]:
+    """Runs them on an engine and compares each with its record and its references; nothing is written."""
+    there = verified.references(folder.path)
+    origins = [provenance(one.trial, hardware) for one in chosen]
+    context = Context(text, hardware, lambda number: True, origins, folder.path, train)
+    found = list[Rerun]()
+    try:
+        with contextlib.closing(engine.run([one.trial for one in chosen], context)) as events:
+            for event in events:
+                one = chosen[event.number]
+                if not event.finished:
+                    progress(one, event.share)
+                    continue
+                if event.failure is not None:
+                    rerun = Rerun(one, (f"it could not be run: {event.failure}",))
+                else:
+                    rerun = compared(one, unpacked(event.value), there.get(one.key, ()), origins[event.number])
+                found.append(rerun)
+                ended(rerun)
+    finally:
+        engine.close()
+    return found
+
+
+def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Mapping[str, str]) -> Rerun:
+    """The re-run against the record; if that differs, against each reference."""
+    about = {**again.about, "key": kept.key, "text": kept.record.about["text"], "provenance": dict(origin)}
+    record = Record({**about, "numerics": kept.record.about["numerics"]}, again.rows)
+    lines = differences(again, kept.record)
+    if any(not differences(again, reference) for reference in references):
+        lines = ()
+    return Rerun(kept, lines, record)
+
+
+def differences(one: Record, other: Record) -> tuple[str, ...]:
+    """A line for everything that is not the same bit for bit; times, dates and machines aside."""
+    lines = [
+        f"{name}: {one.about[name]!r} instead of {other.about[name]!r}"
+        for name in SAME
+        if one.about[name] != other.about[name]
+    ]
+    where = [name for name in one.rows.schema.names if name != "value"]
+    if one.rows.select(where).to_pydict() != other.rows.select(where).to_pydict():
+        return (*lines, f"other rows: {len(one.rows)} instead of {len(other.rows)}")
+    ours, theirs = (rows["value"].to_numpy().astype(np.float32) for rows in (one.rows, other.rows))
+    unlike = ours.view(np.uint32) != theirs.view(np.uint32)
+    kinds = np.array(one.rows["kind"].to_pylist())
+    for kind in dict.fromkeys(kinds[unlike].tolist()):
+        there = unlike & (kinds == kind)
+        most = np.abs(ours[there].astype(float) - theirs[there].astype(float)).max()
+        lines.append(f"{kind}: {there.sum()} of {(kinds == kind).sum()} numbers differ, by up to {most:.3g}")
+    return tuple(lines)
+
+
+def record_equal(folder: Folder, stood_for: Sequence[Kept], reruns: Sequence[Rerun], hardware: Hardware) -> int:
+    """Adds the verification to the folder; returns how many pairs of fingerprints it says are equal."""
+    equal = sorted({(one.old, one.today) for one in stood_for})
+    entry = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "revision": revision(),
+        **environment(hardware),
+        "trials": sorted(rerun.kept.key[:16] for rerun in reruns),
+        "equal": equal,
+    }
+    verified.add(folder.path, entry)
+    return len(equal)
+
+
+def as_data(rerun: Rerun) -> dict[str, Any]:
+    trial = rerun.kept.trial
+    return {
+        "key": rerun.kept.key,
+        "task": trial.task.name,
+        "encoding": trial.encoding,
+        "seed": trial.seed,
+        "oracle": trial.oracle,
+        "equal": rerun.equal,
+        "differences": list(rerun.differences),
+    }

@@ -362,6 +362,17 @@ def test_findings_are_remembered_until_anything_changes(tmp_path: Path, monkeypa
     (tmp_path / findings_cache.NAME).write_text("{")
     assert findings_cache.recall(tmp_path) is None
     findings_cache.remember(tmp_path, {"name": "fourth"})
-    (tmp_path / "sources" / "lab").mkdir(parents=True)
-    monkeypatch.setattr(findings_cache.posenc, "__file__", str(tmp_path / "sources" / "__init__.py"))
+    made = tmp_path / "sentences.py"
+    made.write_text("# one")
+    monkeypatch.setattr(findings_cache, "made_with", lambda: [made])
     assert findings_cache.recall(tmp_path) is None
+    findings_cache.remember(tmp_path, {"name": "fifth"})
+    made.write_text("# two")
+    assert findings_cache.recall(tmp_path) is None
+
+
+def test_findings_are_made_with_every_source_that_says_something() -> None:
+    made = {path.relative_to(findings_cache.SOURCES).as_posix() for path in findings_cache.made_with()}
+    assert made >= {"lab/findings/assemble.py", "lab/views/report.css", "lab/views/words.py", "lab/tasks/copy.py"}
+    assert made >= {"bilingual.py", "catalogue.py", "encodings/rope.py"}
+    assert not any(name.startswith(("explorer/", "dialects/", "laws/", "commands/")) for name in made)

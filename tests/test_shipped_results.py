@@ -2,7 +2,11 @@
 
 import csv
 import io
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,9 @@ import pytest
 from posenc.lab.experiment import read
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.titles import title
+from posenc.lab.records import verified
 from posenc.lab.records.results import Folder
+from posenc.lab.run.verify import kept_trials, touched
 from posenc.lab.views import charts
 from posenc.lab.views.markdown import markdown
 from posenc.lab.views.tables import tables
@@ -67,3 +73,45 @@ def test_no_path_of_a_machine_is_shipped():
             assert b"/root/" not in content
     rows = list(csv.DictReader(io.StringIO((STANDARD / "report" / "cells.csv").read_text("utf-8"))))
     assert len(rows) > 1000
+
+
+def test_a_comment_in_every_file_leaves_the_preset_with_nothing_to_do(tmp_path):
+    """`posenc lab run standard`, in a copy of the package where every file has one comment more."""
+    suffixes = {".py": "#", ".cpp": "//", ".h": "//"}
+    package = Path(shutil.copytree(ROOT / "src" / "posenc", tmp_path / "src" / "posenc"))
+    for path in package.rglob("*"):
+        if path.suffix in suffixes:
+            path.write_text(f"{path.read_text('utf-8')}\n\n{suffixes[path.suffix]} one comment more\n", "utf-8")
+    kept = Path(shutil.copytree(STANDARD, tmp_path / "standard"))
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    command = [sys.executable, "-m", "posenc", "lab", "run", "standard", "--out", str(kept)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "posenc lab: 0 trials run, 252 found, 0 failed" in done.stderr
+    assert {path: path.read_bytes() for path in before if "report" not in path.parts} == {
+        path: content for path, content in before.items() if "report" not in path.parts
+    }
+
+
+def test_every_key_was_carried_over():
+    rows = list(csv.DictReader((STANDARD / "rekeyed.csv").read_text("utf-8").splitlines()))
+    trials = read("standard").trials()
+    text = Folder(STANDARD).experiment()["text"]["sha256"]
+    assert {row["new_key"] for row in rows} == {trial.key(text) for trial in trials} == set(Folder(STANDARD).keys())
+    assert len({row["old_key"] for row in rows}) == len(rows) == 252
+
+
+def test_the_references_cover_every_task_and_every_encoding():
+    kept = [record for records in verified.references(STANDARD).values() for record in records]
+    trials = read("standard").trials()
+    assert {record.about["key"] for record in kept} <= set(Folder(STANDARD).keys())
+    assert {record.about["trial"]["task"]["name"] for record in kept} == {trial.task.name for trial in trials}
+    assert {record.about["trial"]["encoding"] for record in kept} == {trial.encoding for trial in trials}
+
+
+@pytest.mark.acceptance
+def test_the_results_are_those_of_this_code():
+    """Where this fails: `posenc lab verify results/standard`, and commit the line that it adds to verified.jsonl."""
+    kept = kept_trials(Folder(STANDARD))
+    assert [str(one.trial) for one in touched(Folder(STANDARD), kept)] == []

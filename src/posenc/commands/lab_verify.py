@@ -204,7 +204,7 @@ def conclude(results: Folder, reruns: list[Rerun], other: list[Kept], recorded: 
         text += f"; the results stay, {recorded} pairs of fingerprints are recorded in verified.jsonl" if other else ""
     else:
         text = (
-            f"{len(unequal)} of {len(reruns)} differ and nothing was recorded. If the code was meant to give other numbers, "
+            f"{len(unequal)} of {len(reruns)} differ, nothing was recorded. If the code is meant to give other numbers, "
             "raise NUMERICS_VERSION in posenc/lab/experiment/key.py: every trial then runs again. If this machine rounds "
             "differently, run the code that made the results here once with --keep-references"
         )

@@ -15,14 +15,14 @@ from typing import Any
 
 from posenc.encoding import PositionalEncoding
 
-
 REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load(word: str, source: str) -> type[PositionalEncoding]:
     """The class that `word` names in `source`.
 
-    Raises ValueError where there is no such class, or it is none of positional encodings; what the file raises is passed on.
+    Raises ValueError where there is no such class, or where it is not a positional encoding. What the file raises is
+    passed on.
     """
     file, _, name = word.partition(":")
     found = getattr(_module(file, source), name, None)

@@ -2,8 +2,8 @@
 
     DIR/findings.json    {"of": fingerprint, "findings": …}, written after the report
 
-The fingerprint is of the sweep, of every result's name, size and time, and of the lab's sources: whatever changes, the
-findings are computed anew.
+The fingerprint is of the sweep, of every result's name, size and time, and of the bytes of every source that findings and
+report are made with, sentences and catalogue entries included. Whatever changes, the findings are computed anew.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import posenc
 from posenc.lab.records import files
+from posenc.lab.records.import_closure import SOURCES, closure, file_of
 
 NAME = "findings.json"
+FINDINGS, VIEWS = "posenc.lab.findings.assemble", "posenc.lab.views"
+SUFFIXES = (".py", ".css", ".js")
 
 
 def recall(folder: Path) -> dict[str, Any] | None:
@@ -40,6 +42,13 @@ def _fingerprint(folder: Path) -> str:
         about = path.stat()
         digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     digest.update((folder / "experiment.json").read_bytes())
-    for path in sorted((Path(posenc.__file__).parent / "lab").rglob("*.py")):
+    for path in made_with():
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def made_with(sources: Path = SOURCES) -> list[Path]:
+    """The files of the lab, what findings and report import from elsewhere, and the encodings, which hold their entries."""
+    imported = {file_of(name, sources) for name in closure([FINDINGS, VIEWS], sources)}
+    lab = (path for path in (sources / "lab").rglob("*") if path.suffix in SUFFIXES)
+    return sorted({*imported, *lab, *(sources / "encodings").glob("*.py")})

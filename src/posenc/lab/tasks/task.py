@@ -38,7 +38,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one length. `item` numbers the held-out unit (document or example) that a row stands for, paired over arms."""
+    """Rows of one length. `item` numbers the held-out unit (document or example) of each row; arms are paired by it."""
 
     tokens: Int[Tensor, "b t"]
     targets: Int[Tensor, "b t"]

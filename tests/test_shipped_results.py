@@ -89,9 +89,8 @@ def test_a_comment_in_every_file_leaves_the_preset_with_nothing_to_do(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert "posenc lab: 0 trials run, 252 found, 0 failed" in done.stderr
-    assert {path: path.read_bytes() for path in before if "report" not in path.parts} == {
-        path: content for path, content in before.items() if "report" not in path.parts
-    }
+    assert sorted(path for path in before if path.suffix == ".parquet") == sorted(kept.rglob("*.parquet"))
+    assert all(path.read_bytes() == content for path, content in before.items() if path.suffix == ".parquet")
 
 
 def test_every_key_was_carried_over():
@@ -100,6 +99,8 @@ def test_every_key_was_carried_over():
     text = Folder(STANDARD).experiment()["text"]["sha256"]
     assert {row["new_key"] for row in rows} == {trial.key(text) for trial in trials} == set(Folder(STANDARD).keys())
     assert len({row["old_key"] for row in rows}) == len(rows) == 252
+    assert len(list((STANDARD / "trials").iterdir())) == 252
+    assert Folder(STANDARD).others() == 0
 
 
 def test_the_references_cover_every_task_and_every_encoding():

@@ -561,7 +561,7 @@ CONFIGS = {
                        "partial_rotary_factor: differs between layers"),
     "alibi": ({**LLAMA, "model_type": "falcon", "alibi": True}, "alibi is true, so nothing rotates"),
     "values turn": ({**LLAMA, "model_type": "deepseek_v4"}, "deepseek_v4: cannot be converted, its values rotate too"),
-    "no object": ([1], "expected a JSON object, got list"),
+    "no object": ([1], "expected a JSON object such as a model's config.json, got a list"),
 }  # fmt: skip
 
 
@@ -593,7 +593,7 @@ def test_files_that_are_refused(tmp_path):
     (source / "consolidated.safetensors").write_bytes(b"\xff" * 200)
     assert "not a safetensors file" in refusal(source, tmp_path / "out")
     (source / "config.json").write_text("{")
-    assert "no JSON" in refusal(source, tmp_path / "out")
+    assert "not JSON" in refusal(source, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

@@ -324,7 +324,7 @@ def test_what_is_left_of_a_refused_body_is_no_request(server):
      (b'{"base": 1e999}', "base"), (b'{"base": 1%s}' % (b"0" * 400), "base"),
      (b'{"length": 1%s}' % (b"0" * 5000), "digits"),
      (b'{"length": 1%s}' % (b"0" * 30), "length: Input should be less than or equal to 1024, got 1000"),
-     (b'{"length": 5, "length": 6}', "'length' stands there twice"), (b"[" * 60_000, "deep"), (b'{"a":' * 10_000, "deep"),
+     (b'{"length": 5, "length": 6}', "'length' occurs twice"), (b"[" * 60_000, "deep"), (b'{"a":' * 10_000, "deep"),
      (b'{"length": %s5%s}' % (b"[" * 500, b"]" * 500), "length: Input should be a valid integer, got [["),
      (b'{"length": "5"}', "length: Input should be a valid integer, got '5'"), (b'{"length": true}', "got True"),
      (b'{"length": 5.5}', "5.5"), (b'{"length": 0}', "length: Input should be greater than or equal to 1, got 0"),

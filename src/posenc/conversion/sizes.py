@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 from posenc.conversion.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
 from posenc.conversion.rows import Heads
+from posenc.dialects import source
 
 FILES = ("config.json", "params.json")
-LARGEST = 16 << 20  # bytes of a configuration; the largest known ones have some hundred thousand
 TEXT_PARTS = ("text_config", "llm_config", "language_config")
 
 N_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
@@ -30,14 +29,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = next((folder / name for name in FILES if (folder / name).is_file()), None)
     if path is None:
         return {}
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path}: {path.stat().st_size:,} bytes; a model's configuration has at most {LARGEST:,}")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: no JSON ({error})") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{path}: expected a JSON object, got {type(config).__name__}")
+    config = source.load(path)
     if _first(config, N_HEADS) is None:
         for part in TEXT_PARTS:
             if isinstance(config.get(part), dict):

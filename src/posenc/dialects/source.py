@@ -10,10 +10,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from posenc import strict_json
 from posenc.dialects.errors import ConfigError
 
 LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobytes
 DEEPEST = 32
+CONSTANTS = {"Infinity": math.inf}  # time_step_limit of Mamba 2 and its hybrids; no key that posenc reads
 
 
 def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -40,15 +42,13 @@ def parsed(text: bytes, name: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")
     try:
-        found = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+        found = strict_json.loads(text, CONSTANTS)
     except UnicodeDecodeError:
         raise ConfigError(f"{name}: not a text file in UTF-8") from None
-    except RecursionError:
-        raise ConfigError(f"{name}: nested too deeply for a model's configuration") from None
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise ConfigError(f"{name}: not JSON: {str(error)[:200]}") from None
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
     return checked(found, name)
 
 
@@ -70,20 +70,6 @@ def _check_depth(found: Any, name: str) -> None:
 
 def _inside(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _no_constant(text: str) -> float:
-    if text == "Infinity":  # published files of Mamba 2 and its hybrids have it in time_step_limit; no key of ours takes it
-        return math.inf
-    raise ConfigError(f"holds {text}, which is not a JSON number")
-
-
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ConfigError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
-    return found
 
 
 def _kind(value: Any) -> str:

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import posenc
+from posenc import strict_json
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, document, script
@@ -153,23 +154,9 @@ async def _json(request: Request) -> Any:
     _expect(request, "application/json")
     body = await _body(request, MOST_JSON)
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise HTTPException(400, f"body: expected a JSON object of parameters, got none: {reason}") from None
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are all different: of two values for one name, nobody knows which was meant."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{max(names, key=names.count)[:40]!r} stands there twice")
-    return found
+        return strict_json.loads(body)
+    except ValueError as error:
+        raise HTTPException(400, f"body: expected a JSON object of parameters, got none: {error}") from None
 
 
 def _expect(request: Request, kind: str) -> None:

@@ -1,0 +1,173 @@
+"""Another encoding instead of a loaded model's own, in all of its layers or in some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from posenc.encoding import PositionalEncoding, Site
+from posenc.per_layer import PerLayer
+from posenc.stack import Stack
+from posenc.transformers import interface
+from posenc.transformers.decoder import (
+    Unsupported,
+    implementations,
+    positional_names,
+    restore_implementations,
+    set_implementation,
+    tried,
+)
+
+RECORD = "_posenc_attached"
+PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
+
+
+@dataclass
+class Attached:
+    """What `detach` undoes."""
+
+    handles: list[Any]
+    modules: list[nn.Module]
+    implementations: list[tuple[Any, str | None]]
+    layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
+
+
+def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
+    """Puts `encoding` in the place of the model's own, in every attention layer or in `layers`; returns the model.
+
+        attach(model, posenc.create("alibi", n_heads=32))
+        attach(model, posenc.create("nope"), layers=range(3, 32, 4))
+
+    The model's own rotation is switched off in these layers; its mask, window, scale, soft cap, sinks and dropout stay.
+    An encoding that adds to the embeddings does so before the first layer, once. Parameters of the encoding become
+    parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run once on
+    three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
+
+    Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
+    there are not or that already have one, and for another number of heads. The model is then as it was.
+    """
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
+    before: Attached | None = getattr(model, RECORD, None)
+    found = tried(model) if before is None else _known(model)
+    chosen = _chosen(layers, list(found.attention))
+    taken = sorted(set(chosen) & set(before.layers)) if before else []
+    if taken:
+        raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
+    _check_rotation(model, found.rotated, chosen)
+    of_layers = {n: encoding.at_layer(n) if isinstance(encoding, PerLayer) else encoding for n in chosen}
+    for n, one in of_layers.items():
+        _check_layer(n, one, found.attention[n])
+
+    interface.register()
+    record = before or Attached([], [], implementations(found.module), {})
+    held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()
+    if before is None:
+        model.add_module(PARAMETERS, held)
+        names = positional_names(found.module)
+        record.handles.append(found.module.register_forward_pre_hook(interface.GivePositions(names), with_kwargs=True))
+        set_implementation(found.module, interface.NAME)
+        object.__setattr__(model, RECORD, record)
+    device = next(model.parameters()).device
+    numbers: dict[int, int] = {}
+    for n, one in of_layers.items():
+        if id(one) not in numbers:
+            numbers[id(one)] = len(held)
+            held.append(one.to(device))
+            if one.sites & Site.EMBED and n == min(chosen):
+                record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
+        module = found.attention[n]
+        object.__setattr__(module, interface.LAYER, interface.Layer(one))
+        record.handles.append(module.register_forward_pre_hook(interface.WithoutOwnRotation(), with_kwargs=True))
+        record.modules.append(module)
+        record.layers[n] = numbers[id(one)]
+    from posenc.transformers.saved import write_config
+
+    write_config(model, held, record.layers)
+    return model
+
+
+def detach(model: nn.Module) -> nn.Module:
+    """Takes off all that `attach` has put on: the model computes as it did before. Returns the model."""
+    record: Attached | None = getattr(model, RECORD, None)
+    if record is None:
+        raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
+    for handle in record.handles:
+        handle.remove()
+    for module in record.modules:
+        object.__delattr__(module, interface.LAYER)
+    restore_implementations(record.implementations)
+    delattr(model, PARAMETERS)
+    object.__delattr__(model, RECORD)
+    from posenc.transformers.saved import forget_config
+
+    forget_config(model)
+    return model
+
+
+def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The parameters of the attached encodings, for an optimiser. Raises ValueError where nothing is attached."""
+    held = getattr(model, PARAMETERS, None)
+    if held is None:
+        raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
+    return held.parameters()  # type: ignore[no-any-return]
+
+
+def _known(model: nn.Module) -> Any:
+    """The parts of a model to which something is attached: found anew with the attached hooks at rest."""
+    return tried(model)
+
+
+def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
+    if layers is None:
+        return known
+    chosen = sorted(set(layers))
+    if not chosen or any(n not in known for n in chosen):
+        raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
+    return chosen
+
+
+def _check_rotation(model: nn.Module, rotated: frozenset[int], chosen: list[int]) -> None:
+    """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off."""
+    if any(n in rotated for n in chosen):
+        return
+    from posenc.dialects import ConfigError, read_config
+
+    try:
+        spec = read_config(model.config.to_dict())  # type: ignore[union-attr,operator]
+    except ConfigError as error:
+        raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
+    named = [use.name for n in chosen if n < len(spec.layers) for use in spec.layers[n].uses]
+    absolute = [use.name for use in spec.layers[0].uses] if spec.layers else []
+    if found := list(dict.fromkeys(named + absolute)):
+        raise Unsupported(
+            f"model: {type(model).__name__} has {', '.join(found)} inside its modules, where it cannot be switched off"
+        )
+
+
+def _check_layer(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
+    if isinstance(encoding, PerLayer):
+        raise TypeError("encoding: a PerLayer within a PerLayer is not the encoding of one layer")
+    from posenc.content_dependent import FromHidden
+
+    parts = list(encoding) if isinstance(encoding, Stack) else [encoding]
+    if any(isinstance(part, FromHidden) and part.reads == "hidden" for part in parts):
+        raise Unsupported(f"encoding: {type(encoding).__name__} reads hidden states, which is not served yet")
+    heads = _heads(module)
+    wanted = encoding.configuration.get("n_heads")
+    if heads is not None and wanted is not None and wanted != heads:
+        raise ValueError(f"encoding: {type(encoding).__name__} has n_heads={wanted}, layer {n} has {heads} query heads")
+    width = encoding.configuration.get("d_head")
+    head = getattr(module, "head_dim", None)
+    if isinstance(head, int) and isinstance(width, int) and width != head:
+        raise ValueError(f"encoding: {type(encoding).__name__} has d_head={width}, layer {n} has heads of {head} channels")
+
+
+def _heads(module: nn.Module) -> int | None:
+    config = getattr(module, "config", None)
+    found = getattr(config, "num_attention_heads", None)
+    own = getattr(module, "num_heads", None) or getattr(module, "num_attention_heads", None)
+    return own if isinstance(own, int) else found if isinstance(found, int) else None

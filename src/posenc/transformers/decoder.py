@@ -1,0 +1,150 @@
+"""The parts of a Hugging Face model that posenc hooks into: the decoder, its layers, and their attention modules."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc.transformers import interface
+
+
+class Unsupported(ValueError):
+    """The model, or one of its layers, cannot be served; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A model's causal stack.
+
+    module     the decoder: what embeds tokens and runs the layers
+    first      its first layer
+    attention  the attention modules that call transformers' attention interface, by layer index
+    rotated    those of them to which the model hands cos and sin
+    """
+
+    module: nn.Module
+    first: nn.Module
+    attention: dict[int, nn.Module]
+    rotated: frozenset[int]
+
+
+def decoder_of(model: Any) -> nn.Module:
+    """The decoder of a causal language model. Raises Unsupported for models that have none."""
+    if not hasattr(model, "config") or not hasattr(model, "get_decoder"):
+        raise Unsupported(f"model: expected a causal language model of transformers, got {type(model).__name__}")
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise Unsupported(f"model: {type(model).__name__} has an encoder and a decoder; only decoders alone are served")
+    found: Any = model.get_decoder()
+    if found is None or not isinstance(found, nn.Module):
+        raise Unsupported(f"model: {type(model).__name__} names no decoder")
+    return found
+
+
+def layers_of(decoder: nn.Module) -> nn.ModuleList:
+    """The list of layers: the longest ModuleList directly in the decoder."""
+    lists = [child for child in decoder.children() if isinstance(child, nn.ModuleList) and len(child)]
+    if not lists:
+        raise Unsupported(f"model: {type(decoder).__name__} has no list of layers")
+    return max(lists, key=len)
+
+
+def positional_names(decoder: nn.Module) -> tuple[str, ...]:
+    """The names of the decoder's positional arguments."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(type(decoder).forward).parameters
+    return tuple(name for name, about in parameters.items() if about.kind in kinds and name != "self")
+
+
+@torch.no_grad()
+def tried(model: Any, *, tokens: int = 3) -> Decoder:
+    """The parts, found by running the model on a few tokens with hooks that look on and change nothing.
+
+    Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where keyword
+    arguments of the decoder do not reach it.
+    """
+    decoder = decoder_of(model)
+    layers = layers_of(decoder)
+    seen: dict[int, nn.Module] = {}
+    rotated: set[int] = set()
+    unreached: list[str] = []
+
+    def look_on(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        index = getattr(module, "layer_idx", None)
+        if isinstance(index, int):
+            seen.setdefault(index, module)
+        if kwargs.get(interface.CALL) is None:
+            unreached.append(type(module).__name__)
+        return interface.attention(module, *args, **kwargs)
+
+    def note_rotation(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        index = getattr(module, "layer_idx", None)
+        if isinstance(index, int) and kwargs.get("position_embeddings") is not None:
+            rotated.add(index)
+
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    probe = f"{interface.NAME}_probe"
+    AttentionInterface.register(probe, look_on)
+    AttentionMaskInterface.register(probe, sdpa_mask)
+    handles = [
+        decoder.register_forward_pre_hook(interface.GivePositions(positional_names(decoder)), with_kwargs=True),
+        *(
+            module.register_forward_pre_hook(note_rotation, with_kwargs=True)
+            for module in decoder.modules()
+            if isinstance(getattr(module, "layer_idx", None), int)
+        ),
+    ]
+    was_training, configured = model.training, implementations(decoder)
+    try:
+        model.eval()
+        set_implementation(decoder, probe)
+        device = model.get_input_embeddings().weight.device
+        ids = torch.ones(1, tokens, dtype=torch.long, device=device)
+        decoder(input_ids=ids, use_cache=False)
+    except RuntimeError as error:
+        if unreached:
+            raise Unsupported(
+                f"model: {unreached[0]} does not receive the keyword arguments of {type(decoder).__name__}, "
+                "so that positions cannot reach it"
+            ) from error
+        raise
+    finally:
+        restore_implementations(configured)
+        model.train(was_training)
+        for handle in handles:
+            handle.remove()
+        AttentionInterface._global_mapping.pop(probe, None)
+        AttentionMaskInterface._global_mapping.pop(probe, None)
+    if not seen:
+        raise Unsupported(f"model: no attention module of {type(decoder).__name__} goes through AttentionInterface")
+    return Decoder(decoder, layers[0], dict(sorted(seen.items())), frozenset(rotated))
+
+
+def configs(decoder: nn.Module) -> list[Any]:
+    """The configuration objects that the decoder's modules read, each once."""
+    found: dict[int, Any] = {}
+    for module in decoder.modules():
+        config = getattr(module, "config", None)
+        if config is not None and hasattr(config, "_attn_implementation"):
+            found[id(config)] = config
+    return list(found.values())
+
+
+def implementations(decoder: nn.Module) -> list[tuple[Any, str | None]]:
+    """Each configuration with the attention implementation that it names."""
+    return [(config, config._attn_implementation) for config in configs(decoder)]
+
+
+def set_implementation(decoder: nn.Module, name: str) -> None:
+    for config in configs(decoder):
+        config._attn_implementation_internal = name
+
+
+def restore_implementations(known: list[tuple[Any, str | None]]) -> None:
+    for config, name in known:
+        config._attn_implementation_internal = name

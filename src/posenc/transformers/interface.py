@@ -1,0 +1,162 @@
+"""Attention with posenc, registered with transformers under the name "posenc".
+
+    decoder ── pre-hook: Call ──► layers ──► attention module ── pre-hook: the model's own rotation off ──► attention()
+
+`AttentionInterface` and `AttentionMaskInterface` are global to the process: registering adds one name to each, and changes
+no model that does not ask for that name.
+Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of a head.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.attention import attend
+from posenc.encoding import PositionalEncoding
+from posenc.transformers.positions import Call
+
+NAME = "posenc"
+CALL = "posenc_call"  # the keyword argument that carries a Call from the decoder to attention
+LAYER = "_posenc_layer"  # the attribute of an attention module that holds its encoding
+
+
+class Layer:
+    """The encoding of one attention module, held so that the module does not register it a second time."""
+
+    def __init__(self, encoding: PositionalEncoding) -> None:
+        self.encoding = encoding
+
+
+def register() -> None:
+    """Adds "posenc" to transformers' tables of attention and mask functions."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    AttentionInterface.register(NAME, attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+_NOPE = PositionalEncoding()
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    position_bias: Tensor | None = None,
+    posenc_call: Call | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """What transformers calls: q [b, h, t, d] over k, v [b, g, n, d] with the encoding of this module's layer.
+
+    The model's mask (padding, window, chunk, packed rows), scale, soft cap, sinks and dropout are kept. A layer to which
+    nothing is attached gets plain attention over what its model has rotated.
+    """
+    if posenc_call is None:
+        raise RuntimeError(
+            f"posenc: {type(module).__name__} was called outside of its decoder, so that positions are unknown; "
+            "call the model, or posenc.transformers.detach(model) first"
+        )
+    layer = getattr(module, LAYER, None)
+    encoding = _NOPE if layer is None else layer.encoding
+    at_q, at_k = posenc_call.positions(key.shape[2])
+    mask = attention_mask
+    if mask is not None and mask.shape[-1] != key.shape[2]:
+        mask = mask[..., : key.shape[2]]
+    if position_bias is not None:
+        mask = _added(position_bias, mask)
+    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    out = attend(
+        query,
+        key,
+        value,
+        encoding,
+        at_q,
+        at_k,
+        causal=causal and (attention_mask is None or "causal_only" in encoding.traits),
+        mask=mask,
+        scale=scaling,
+        softcap=softcap,
+        sinks=s_aux,
+        dropout=dropout,
+    )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _added(bias: Tensor, mask: Tensor | None) -> Tensor:
+    """A bias of the caller's, -inf where a bool mask hides the pair."""
+    if mask is None:
+        return bias
+    return bias + mask if mask.dtype != torch.bool else bias.masked_fill(~mask, float("-inf"))
+
+
+class GivePositions:
+    """Pre-hook of a decoder: adds the Call to the keyword arguments that reach every layer."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names  # of the decoder's positional arguments
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = dict(zip(self.names, args, strict=False)) | kwargs
+        tokens = given.get("inputs_embeds") if given.get("input_ids") is None else given["input_ids"]
+        if tokens is None:
+            return None
+        cache = given.get("past_key_values")
+        past = 0 if cache is None else cache.get_seq_length()
+        past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
+        mask, position_ids = given.get("attention_mask"), given.get("position_ids")
+        call = Call(
+            tokens.shape[0],
+            tokens.shape[1],
+            past,
+            mask if isinstance(mask, Tensor) and mask.ndim == 2 else None,
+            position_ids if isinstance(position_ids, Tensor) and position_ids.ndim == 2 else None,
+            tokens.device,
+        )
+        return args, kwargs | {CALL: call}
+
+
+class WithoutOwnRotation:
+    """Pre-hook of an attention module: the rotation that its model would apply becomes one by the angle 0."""
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        own = kwargs.get("position_embeddings")
+        if own is None:
+            return None
+        return args, kwargs | {"position_embeddings": unrotated(own)}
+
+
+def unrotated(own: Any) -> Any:
+    """cos and sin of angle 0, in the form in which the model hands them over: a pair, or complex numbers."""
+    if isinstance(own, Tensor):
+        if own.is_complex():
+            return torch.ones_like(own)
+        raise TypeError(f"position_embeddings: expected (cos, sin) or complex numbers, got {own.dtype} {list(own.shape)}")
+    cos, sin = own
+    return torch.ones_like(cos), torch.zeros_like(sin)
+
+
+class Embed:
+    """Pre-hook of the first layer: adds an absolute encoding to the hidden states."""
+
+    def __init__(self, encoding: PositionalEncoding) -> None:
+        self.layer = Layer(encoding)
+
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call: Call | None = kwargs.get(CALL)
+        if call is None:
+            raise RuntimeError(f"posenc: {type(module).__name__} was called outside of its decoder; call the model")
+        at, _ = call.positions(call.length)
+        if args:
+            return (self.layer.encoding.embed(args[0], at), *args[1:]), kwargs
+        return args, kwargs | {"hidden_states": self.layer.encoding.embed(kwargs["hidden_states"], at)}

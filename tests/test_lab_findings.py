@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lab_results import TASKS, Asked, write
+from posenc.lab.findings import property_sentences
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.criteria import GATE, NOT_LEARNT
 from posenc.lab.findings.published import table as published
@@ -570,3 +571,43 @@ def test_exact_copying_is_recommended_by_numbers(tmp_path: Path) -> None:
     assert "Largest factor of the trained length with at least 90% of the exact match kept: Copy: T5 (>4×)." in said_of(
         found
     )
+
+
+# What was measured exactly ------------------------------------------------------------------------------------------
+
+
+def test_a_missing_package_is_no_failure_of_the_encoding(tmp_path: Path) -> None:
+    """No record, and a reason that begins as Python's own error does."""
+    why = {("language_model", "t5", seed): "ModuleNotFoundError: T5 needs a package" for seed in range(3)}
+    found = found_in(tmp_path, crashed=why)
+    arm = arms_of(found)["t5"]
+    assert arm["state"] == "cannot: T5 needs a package"
+    assert {cell["state"] for cell in arm["cells"].values()} == {"cannot: T5 needs a package"}
+    assert {one["why"] for one in found["missing"]} == {"cannot: T5 needs a package"}
+    assert found["tasks"][0]["gate"]["best"] == "rope"
+
+
+def test_a_crash_says_why_in_every_cell(tmp_path: Path) -> None:
+    found = found_in(tmp_path, crashed={("language_model", "t5", seed): "RuntimeError: planted" for seed in range(3)})
+    assert arms_of(found)["t5"]["cells"]["64"]["state"] == "failed: RuntimeError: planted"
+
+
+def exact_row(exchanged: float | None, reordered: float, decode: float = 1e-15) -> dict[str, Any]:
+    return {"order": {"bidirectional": exchanged, "causal": 3.0}, "reordered": reordered, "decode": decode}
+
+
+def exact_sentences(**rows: dict[str, Any]) -> str:
+    order = {"bidirectional": 1e-15, "causal": 3.0}
+    return " ".join(one.en for one in property_sentences.sentences({"properties": {"order_without": order, "rows": rows}}))
+
+
+def test_a_reversal_is_missed_by_symmetric_biases_only() -> None:
+    said = exact_sentences(alibi=exact_row(1e-15, 0.48), rope=exact_row(0.8, 1.0), cope=exact_row(None, 1.0))
+    assert "They do see other re-orderings (difference): ALiBi (0.48)." in said
+    assert "reversals" not in exact_sentences(rope=exact_row(0.8, 1.0))
+
+
+def test_decoding_that_differs_is_named() -> None:
+    assert "largest difference 1e-15" in exact_sentences(rope=exact_row(0.8, 1.0))
+    said = exact_sentences(rope=exact_row(0.8, 1.0, decode=0.5), alibi={"failed": "failed: RuntimeError: planted"})
+    assert "differs from computing all tokens at once for: RoPE (0.50)." in said

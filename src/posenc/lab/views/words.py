@@ -54,7 +54,6 @@ PROSE = {
     "change ntk": Words("NTK", "NTK"),
     "change yarn": Words("YaRN", "YaRN"),
     "numbers": Words("The same numbers as a table", "同样的数据，以表格给出"),
-    "seed dots": Words("every dot is one seed", "每个点是一个随机种子"),
     # 1 The answer
     "answer": Words("The answer", "结论"),
     "answer text": Words(

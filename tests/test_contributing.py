@@ -95,7 +95,8 @@ from posenc.lab.views.style import look
 name = "log_distance"
 assert name in posenc.names()
 encoding = posenc.create(name, d_model=32, n_heads=4)
-laws.check(encoding, laws.Setting(impl="auto"), ["decode_equals_prefill", "shift_invariance", "backends_agree"])
+slow = {"one_graph_over_lengths", "gradients"}
+laws.check(encoding, laws.Setting(impl="auto"), [law for law in laws.LAWS if law not in slow])
 assert name in DEFAULT
 assert len(Arm.parse(name).create(d_model=32, n_heads=4, n_layers=2, positions=16)) == 1
 assert look(name, DEFAULT).colour == look("alibi", DEFAULT).colour

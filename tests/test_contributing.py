@@ -89,7 +89,8 @@ def test_an_encoding(copy):
 import torch, make, pytest
 from posenc import laws
 from posenc.explorer import views
-from posenc.lab.experiment.arm import DEFAULT, Arm
+from posenc.lab import experiment
+from posenc.lab.experiment.arm import Arm
 from posenc.lab.views.style import look
 
 name = "log_distance"
@@ -97,9 +98,10 @@ assert name in posenc.names()
 encoding = posenc.create(name, d_model=32, n_heads=4)
 slow = {"one_graph_over_lengths", "gradients"}
 laws.check(encoding, laws.Setting(impl="auto"), [law for law in laws.LAWS if law not in slow])
-assert name in DEFAULT
+compared = experiment.read("compare").encodings
+assert name in compared
 assert len(Arm.parse(name).create(d_model=32, n_heads=4, n_layers=2, positions=16)) == 1
-assert look(name, DEFAULT).colour == look("alibi", DEFAULT).colour
+assert look(name, compared).colour == look("alibi", compared).colour
 for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("compare", "first"), ("bias", "method")):
     assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance 对数距离偏置"}
     exec(views.data(view, {parameter: name}).python, {})

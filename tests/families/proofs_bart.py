@@ -13,7 +13,7 @@ from families.silenced import added_by
 
 @proof("pp_formulanet_text")
 def pp_formulanet_text(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings, two rows before position 0")
+    result = Proof(model_type, "learned table added to the embeddings, two unused rows before position 0")
     config = config_of(model_type, d_model=64, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=16,
                        max_position_embeddings=40)  # fmt: skip
     model, spec = build(config, "PPFormulaNetTextModel", attention=None), spec_of(config)
@@ -47,7 +47,9 @@ def bart(model_type: str) -> Proof:
 
 @proof("mvp")
 def mvp(model_type: str) -> Proof:
-    result = Proof(model_type, "encoder and decoder: learned tables added to the embeddings, two rows before position 0")
+    result = Proof(
+        model_type, "encoder and decoder: learned tables added to the embeddings, two unused rows before position 0"
+    )
     sizes = {"d_model": 64, "max_position_embeddings": 16, "encoder_layers": 2, "decoder_layers": 2, "decoder_ffn_dim": 16,
              "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 16}  # fmt: skip
     at, text = posenc.Positions.arange(2, 12), tokens((2, 12))
@@ -63,7 +65,7 @@ def mvp(model_type: str) -> Proof:
 
 @proof("trocr")
 def trocr(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table with two rows before position 0, or fairseq's sinusoids")
+    result = Proof(model_type, "learned table with two unused rows before position 0, or fairseq's sinusoids")
     sizes = {
         "hidden_size": None,
         "num_attention_heads": None,

@@ -17,7 +17,9 @@ from posenc.dialects.weights import with_weights
 
 @proof("data2vec-vision")
 def data2vec_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "learned number for every head and difference in the image, class token apart")
+    result = Proof(
+        model_type, "learned bias for each head and difference in the image; separate entries for the class token"
+    )
     for own, shared in ((True, False), (False, True), (True, True)):
         config = config_of(model_type, **SMALL, image_size=8, patch_size=2, use_relative_position_bias=own,
                            use_shared_relative_position_bias=shared, use_absolute_position_embeddings=True)  # fmt: skip
@@ -43,7 +45,9 @@ def data2vec_vision(model_type: str) -> Proof:
 
 @proof("beit")
 def beit(model_type: str) -> Proof:
-    result = Proof(model_type, "learned number for every head and difference in the image, class token apart")
+    result = Proof(
+        model_type, "learned bias for each head and difference in the image; separate entries for the class token"
+    )
     for own, shared in ((True, False), (False, True), (True, True)):
         config = config_of(model_type, **SMALL, image_size=8, patch_size=2, use_relative_position_bias=own,
                            use_shared_relative_position_bias=shared, use_absolute_position_embeddings=True)  # fmt: skip

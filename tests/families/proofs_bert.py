@@ -12,7 +12,7 @@ from families.silenced import added_by
 
 @proof("tapas")
 def tapas(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings, counted anew in every cell")
+    result = Proof(model_type, "learned table added to the embeddings, counted from 0 in each cell")
     column = torch.tensor([[0, 0, 0, 0, 0, 0, 1, 1, 2, 1, 1, 2, 2, 0], [0, 0, 1, 1, 1, 2, 2, 1, 1, 2, 2, 0, 0, 0]])
     row = torch.tensor([[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0], [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0]])
     kinds = torch.zeros(2, 14, 7, dtype=torch.long)

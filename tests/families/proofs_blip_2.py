@@ -11,7 +11,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("blip_2_qformer")
 def blip_2_qformer(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for words where they come in, none for queries")
+    result = Proof(model_type, "learned table for the text input, if there is one; no positions for queries")
     sizes = {"num_hidden_layers": 2, "encoder_hidden_size": 16, "max_position_embeddings": 12}
     config = config_of(model_type, **sizes, use_qformer_text_input=True)
     spec, module = spec_of(config), modeling(model_type).Blip2TextEmbeddings(config)
@@ -31,7 +31,7 @@ def blip_2_qformer(model_type: str) -> Proof:
 
 @proof("instructblip_qformer", "instructblipvideo_qformer")
 def instructblip_qformer(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for words, none for queries")
+    result = Proof(model_type, "learned table for text, none for queries")
     config = config_of(model_type, num_hidden_layers=2, encoder_hidden_size=16, max_position_embeddings=12)
     name = "InstructBlipVideo" if "video" in model_type else "InstructBlip"
     spec, model = spec_of(config), build(config, f"{name}QFormerModel", attention=None)

@@ -36,7 +36,7 @@ def from_first_key(bias: Tensor) -> Tensor:
 
 @proof("bloom")
 def bloom(model_type: str) -> Proof:
-    result = Proof(model_type, "ALiBi, read off the key's position, over the tokens that the mask keeps")
+    result = Proof(model_type, "ALiBi, computed from the key's position over unmasked tokens")
     for heads in (4, 6):
         config = config_of(model_type, hidden_size=96, n_head=heads, n_layer=3, num_attention_heads=None,
                            num_hidden_layers=None)  # fmt: skip
@@ -62,7 +62,7 @@ def bloom(model_type: str) -> Proof:
 
 @proof("mpt")
 def mpt(model_type: str) -> Proof:
-    result = Proof(model_type, "ALiBi, read off the key's position, of slots")
+    result = Proof(model_type, "ALiBi, computed from the key's position, padding included")
     for heads, asked in ((4, {}), (6, {"alibi": False, "alibi_bias_max": 4}), (12, {})):
         config = config_of(model_type, d_model=96, n_heads=heads, n_layers=3, max_seq_len=40, attn_config=asked,
                            hidden_size=None, num_attention_heads=None, num_hidden_layers=None)  # fmt: skip

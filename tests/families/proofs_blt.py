@@ -27,7 +27,7 @@ def inputs_of(model_type: str) -> dict[str, Any]:
 
 @proof(*CLASSES)
 def blt_local_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired; cross-attention without")
+    result = Proof(model_type, "RoPE, interleaved pairs; cross-attention without positions")
     for more in ({}, {"rope_parameters": YARN}):
         sized = {"hidden_size_global": 48} if "local" in model_type else {}
         sized |= {"sliding_window": 3} if model_type == "blt_patcher" else {}
@@ -43,7 +43,7 @@ def blt_local_encoder(model_type: str) -> Proof:
 
 @proof("blt")
 def blt(model_type: str) -> Proof:
-    result = made_of(model_type, "encoder, patches, decoder and patcher, each by itself; one window for the bytes", {
+    result = made_of(model_type, "encoder, patches, decoder and patcher are separate; one window for the bytes", {
         "patcher_config": "patcher", "encoder_config": "local_encoder", "global_config": "global_transformer",
         "decoder_config": "local_decoder"})  # fmt: skip
     small = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 32}

@@ -17,7 +17,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("bros")
 def bros(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for the place; queries ask projected sinusoids of where boxes lie")
+    result = Proof(model_type, "learned table for text; bias from projected sinusoids of box differences")
     config = config_of(model_type, hidden_size=128, max_position_embeddings=40, bbox_scale=50.0)
     model, spec = build(config, attention=None), spec_of(config)
     text = tokens((2, 9))

@@ -12,7 +12,9 @@ IDS = torch.arange(32).flip(0)[None] + torch.tensor([[0], [7]])
 
 @proof("canine")
 def canine(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the characters; local attention, molecules, characters again")
+    result = Proof(
+        model_type, "learned table added to the characters; chunked attention, downsampled layers, characters again"
+    )
     config = config_of(model_type, max_position_embeddings=40, num_hash_buckets=48, local_transformer_stride=16,
                        num_hidden_layers=2)  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)

@@ -17,7 +17,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("clap_text_model")
 def clap_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings, counted over what is not padding")
+    result = Proof(model_type, "learned table added to the embeddings, counted over non-padding tokens")
     config = config_of(model_type, max_position_embeddings=40, pad_token_id=1, num_hidden_layers=2)
     model, spec = build(config, "ClapTextModel", attention=None), spec_of(config)
     text = torch.tensor([[5, 6, 7, 8, 9, 10], [1, 1, 7, 8, 9, 10], [5, 6, 7, 8, 1, 1]])
@@ -29,7 +29,7 @@ def clap_text_model(model_type: str) -> Proof:
 
 @proof("clap_audio_model")
 def clap_audio_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned number for every head and difference inside a window, shifted in odd layers")
+    result = Proof(model_type, "learned bias for each head and difference within a window, shifted in odd layers")
     none: dict[str, Any] = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"))
     config = config_of(model_type, **none | {"num_attention_heads": [1, 2, 4], "hidden_size": 32}, depths=[2, 2, 2],
                        window_size=4, spec_size=64, patch_size=4, patch_stride=[4, 4], patch_embeds_hidden_size=8,

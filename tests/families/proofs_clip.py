@@ -128,7 +128,7 @@ def only_there_but(spec: PositionSpec, causal: bool) -> None:
 
 @proof("altclip_text_model", "bridgetower_text_model")
 def altclip_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table, counted over tokens that are no padding, after the padding's row")
+    result = Proof(model_type, "learned table, counted over non-padding tokens, after the padding token's row")
     config = config_of(model_type, max_position_embeddings=14, num_hidden_layers=2, pad_token_id=1, bos_token_id=0)
     model, spec = tower_of(config), spec_of(config)
     words = tokens((2, 8))
@@ -170,7 +170,9 @@ def janus_vision_model(model_type: str) -> Proof:
 
 @proof("tipsv2_vision_model")
 def tipsv2_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, bilinear with antialiasing for images of another size; registers get nothing")
+    result = Proof(
+        model_type, "learned grid, bilinear with antialiasing for images of another size; registers have no positions"
+    )
     config = config_of(model_type, **SMALL, image_size=10, patch_size=2, num_register_tokens=3)
     model, spec = randomly(tower_of(config), "position_embeddings", "register_tokens"), spec_of(config)
     grids(result, spec, model, "layer.0", native=(5, 5), silent=3, others=((3, 7), (4, 4), (8, 6)))
@@ -208,7 +210,7 @@ INSIDE = {"text_config": "text_model", "vision_config": "vision_model"}
     "vision-text-dual-encoder",
 )
 def clip(model_type: str) -> Proof:
-    result = made_of(model_type, "a tower for text and one for images, each with its own positions", INSIDE)
+    result = made_of(model_type, "an encoder for text and one for images, each with its own positions", INSIDE)
     told_apart(result)
     return result
 

@@ -32,7 +32,7 @@ def recorded(owner: Any, name: str) -> Iterator[list[tuple[tuple[Any, ...], Any]
 
 @proof("clvp_encoder")
 def clvp_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, queries, keys and values; the first channels of a head")
+    result = Proof(model_type, "RoPE, half pairs, queries, keys and values; the first channels of a head")
     for projection in (64, 288):
         config = config_of(model_type, hidden_size=160, num_attention_heads=4, projection_dim=projection)
         model, spec = build(config, "ClvpEncoder", attention=None), spec_of(config)
@@ -76,7 +76,7 @@ def clvp_decoder(model_type: str) -> Proof:
 
 @proof("clvp")
 def clvp(model_type: str) -> Proof:
-    result = made_of(model_type, "text and speech encoders, and a decoder that is given text with a table of its own", {
+    result = made_of(model_type, "text and speech encoders, and a decoder whose text input has a table of its own", {
         "text_config": "text_encoder_model", "speech_config": "speech_encoder_model",
         "decoder_config": "speech_decoder_model", "conditioning": "speech_decoder_model"})  # fmt: skip
     small = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 32}

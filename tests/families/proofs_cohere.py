@@ -46,7 +46,7 @@ def allowed(spec: PositionSpec) -> float:
 
 @proof("cohere", "ernie4_5", "ernie4_5_moe", "helium")
 def cohere(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, all layers alike")
+    result = Proof(model_type, "RoPE, interleaved pairs, every layer")
     width = 16 if model_type != "ernie4_5" else 24
     turned(result, head_dim=width)
     turned(result, head_dim=width, rope_parameters=YARN)
@@ -55,7 +55,7 @@ def cohere(model_type: str) -> Proof:
 
 @proof("cohere2")
 def cohere2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, on sliding layers only: three of four")
+    result = Proof(model_type, "RoPE, interleaved pairs, in sliding layers only: three of four")
     turned(result, num_hidden_layers=5, sliding_window=4)
     turned(result, num_hidden_layers=3, sliding_window=4, rope_parameters=YARN,
            layer_types=["full_attention", "sliding_attention", "full_attention"])  # fmt: skip
@@ -65,7 +65,7 @@ def cohere2(model_type: str) -> Proof:
 
 @proof("cohere2_moe")
 def cohere2_moe(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, on sliding layers and on the dense ones at the start")
+    result = Proof(model_type, "RoPE, interleaved pairs, in sliding layers and in the dense ones at the start")
     turned(result, num_hidden_layers=5, sliding_window=4, head_dim=16, first_k_dense_replace=2)
     turned(result, num_hidden_layers=6, sliding_window=4, head_dim=16, first_k_dense_replace=3,
            prefix_dense_sliding_window_pattern=2, sliding_window_pattern=3, rope_parameters=YARN)  # fmt: skip

@@ -26,7 +26,7 @@ from posenc.dialects import PositionSpec
 
 @proof("voxtral_realtime")
 def voxtral_realtime(model_type: str) -> Proof:
-    return made_of(model_type, "a rotary encoder of frames and a rotary language model, each behind a window",
+    return made_of(model_type, "a rotary audio encoder and a rotary language model, both with windows",
                    {"audio_config": "audio_tower", "text_config": "language_model"})  # fmt: skip
 
 
@@ -34,13 +34,13 @@ TWO = {"audio_config": "audio_tower", "text_config": "language_model"}
 
 HELD: dict[str, tuple[str, dict[str, str]]] = {
     "audioflamingo3": ("a Whisper-like encoder and a rotary language model", TWO),
-    "glmasr": ("a rotary encoder of frames and a rotary language model", TWO),
+    "glmasr": ("a rotary audio encoder and a rotary language model", TWO),
     "moss_transcribe_diarize": ("a Whisper-like encoder and a rotary language model", TWO),
     "qwen2_audio": ("a Whisper-like encoder and a rotary language model", TWO),
     "voxtral": ("a Whisper-like encoder and a rotary language model", TWO),
-    "granite_speech": ("a conformer with relative vectors, a querying transformer and a rotary language model",
+    "granite_speech": ("a conformer with relative vectors, a Q-Former and a rotary language model",
                        {"encoder_config": "encoder", "projector_config": "qformer", "text_config": "language_model"}),
-    "granite_speech_plus": ("a conformer with relative vectors, a querying transformer and a rotary language model",
+    "granite_speech_plus": ("a conformer with relative vectors, a Q-Former and a rotary language model",
                             {"encoder_config": "encoder", "projector_config": "qformer",
                              "text_config": "language_model"}),
     "granite_speech5_ctc": ("a conformer with relative vectors", {"encoder_config": "encoder"}),
@@ -52,9 +52,9 @@ HELD: dict[str, tuple[str, dict[str, str]]] = {
     "nemotron3_5_asr": ("a conformer with Transformer-XL's terms, in chunks", {"encoder_config": "encoder"}),
     "fastspeech2_conformer_with_hifigan": ("conformers with Transformer-XL's terms, and convolutions",
                                            {"model_config": "model", "vocoder_config": "vocoder"}),
-    "nemotron3_5_transcribe_audio": ("two rotary encoders of frames",
+    "nemotron3_5_transcribe_audio": ("two rotary audio encoders",
                                      {"asr_config": "asr_encoder", "diarization_config": "diarization_model"}),
-    "nemo_speechlm": ("rotary encoders of frames, and a language model without positions",
+    "nemo_speechlm": ("rotary audio encoders, and a language model without positions",
                       {"audio_config": "audio_tower", "text_config": "language_model",
                        "word_timestamp_config": "word_timestamp_encoder"}),
     "nemotron_h_omni": ("a language model without positions, and a learned grid",
@@ -66,12 +66,12 @@ HELD: dict[str, tuple[str, dict[str, str]]] = {
                        "text_config": "language_model"}),
     "canary": ("a conformer with Transformer-XL's terms, and a decoder with sinusoids",
                {"encoder_config": "encoder", "decoder_config": "decoder"}),
-    "musicgen": ("T5 for text, convolutions for sound, a decoder with sinusoids",
+    "musicgen": ("T5 for text, convolutions for audio, a decoder with sinusoids",
                  {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder", "decoder": "MusicgenForCausalLM"}),
-    "musicgen_melody": ("T5 for text, convolutions for sound, a decoder with sinusoids",
+    "musicgen_melody": ("T5 for text, convolutions for audio, a decoder with sinusoids",
                         {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder",
                          "decoder": "MusicgenMelodyForCausalLM"}),
-    "clap": ("a table that counts as RoBERTa's, and windows over a spectrogram",
+    "clap": ("a table that counts like RoBERTa's, and windows over a spectrogram",
              {"text_config": "text_model", "audio_config": "audio_model"}),
 }  # fmt: skip
 
@@ -140,8 +140,8 @@ WHOLE = {"chmv2": "CHMv2ForDepthEstimation", "depth_anything": "DepthAnythingFor
 NAMES = re.compile(r"position|rel_pos|relative_att|rotary|rope")
 
 NOT_PROVEN = {
-    "timm_backbone": "what it does is in timm, another library, which is not installed here",
-    "timm_wrapper": "what it does is in timm, another library, which is not installed here",
+    "timm_backbone": "its code is in timm, another library, which is not installed here",
+    "timm_wrapper": "its code is in timm, another library, which is not installed here",
 }
 
 
@@ -176,7 +176,7 @@ def depth_anything(model_type: str) -> Proof:
 
 @proof("slanext")
 def slanext(model_type: str) -> Proof:
-    result = Proof(model_type, "as its image encoder does; a recurrent cell reads it")
+    result = Proof(model_type, "as its image encoder; a recurrent cell reads it")
     config = config_of(model_type)
     with torch.device("meta"):
         model = modeling(model_type).SLANeXtForTableRecognition(config)
@@ -187,7 +187,7 @@ def slanext(model_type: str) -> Proof:
 
 @proof("gemma3n")
 def gemma3n(model_type: str) -> Proof:
-    result = Proof(model_type, "what its parts do; images and sound stand in the places of tokens")
+    result = Proof(model_type, "as its parts; image and audio tokens count like text")
     config, own = config_of(model_type), modeling(model_type)
     made = own.AutoModel.from_config
 
@@ -207,40 +207,40 @@ def gemma3n(model_type: str) -> Proof:
 @proof("pe_audio")
 def pe_audio(model_type: str) -> Proof:
     return made_of(
-        model_type, "text as ModernBERT, and sound", {"text_config": "text_model", "audio_config": "audio_encoder"}
+        model_type, "text as in ModernBERT, and audio", {"text_config": "text_model", "audio_config": "audio_encoder"}
     )
 
 
 @proof("pe_video")
 def pe_video(model_type: str) -> Proof:
     with without_frames(model_type):
-        return made_of(model_type, "text as ModernBERT, and film",
+        return made_of(model_type, "text as in ModernBERT, and video",
                        {"text_config": "text_model", "video_config": "video_encoder"})  # fmt: skip
 
 
 @proof("pe_audio_video")
 def pe_audio_video(model_type: str) -> Proof:
     with without_frames("pe_video"):
-        return made_of(model_type, "text as ModernBERT, sound, film and both",
+        return made_of(model_type, "text as in ModernBERT, audio, video and both",
                        {"text_config": "text_model", "audio_video_config": "audio_video_encoder"})  # fmt: skip
 
 
 @proof("colpali", "colmodernvbert")
 def colpali(model_type: str) -> Proof:
     name = {"colpali": "ColPaliForRetrieval", "colmodernvbert": "ColModernVBertForRetrieval"}[model_type]
-    return made_of(model_type, "one vector for each token of the model inside", {"vlm_config": "vlm"}, None, name)
+    return made_of(model_type, "one vector for each token of the inner model", {"vlm_config": "vlm"}, None, name)
 
 
 @proof("jev")
 def jev(model_type: str) -> Proof:
-    return made_of(model_type, "scores of answers by the model inside", {"text_config": "model"}, None, "JevForDecision")
+    return made_of(model_type, "scores of answers from the inner model", {"text_config": "model"}, None, "JevForDecision")
 
 
 @proof("glmga")
 def glmga(model_type: str) -> Proof:
     text = {"model_type": "glm4v_text", "rope_parameters": GLM}
     config = CONFIG_MAPPING[model_type](text_config=text)
-    result = made_of(model_type, "text by M-RoPE, every frame an image", LANGUAGE | {"vision_config": "visual"}, config)
+    result = made_of(model_type, "text with M-RoPE, each frame is an image", LANGUAGE | {"vision_config": "visual"}, config)
     as_theirs = Proof("glm46v", "")  # whose code it is
     coordinates(as_theirs, config, "Glm46VModel", split=True)
     result.exact += as_theirs.exact
@@ -254,26 +254,26 @@ def sam2(model_type: str) -> Proof:
 
 @proof("mistral_large4")
 def mistral_large4(model_type: str) -> Proof:
-    return made_of(model_type, "text as Mistral-Large-4, images as Pixtral",
+    return made_of(model_type, "text as in Mistral Large 4, images as in Pixtral",
                    {"text_config": "language_model", "vision_config": "vision_tower"})  # fmt: skip
 
 
 @proof("tipsv2_dpt")
 def tipsv2_dpt(model_type: str) -> Proof:
     name = next(name for name in vars(modeling(model_type)) if name.startswith("Tipsv2DptFor"))
-    return made_of(model_type, "convolutions upon a tower", {"backbone_config": "backbone"}, None, name)
+    return made_of(model_type, "convolutions on an encoder", {"backbone_config": "backbone"}, None, name)
 
 
 @proof("modernvbert")
 def modernvbert(model_type: str) -> Proof:
-    return made_of(model_type, "ModernBERT over patches that SigLIP has read",
+    return made_of(model_type, "ModernBERT over patches encoded by SigLIP",
                    {"text_config": "text_model", "vision_config": "vision_model"})  # fmt: skip
 
 
 @proof("videoprism")
 def videoprism(model_type: str) -> Proof:
     config = config_of(model_type)
-    return made_of(model_type, "a model of videos and one of texts",
+    return made_of(model_type, "a video model and a text model",
                    {"vision_config": "VideoPrismVideoModel", "text_config": "VideoPrismTextModel"}, config)  # fmt: skip
 
 
@@ -441,18 +441,18 @@ BOTH = {"text_config": "language_model", "vision_config": "vision_tower"}
 INSIDE = {"text_config": "TextModel", "vision_config": "VisionModel"}
 
 MADE: dict[str, tuple[str, dict[str, str]]] = {
-    "llama4": ("Llama 4's text model and its tower, which count each for themselves",
+    "llama4": ("Llama 4's text model and its vision encoder, with separate positions",
                INSIDE),
-    "muse_glimmer": ("a rotary text model and a windowed tower", INSIDE),
-    "muse_spark": ("a rotary text model, a windowed tower, and convolutions over audio",
+    "muse_glimmer": ("a rotary text model and a windowed encoder", INSIDE),
+    "muse_spark": ("a rotary text model, a windowed encoder, and convolutions over audio",
                    {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"}),
-    "step3p7": ("a rotary text model and a tower, which count each for themselves",
+    "step3p7": ("a rotary text model and an encoder, with separate positions",
                 INSIDE),
-    "inkling2": ("a bank of distance profiles in the text model, and a rotary tower", BOTH),
+    "inkling2": ("a bank of distance profiles in the text model, and a rotary encoder", BOTH),
     "inkling_mm_model": ("a bank of distance profiles in the text model; images and audio come without positions",
                          {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"}),
-    "nemotron3_diarization": ("a rotary encoder of audio frames", {"audio_config": "audio_tower"}),
-    "diffusion_gemma": ("Gemma 4's text model twice, reading and writing, and its tower",
+    "nemotron3_diarization": ("a rotary audio encoder", {"audio_config": "audio_tower"}),
+    "diffusion_gemma": ("Gemma 4's text model twice, as encoder and decoder, and its vision encoder",
                         INSIDE),
 }  # fmt: skip
 

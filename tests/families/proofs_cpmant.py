@@ -16,7 +16,7 @@ TEXT = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [0, 0, 7, 8, 9, 10, 11]])
 
 @proof("cpmant")
 def cpmant(model_type: str) -> Proof:
-    result = Proof(model_type, "T5 bias within a segment, a number for every pair of segments across")
+    result = Proof(model_type, "T5 bias within a segment, one learned number for each pair of different segments")
     config = config_of(model_type, dim_head=16, dim_ff=16, prompt_length=5, segment_types=4, prompt_types=4,
                        position_bias_num_buckets=16, position_bias_max_distance=9)  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)

@@ -12,7 +12,7 @@ from families.turning import LLAMA3, YARN, hidden
 
 @proof("pocket_tts", "gradium_phonon_tts")
 def pocket_tts(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, every layer")
     for more in ({}, {"rope_parameters": YARN}):
         config = config_of(model_type, flow_head_config={"condition_dim": 64}, **more)
         model, spec = build(config), spec_of(config)
@@ -23,7 +23,7 @@ def pocket_tts(model_type: str) -> Proof:
 
 @proof("higgs_audio_v2")
 def higgs_audio_v2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, Llama 3's scaling")
+    result = Proof(model_type, "RoPE, half pairs, Llama 3's scaling")
     for more in ({}, {"rope_parameters": YARN}):
         config = config_of(model_type, head_dim=24, **more)
         model, spec = build(config), spec_of(config)
@@ -34,7 +34,7 @@ def higgs_audio_v2(model_type: str) -> Proof:
 
 @proof("csm")
 def csm(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; parts: depth decoder over codebooks, codec")
+    result = Proof(model_type, "RoPE, half pairs; parts: depth decoder over codebooks, codec")
     config = config_of(model_type, rope_parameters=LLAMA3, num_codebooks=2, codebook_size=8,
                        depth_decoder_config={"num_codebooks": 2, "backbone_hidden_size": 64, "hidden_size": 32,
                                              "num_attention_heads": 2})  # fmt: skip
@@ -47,7 +47,7 @@ def csm(model_type: str) -> Proof:
 
 @proof("csm_depth_decoder_model")
 def csm_depth_decoder_model(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over the codebooks of one frame")
+    result = Proof(model_type, "RoPE, half pairs, over the codebooks of one frame")
     config = config_of(model_type, num_codebooks=9, backbone_hidden_size=64, rope_parameters=LLAMA3)
     model, spec = build(config, "CsmDepthDecoderModel"), spec_of(config)
     found = turned_inside(result, spec, model, model.rotary_emb, inputs_embeds=torch.randn(2, 8, 64),

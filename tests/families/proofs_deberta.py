@@ -55,7 +55,7 @@ def terms(result: Proof, model: torch.nn.Module, spec: PositionSpec, name: str) 
 
 @proof("deberta")
 def deberta(model_type: str) -> Proof:
-    result = Proof(model_type, "disentangled attention: content to position, position to content; table where asked for")
+    result = Proof(model_type, "disentangled attention: content to position, position to content; optional table")
     for more in (BOTH, BOTH | {"pos_att_type": "c2p", "max_relative_positions": 5}):
         config = config_of(model_type, max_position_embeddings=32, position_biased_input=False, **more)
         model, spec = build(config, attention=None), spec_of(config)
@@ -68,7 +68,7 @@ def deberta(model_type: str) -> Proof:
 
 @proof("deberta-v2")
 def deberta_v2(model_type: str) -> Proof:
-    result = Proof(model_type, "disentangled attention with logarithmic buckets; table where asked for")
+    result = Proof(model_type, "disentangled attention with logarithmic buckets; optional table")
     for more in (BOTH | {"position_biased_input": False}, LOG, LOG | {"pos_att_type": ["p2c"], "share_att_key": False,
                                                                       "max_relative_positions": 16}):  # fmt: skip
         config = config_of(model_type, max_position_embeddings=32, **more)

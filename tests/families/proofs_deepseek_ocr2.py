@@ -15,7 +15,7 @@ from posenc.encoding import PositionalEncoding
 
 @proof("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
 def deepseek_ocr2_sam_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "a bicubic grid; decomposed relative vectors over the image, or within windows")
+    result = Proof(model_type, "a bicubic grid; decomposed relative position bias over the image or within windows")
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_hidden_layers=3, image_size=24, patch_size=4,
                        window_size=4, global_attn_indexes=[1], output_channels=8, downsample_channels=[8, 8])  # fmt: skip
     config._attn_implementation = "eager"
@@ -72,7 +72,7 @@ def last(encoding: PositionalEncoding) -> PositionalEncoding:
 
 @proof("deepseek_ocr2_encoder")
 def deepseek_ocr2_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over patches and the learned queries behind them")
+    result = Proof(model_type, "RoPE, half pairs, over patches and the learned queries after them")
     for more in ({}, {"rope_parameters": YARN}, {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 2}):
         config = config_of(model_type, **more)
         model, spec = build(config, "DeepseekOcr2VisionEncoder"), spec_of(config)
@@ -107,7 +107,7 @@ def unlimited_ocr_vision_encoder(model_type: str) -> Proof:
 
 @proof("deepseek_ocr2_text", "unlimited_ocr_text")
 def deepseek_ocr2_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, every layer")
     for scaled in (None, LLAMA3):
         config = config_of(model_type, rope_parameters=scaled, mlp_layer_types=["dense"] * 4, sliding_window=None
                            if model_type.startswith("deepseek") else 3)  # fmt: skip
@@ -124,12 +124,12 @@ def deepseek_ocr2_text(model_type: str) -> Proof:
 def deepseek_ocr2_vision(model_type: str) -> Proof:
     name = "DeepseekOcr2VisionModel" if model_type.startswith("deepseek") else "UnlimitedOcrVisionModel"
     inside = {"sam_config": "sam_encoder", "encoder_config": "vision_encoder"}
-    return made_of(model_type, "a Segment Anything tower and an encoder upon it", inside, model_class=name)
+    return made_of(model_type, "a SAM encoder and a second encoder", inside, model_class=name)
 
 
 @proof("deepseek_ocr2", "unlimited_ocr")
 def deepseek_ocr2(model_type: str) -> Proof:
     dense = {"mlp_layer_types": ["dense"] * 2, "num_hidden_layers": 2}  # without, DeepSeek-OCR 2 cannot be built
-    return made_of(model_type, "images and text, each by itself; a token of an image counts as one of text",
+    return made_of(model_type, "separate image and text parts; an image token counts like a text token",
                    {"text_config": "language_model", "vision_config": "vision_tower"},
                    config_of(model_type, text_config=dense))  # fmt: skip

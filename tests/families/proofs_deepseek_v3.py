@@ -63,7 +63,7 @@ def _attending(config: Any, count: int) -> list[int]:
 
 @proof("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
 def deepseek_v3(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: trailing slice, neighbours in and halves out")
+    result = Proof(model_type, "latent attention: last channels, interleaved pairs in, half pairs out")
     turned(result)
     turned(result, rope_interleave=False, rope_parameters=BOTH)
     for scaled in (BOTH, ONE, MAGNITUDE, LLAMA3 | {"mscale_all_dim": 0.7}):
@@ -73,7 +73,7 @@ def deepseek_v3(model_type: str) -> Proof:
 
 @proof("deepseek_v2")
 def deepseek_v2(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: trailing slice, neighbours paired")
+    result = Proof(model_type, "latent attention: last channels, interleaved pairs")
     turned(result, most=2.0)  # torch.polar and the product of complex numbers round differently
     turned(result, most=3.0, rope_parameters=MAGNITUDE)
     return result
@@ -81,7 +81,7 @@ def deepseek_v2(model_type: str) -> Proof:
 
 @proof("minicpm3")
 def minicpm3(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: trailing slice, halves paired")
+    result = Proof(model_type, "latent attention: last channels, half pairs")
     turned(result)
     turned(result, rope_parameters=BOTH)
     return result
@@ -89,7 +89,7 @@ def minicpm3(model_type: str) -> Proof:
 
 @proof("longcat_flash")
 def longcat_flash(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention twice a layer: trailing slice, neighbours in and halves out")
+    result = Proof(model_type, "latent attention twice per layer: last channels, interleaved pairs in, half pairs out")
     for scaled in (None, MAGNITUDE):
         turned(result, num_layers=2, num_hidden_layers=None, head_dim=8, qk_head_dim=None, rope_parameters=scaled)
     return result

@@ -8,8 +8,8 @@ from families.proofs_deepseek_v3 import BOTH, MAGNITUDE, indexed, turned
 
 @proof("deepseek_v32", "axk2")
 def deepseek_v32(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: trailing slice, neighbours in and halves out; indexer: first channels, "
-                   "in halves")  # fmt: skip
+    result = Proof(model_type, "latent attention: last channels, interleaved pairs in, half pairs out; indexer: first "
+                               "channels, half pairs")  # fmt: skip
     turned(result)
     turned(result, rope_parameters=BOTH)
     indexed(result)
@@ -19,7 +19,9 @@ def deepseek_v32(model_type: str) -> Proof:
 
 @proof("glm_moe_dsa")
 def glm_moe_dsa(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention and indexer: neighbours in and halves out, trailing and leading slice")
+    result = Proof(
+        model_type, "latent attention (last channels) and indexer (first channels): interleaved pairs in, half pairs out"
+    )
     turned(result, rope_parameters=BOTH)
     indexed(result, index_topk_freq=2, num_hidden_layers=5)
     return result
@@ -27,7 +29,7 @@ def glm_moe_dsa(model_type: str) -> Proof:
 
 @proof("hy_v4")
 def hy_v4(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention and indexer: trailing slices, halves paired")
+    result = Proof(model_type, "latent attention and indexer: last channelss, half pairs")
     turned(result, rope_parameters=BOTH)
     indexed(result, scaled_inside=False, num_hidden_layers=6)
     return result

@@ -94,8 +94,10 @@ def _version_4(result: Proof, config: Any) -> None:
 
 @proof("deepseek_v4")
 def deepseek_v4(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, last channels; keys are values, outputs turn back; compressed "
-                   "keys turn by their block's first index")  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE, interleaved pairs, last channels; keys are values, outputs are rotated back; compressed keys by block",
+    )
     settings = {"type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
     for more in ({}, {"rope_parameters": settings}, {"rope_parameters": settings | {"attention_factor": 1.25}}):
         _version_4(result, config_of(model_type, **V4 | more))

@@ -11,7 +11,7 @@ from posenc.positions import Positions
 
 @proof("zoedepth")
 def zoedepth(model_type: str) -> Proof:
-    result = Proof(model_type, "as its backbone does; with several ranges of depth, sinusoids [sin | cos] besides")
+    result = Proof(model_type, "as its backbone; with several depth ranges also sinusoids [sin | cos]")
     inside(result, model_type)
     ranges = [{"n_bins": 8, "min_depth": 0.1, "max_depth": 10.0, "name": name} for name in ("in", "out")]
     config = config_of(model_type, bin_configurations=ranges, num_patch_transformer_layers=4, bottleneck_features=8,

@@ -19,8 +19,8 @@ from posenc.dialects.weights import with_weights
 def detr(model_type: str) -> Proof:
     conditional = model_type == "conditional_detr"
     more = "; sinusoids of the points they look at" if conditional else ""
-    result = Proof(model_type, "sinusoids of real pixels or tables of rows and columns, on queries and keys of every "
-                   "layer; a vector for each object query" + more)  # fmt: skip
+    result = Proof(model_type, "sinusoids of non-padding pixels or row and column tables, on queries and keys of every "
+                               "layer; a vector for each object query" + more)  # fmt: skip
     for kind in ("sine", "learned"):
         made = config(model_type, backbone_config=RESNET, position_embedding_type=kind)
         model, spec = randomly(build(made, attention="eager"), "query_position_embeddings.weight"), spec_of(made)
@@ -58,7 +58,7 @@ def detr(model_type: str) -> Proof:
 @proof("dab-detr")
 def dab_detr(model_type: str) -> Proof:
     result = Proof(
-        model_type, "sinusoids of real pixels, two bases, times a network of the content; those of boxes, refined"
+        model_type, "sinusoids of non-padding pixels, two bases, times a network of the content; sinusoids of boxes"
     )
     made = config(
         model_type, backbone_config=RESNET, hidden_size=32, temperature_height=10, temperature_width=30, d_model=None
@@ -100,7 +100,7 @@ def dab_detr(model_type: str) -> Proof:
 def deformable_detr(model_type: str) -> Proof:
     grounding = model_type != "deformable_detr"
     more = "; of text positions in each phrase; of boxes" if grounding else "; a vector for each object query"
-    result = Proof(model_type, "sinusoids of real pixels, map by map, on queries of every encoder layer" + more)
+    result = Proof(model_type, "sinusoids of non-padding pixels, per feature map, on queries of every encoder layer" + more)
     bert = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
             "intermediate_size": 16, "vocab_size": 1100}  # fmt: skip
     more = {"text_config": bert, "positional_embedding_temperature": 15} if grounding else {}
@@ -169,7 +169,7 @@ def maskformer(model_type: str) -> Proof:
 @proof("mask2former", "oneformer")
 def mask2former(model_type: str) -> Proof:
     first = model_type == "mask2former"
-    result = Proof(model_type, "sinusoids of pixels, map by map, a vector for each object query" + (
+    result = Proof(model_type, "sinusoids of pixels, per feature map, a vector for each object query" + (
                    "" if first else "; a learned table for the text of the task"))  # fmt: skip
     sizes = {"feature_size": 32, "hidden_dim": 32, "mask_feature_size": 32, "encoder_feedforward_dim": 16} if first else {
         "conv_dim": 64, "hidden_dim": 64, "mask_dim": 64, "encoder_feedforward_dim": 16, "text_encoder_width": 64,

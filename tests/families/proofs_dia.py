@@ -12,9 +12,7 @@ from families.turning import YARN, hidden
 
 @proof("dia_encoder", "dia_decoder")
 def dia_encoder(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "RoPE, halves paired; softmax scale 1" + ", cross-attention without" * model_type.endswith("r")
-    )
+    result = Proof(model_type, "RoPE, half pairs; softmax scale 1" + ", none in cross-attention" * model_type.endswith("r"))
     part = model_type.removeprefix("dia_")
     for more in ({}, {"rope_parameters": YARN}):
         config = config_of(model_type, head_dim=24, cross_num_attention_heads=2, cross_num_key_value_heads=2,
@@ -33,5 +31,5 @@ def dia_encoder(model_type: str) -> Proof:
 
 @proof("dia")
 def dia(model_type: str) -> Proof:
-    return made_of(model_type, "text encoder and speech decoder, each by itself",
+    return made_of(model_type, "text encoder and speech decoder, separate parts",
                    {"encoder_config": "DiaEncoder", "decoder_config": "DiaDecoder"})  # fmt: skip

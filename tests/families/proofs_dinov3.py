@@ -56,7 +56,7 @@ def on_the_square(result: Proof, model: Any, spec: PositionSpec, before: Sequenc
 @proof("dinov3_vit", "sapiens2")
 def dinov3_vit(model_type: str) -> Proof:
     result = Proof(
-        model_type, "RoPE by row and column from -1 to 1, in turns, halves paired; the class and registers do not turn"
+        model_type, "RoPE over row and column from -1 to 1, half pairs; class and register tokens are not rotated"
     )
     more: dict[str, Any] = {"num_first_full_attention_layers": 1, "num_last_full_attention_layers": 1,
                             "num_key_value_attention_heads": 1} if model_type == "sapiens2" else {}  # fmt: skip
@@ -70,7 +70,7 @@ def dinov3_vit(model_type: str) -> Proof:
 
 @proof("eomt_dinov3")
 def eomt_dinov3(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column from -1 to 1, in turns; queries come in before the last layers")
+    result = Proof(model_type, "RoPE over row and column from -1 to 1; queries are added before the last layers")
     for sizes in ({}, {"rope_parameters": {"rope_type": "default", "rope_theta": 30.0}}):
         queries = {"num_queries": 5, "num_blocks": 1, "num_upscale_blocks": 1, "num_register_tokens": 2}
         config = config_of(model_type, image_size=16, **queries, **SMALL, **sizes)

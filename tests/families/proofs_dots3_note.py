@@ -60,7 +60,9 @@ DOTS = SIZES | {
 
 @proof("dots3_note_text")
 def dots3_note_text(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: neighbours in, halves out; sliding layers have their own base and widths")
+    result = Proof(
+        model_type, "latent attention: interleaved pairs in, half pairs out; sliding layers have their own base and widths"
+    )
     for more in ({}, {"use_dsa": False}, {"use_sliding_window": False}):
         config = config_of(model_type, **DOTS | more)
         model, spec = build(config), spec_of(config)
@@ -76,14 +78,14 @@ def dots3_note_text(model_type: str) -> Proof:
 
 @proof("dots3_note")
 def dots3_note(model_type: str) -> Proof:
-    return made_of(model_type, "text, images and audio, each by itself",
+    return made_of(model_type, "text, images and audio, separate parts",
                    {"text_config": "language_model", "vision_config": "vision_tower",
                     "audio_config": "audio_tower"})  # fmt: skip
 
 
 @proof("dots3_note_vision_encoder", "glm5_next_vision")
 def dots3_note_vision_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, the same frequencies for both")
+    result = Proof(model_type, "RoPE over row and column, half pairs, the same frequencies for both")
     dots = model_type.startswith("dots3")
     more = {"mlp_layer_types": ["dense"] * 2, "adapter_in_dim": 64, "adapter_out_dim": 32}
     if not dots:
@@ -107,7 +109,7 @@ def dots3_note_vision_encoder(model_type: str) -> Proof:
 
 @proof("dots3_note_audio_encoder")
 def dots3_note_audio_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, half of a head turns; frames counted from 0")
+    result = Proof(model_type, "RoPE, half pairs, half of a head; frames counted from 0")
     config = config_of(model_type, num_hidden_layers=2, adapter_input_size=64, adapter_out_dim=32, downsample_hidden_size=8)
     model, spec = build(config, "Dots3NoteAudioModel"), spec_of(config)
     frames = torch.randn(2, 8, 64)

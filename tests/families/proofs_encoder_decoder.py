@@ -27,7 +27,7 @@ def encoder_decoder(model_type: str) -> Proof:
                              "decoder": BertConfig(**small, is_decoder=True, add_cross_attention=True).to_dict()}],
         "rag": [{"question_encoder": DPRConfig(**small).to_dict(), "generator": BartConfig().to_dict()}],
     }[model_type]  # fmt: skip
-    result = Proof(model_type, f"made of two: {', '.join(MODELS[model_type])}, each by itself")
+    result = Proof(model_type, f"made of two: {', '.join(MODELS[model_type])}, separate parts")
     for choice in choices:
         config = loaded(**choice)
         found = made_of(model_type, result.does, MODELS[model_type], config, CLASSES[model_type])
@@ -46,7 +46,7 @@ def pp_formulanet(model_type: str) -> Proof:
              "pp_chart2table": {"text_config": "language_model", "vision_config": "vision_tower"}}[model_type]  # fmt: skip
     config = CONFIG_MAPPING[model_type]()
     spec = spec_of(config, defaults=True)
-    result = Proof(model_type, "a picture's patches and the text that is read off them, each by itself")
+    result = Proof(model_type, "image patches and the text decoded from them, separate parts")
     loaded = transformers.AutoModelForImageTextToText
     with torch.device("meta"):
         model = loaded.from_config(config)
@@ -60,7 +60,7 @@ def pp_formulanet(model_type: str) -> Proof:
 
 @proof("speech-encoder-decoder")
 def speech_encoder_decoder(model_type: str) -> Proof:
-    result = Proof(model_type, "any encoder of sound, any decoder of text")
+    result = Proof(model_type, "any speech encoder, any text decoder")
     for encoder, decoder in (("wav2vec2", "bert"), ("hubert", "bart")):
         inner = {"encoder": config_of(encoder, num_hidden_layers=1).to_dict(),
                  "decoder": config_of(decoder, **({"num_hidden_layers": 1} if decoder == "bert" else
@@ -95,4 +95,4 @@ def nougat(model_type: str) -> Proof:
 @proof("vision-encoder-decoder")
 def vision_encoder_decoder(model_type: str) -> Proof:
     parts = {"encoder": "encoder", "decoder": "decoder"}
-    return made_of(model_type, "an encoder of images and a decoder of text", parts, None, "VisionEncoderDecoderModel")
+    return made_of(model_type, "an image encoder and a text decoder", parts, None, "VisionEncoderDecoderModel")

@@ -13,7 +13,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("esm")
 def esm(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired (ESM-2), or a learned table from the row after padding (ESM-1)")
+    result = Proof(model_type, "RoPE, half pairs (ESM-2), or a learned table from the row after padding (ESM-1)")
     sizes: dict[str, Any] = {"num_hidden_layers": 2, "token_dropout": False, "mask_token_id": 3}
     turned(result, rotary="rotary_embeddings", position_embedding_type="rotary", rope_theta=500.0, **sizes)
 

@@ -12,7 +12,7 @@ from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned
 def exaone4(model_type: str) -> Proof:
     result = Proof(
         model_type,
-        "RoPE, halves paired, in all but every few layers; "
+        "RoPE, half pairs, in all but every few layers; "
         + ("layers without it may have a window" if model_type == "smollm3" else "layers without it are full"),
     )
     sizes: dict[str, Any] = {"num_hidden_layers": 6, "sliding_window": 4}
@@ -39,8 +39,8 @@ def afmoe(model_type: str) -> Proof:
     only = model_type in ("afmoe", "flint")
     result = Proof(
         model_type,
-        "RoPE, halves paired; "
-        + ("layers without a window do not turn" if only else "layers with and without a window turn alike"),
+        "RoPE, half pairs; "
+        + ("layers without a window have no positions" if only else "layers with and without a window rotate alike"),
     )
     sizes = {"num_hidden_layers": 8, "sliding_window": 4, "head_dim": 16}
     if model_type == "dots1":

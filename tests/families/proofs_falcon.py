@@ -28,7 +28,7 @@ def through_sdpa(model: torch.nn.Module, **inputs: Any) -> list[Call]:
 
 @proof("falcon")
 def falcon(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns; or ALiBi, rounded, divided by √d_head")
+    result = Proof(model_type, "RoPE, half pairs, whole head; or ALiBi, rounded, divided by √d_head")
     for own in ({"multi_query": True}, {"new_decoder_architecture": True, "num_kv_heads": 2}):
         config = config_of(model_type, num_hidden_layers=2, rope_parameters=YARN, **own)
         model, spec = build(config, attention="sdpa"), spec_of(config)

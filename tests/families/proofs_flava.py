@@ -18,7 +18,7 @@ INSIDE = {"text_config": "text_model", "vision_config": "vision_model"}
 NO_POSITIONS = {
     "align_vision_model": "a convolutional network",
     "flava_image_codebook": "a convolutional network",
-    "flava_multimodal_model": "attention among tokens of towers, which gave them their positions",
+    "flava_multimodal_model": "attention over the encoders' outputs, which already have positions",
     "janus_vqgan": "convolutions; attention among their outputs has no positions",
 }
 
@@ -27,7 +27,7 @@ OF_POSITIONS = re.compile(r"(^|[._])(pos|position|positions|positional|rel_pos|r
 
 @proof("xclip")
 def xclip(model_type: str) -> Proof:
-    result = made_of(model_type, "two towers, and learned vectors for the frames of a video", INSIDE)
+    result = made_of(model_type, "two encoders, and learned vectors for the frames of a video", INSIDE)
     told_apart(result)
     sizes = {"mit_hidden_size": 32, "mit_num_hidden_layers": 2, "mit_num_attention_heads": 2, "mit_intermediate_size": 16,
              "num_frames": 5, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8,
@@ -50,7 +50,7 @@ def xclip(model_type: str) -> Proof:
 
 @proof("bridgetower")
 def bridgetower(model_type: str) -> Proof:
-    result = made_of(model_type, "two towers, and layers across that add nothing", INSIDE)
+    result = made_of(model_type, "two encoders, and cross-modal layers that add nothing", INSIDE)
     config = CONFIG_MAPPING[model_type]()
     with torch.device("meta"):
         model = build(config, attention=None)
@@ -66,7 +66,7 @@ def bridgetower(model_type: str) -> Proof:
 def flava(model_type: str) -> Proof:
     parts = {"text_config": "text_model", "image_config": "image_model", "multimodal_config": "multimodal_model",
              "image_codebook_config": "image_codebook"}  # fmt: skip
-    result = made_of(model_type, "two towers and a stack upon both that adds nothing", parts, None, "FlavaForPreTraining")
+    result = made_of(model_type, "two encoders and a third stack that adds nothing", parts, None, "FlavaForPreTraining")
     upon = build(config_of("flava_multimodal_model", num_hidden_layers=2, use_cls_token=True), "FlavaMultimodalModel",
                  attention=None)  # fmt: skip
     x, order = torch.randn(1, 6, 64), torch.tensor([3, 1, 5, 0, 4, 2])

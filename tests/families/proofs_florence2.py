@@ -15,7 +15,7 @@ from posenc.dialects.weights import with_weights
 @proof("florence_vision")
 def florence_vision(model_type: str) -> Proof:
     result = Proof(
-        model_type, "a convolution over neighbours before every attention, in windows, and every feed-forward part"
+        model_type, "a convolution over neighbours before each attention, in windows, and each feed-forward part"
     )
     sizes: dict[str, Any] = {"depths": [1, 2], "embed_dim": [8, 16], "num_heads": [2, 2], "num_groups": [2, 2],
                              "patch_stride": [2, 2], "patch_padding": [1, 1], "patch_prenorm": [False, True],
@@ -50,7 +50,7 @@ def flat(x: Tensor) -> Tensor:
 @proof("florence2")
 def florence2(model_type: str) -> Proof:
     parts = {"text_config": "language_model", "vision_config": "vision_tower"}
-    result = made_of(model_type, "a tower of convolutions, vectors of column and row after it, and BART", parts)
+    result = made_of(model_type, "a convolutional encoder, learned column and row vectors after it, and BART", parts)
     entered: list[Tensor] = []
     for width in (16, 18):  # half of it is odd in the second
         vision = {"embed_dim": [8, 8, 8, width], "max_position_embeddings": 9, "max_temporal_embeddings": 4,

@@ -20,7 +20,7 @@ def own_part(call: Call) -> Call | None:
 
 @proof("gemma3_text", "gemma3n_text", "olmo3", "laguna", "mellum", "mimo_v2_flash")
 def gemma3_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; sliding and full layers at bases and scalings of their own")
+    result = Proof(model_type, "RoPE, half pairs; sliding and full layers with their own bases and scalings")
     sizes = {"num_hidden_layers": 7, "sliding_window": 4, "head_dim": 16}
     if model_type == "olmo3":
         sizes.pop("head_dim")
@@ -45,7 +45,7 @@ def gemma3_text(model_type: str) -> Proof:
 
 @proof("t5gemma2_text", "t5gemma2_decoder")
 def t5gemma2_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; sliding and full layers at bases of their own")
+    result = Proof(model_type, "RoPE, half pairs; sliding and full layers with their own bases")
     both = {SLIDING: LINEAR, FULL: YARN}
     for sizes in ({}, {"sliding_window": 4}, {"rope_parameters": both}):
         config = config_of(model_type, **{**SIZES, "num_hidden_layers": 7, **sizes})

@@ -34,7 +34,7 @@ def same_terms(result: Proof, spec: Any, model: torch.nn.Module, layer: int, q: 
 @proof("gemma3n_audio")
 def gemma3n_audio(model_type: str) -> Proof:
     result = Proof(
-        model_type, "a vector for every distance, projected from its sinusoid, times the query; 13 frames in sight"
+        model_type, "a vector for each distance, projected from its sinusoid, times the query; 13 frames visible"
     )
     config = config_of(model_type, hidden_size=32, conf_num_attention_heads=4, conf_num_hidden_layers=2, input_feat_size=16,
                        conf_attention_chunk_size=6, conf_attention_context_left=5, sscp_conv_channel_size=(8, 4),
@@ -80,7 +80,7 @@ def listening(attention: Any) -> dict[str, Tensor]:
 @proof("gemma4_audio")
 def gemma4_audio(model_type: str) -> Proof:
     result = Proof(
-        model_type, "a vector for every distance, projected from its sinusoid, times the query; 12 frames in sight"
+        model_type, "a vector for each distance, projected from its sinusoid, times the query; 12 frames visible"
     )
     for chunk in (4, 5, 8):  # 8: half the context is more than the past, and distances are too large
         config = config_of(model_type, hidden_size=32, num_attention_heads=4, num_hidden_layers=2,

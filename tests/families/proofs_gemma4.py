@@ -20,7 +20,7 @@ PROPORTIONAL = {"rope_type": "proportional", "rope_theta": 100000.0, "partial_ro
 
 @proof("gemma4_text", "gemma4_unified_text")
 def gemma4_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; full layers with wider heads, of which a part turns (proportional)")
+    result = Proof(model_type, "RoPE, half pairs; full layers have wider heads, of which a part rotates (proportional)")
     sizes = {"num_hidden_layers": 7, "sliding_window": 4, "head_dim": 16, "global_head_dim": 24,
              "hidden_size_per_layer_input": 8}  # fmt: skip
     if model_type == "gemma4_unified_text":
@@ -36,7 +36,7 @@ def gemma4_text(model_type: str) -> Proof:
 
 @proof("embedding_gemma2_text")
 def embedding_gemma2_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, looking both ways; full layers with wider heads and another base")
+    result = Proof(model_type, "RoPE, half pairs, bidirectional; full layers have wider heads and another base")
     sizes = {"num_hidden_layers": 7, "sliding_window": 3, "head_dim": 16, "global_head_dim": 24,
              "hidden_size_per_layer_input": 8}  # fmt: skip
     turned(result, **sizes)
@@ -46,7 +46,7 @@ def embedding_gemma2_text(model_type: str) -> Proof:
 
 @proof("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE of queries as in its text model; the keys are those of the model it helps")
+    result = Proof(model_type, "RoPE of queries as in its text model; keys are those of the main model")
     sizes = {"num_hidden_layers": 4, "head_dim": 16, "global_head_dim": 24, "num_kv_shared_layers": 4, "sliding_window": 4,
              "layer_types": [SLIDING, FULL, SLIDING, FULL]}  # fmt: skip
     if model_type == "gemma4_assistant":
@@ -81,10 +81,10 @@ def gemma4_assistant(model_type: str) -> Proof:
 NO_POSITIONS = {
     "chameleon_vqgan": "convolutions; attention among their outputs has no positions",
     "emu3_vqgan": "convolutions over frames, rows and columns; attention among their outputs has no positions",
-    "idefics_perciever": "learned vectors ask image features, which have positions already",
+    "idefics_perciever": "learned queries; the image features already have positions",
 }
 
-NOT_PROVEN = {"gemma3n_vision": "timm builds this tower; transformers holds none of its code"}
+NOT_PROVEN = {"gemma3n_vision": "timm builds this encoder; transformers has none of its code"}
 
 PARTS = {
     "gemma3": {"text_config": "language_model", "vision_config": "vision_tower"},
@@ -106,14 +106,12 @@ def gemma3(model_type: str) -> Proof:
     config = CONFIG_MAPPING[model_type](**GIVEN.get(model_type, {}))
     if model_type == "t5gemma2_encoder":
         config = CONFIG_MAPPING["t5gemma2"]().encoder  # which gives it what it lacks by itself
-    return made_of(
-        model_type, "what its parts do; images and sound stand in the places of tokens", PARTS[model_type], config
-    )
+    return made_of(model_type, "as its parts; image and audio tokens count like text", PARTS[model_type], config)
 
 
 @proof("diffusion_gemma_text")
 def diffusion_gemma_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; full layers with wider heads, of which a part turns (proportional)")
+    result = Proof(model_type, "RoPE, half pairs; full layers have wider heads, of which a part rotates (proportional)")
     sizes: dict[str, Any] = GEMMA | {"num_hidden_layers": 7}
     turned(result, model_class="DiffusionGemmaEncoderTextModel", **sizes)
     both = {"sliding_attention": YARN, "full_attention": LLAMA3}

@@ -10,7 +10,7 @@ import posenc
 from families.harness import Proof, build, calls, config_of, modeling, module_named, proof, same_rotation, spec_of
 from posenc.dialects.weights import with_weights
 
-NO_POSITIONS = {"gemma4_unified_audio": "pieces of the wave go to the text model, which counts them like tokens"}
+NO_POSITIONS = {"gemma4_unified_audio": "audio samples go to the text model, which counts them like tokens"}
 
 PLACES = torch.tensor([[[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2], [2, 2]],
                        [[5, 90], [90, 5], [0, 99], [99, 0], [7, 7], [31, 64], [2, 3], [-1, -1], [-1, -1]]])  # fmt: skip
@@ -24,7 +24,7 @@ def places() -> posenc.Positions:
 
 @proof("gemma4_vision")
 def gemma4_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "two tables summed, x and y; RoPE by x in one half of the head, by y in the other")
+    result = Proof(model_type, "x and y tables, summed; RoPE over x in one half of the head, over y in the other")
     config = config_of(model_type, head_dim=24, patch_size=2, position_embedding_size=100, pooling_kernel_size=1,
                        rope_parameters={"rope_type": "axial", "rope_theta": 50.0})  # fmt: skip
     model, spec = build(config), spec_of(config)
@@ -51,7 +51,7 @@ def gemma4_vision(model_type: str) -> Proof:
 
 @proof("gemma4_unified_vision")
 def gemma4_unified_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "two tables summed, x and y, before the text model; no attention of its own")
+    result = Proof(model_type, "x and y tables, summed, before the text model; no attention of its own")
     config = config_of(model_type, patch_size=2, pooling_kernel_size=1, mm_embed_dim=48, mm_posemb_size=100,
                        output_proj_dims=48)  # fmt: skip
     text = config_of("gemma4_unified_text")

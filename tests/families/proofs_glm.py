@@ -9,7 +9,7 @@ from families.turning import LLAMA3
 
 @proof("glm", "glm4")
 def glm(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, the first half of a head turns")
+    result = Proof(model_type, "RoPE, interleaved pairs, half of a head")
     turned(result, head_dim=16)
     turned(result, head_dim=24, rope_parameters=LLAMA3 | {"partial_rotary_factor": 0.25})
     turned(result, head_dim=20, rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25})
@@ -18,7 +18,7 @@ def glm(model_type: str) -> Proof:
 
 @proof("glm4_moe")
 def glm4_moe(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the first half of a head turns")
+    result = Proof(model_type, "RoPE, half pairs, half of a head")
     turned(result)
     turned(result, head_dim=24, rope_parameters=LLAMA3 | {"partial_rotary_factor": 0.25})
     return result

@@ -16,7 +16,7 @@ SIZES: dict[str, Any] = {"num_hidden_layers": 2, "num_key_value_heads": 4}
 
 @proof("nemotron3_5_transcribe_asr_audio")
 def nemotron3_5_transcribe_asr_audio(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, half of a head, over frames, looking both ways")
+    result = Proof(model_type, "RoPE, half pairs, half of a head, over frames, bidirectional")
     for parameters in (None, YARN, LINEAR | {"partial_rotary_factor": 0.25}):
         config = config_of(model_type, rope_parameters=parameters, **SIZES)
         model = build(config, "Nemotron3_5TranscribeAsrAudioModel")
@@ -27,7 +27,7 @@ def nemotron3_5_transcribe_asr_audio(model_type: str) -> Proof:
 @proof("glmasr_encoder", "lasr_encoder", "nemotron3_5_transcribe_word_timestamp")
 def glmasr_encoder(model_type: str) -> Proof:
     half = "" if model_type == "lasr_encoder" else ", half of a head"
-    result = Proof(model_type, f"RoPE, halves paired{half}, over frames, looking both ways")
+    result = Proof(model_type, f"RoPE, half pairs{half}, over frames, bidirectional")
     kind, sizes, inputs = {
         "glmasr_encoder": ("GlmAsrEncoder", {"num_mel_bins": 16}, {"input_features": torch.randn(2, 16, 16)}),
         "lasr_encoder": ("LasrEncoder", {"num_mel_bins": 16, "subsampling_conv_channels": 8, "conv_kernel_size": 4,
@@ -49,7 +49,7 @@ def glmasr_encoder(model_type: str) -> Proof:
 
 @proof("nemotron3_diarization_audio")
 def nemotron3_diarization_audio(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over frames, looking both ways")
+    result = Proof(model_type, "RoPE, half pairs, over frames, bidirectional")
     sizes: dict[str, Any] = {"num_hidden_layers": 2, "num_key_value_heads": 4}
     config = config_of(model_type, rope_parameters=YARN, **sizes)
     from families.proofs_mimi import over_frames

@@ -14,7 +14,7 @@ IDS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
 
 @proof("gpt_neo")
 def gpt_neo(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings; layers with a window in a pattern")
+    result = Proof(model_type, "learned table added to the embeddings; some layers have a window")
     config = config_of(model_type, max_position_embeddings=40, num_layers=5, num_hidden_layers=None, num_heads=4,
                        window_size=3, attention_types=[[["global", "local"], 2], [["local"], 1]])  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)
@@ -31,7 +31,7 @@ STEPS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
 
 @proof("decision_transformer")
 def decision_transformer(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table of timesteps added to returns, states and actions alike")
+    result = Proof(model_type, "learned table of timesteps added to returns, states and actions")
     config = config_of(model_type, max_ep_len=40, n_positions=16, state_dim=3, act_dim=2, n_head=4, n_layer=2)
     model, spec = build(config, attention=None), spec_of(config)
     generator = torch.Generator().manual_seed(2)

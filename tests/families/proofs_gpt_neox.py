@@ -8,7 +8,7 @@ from families.turning import LINEAR, LLAMA3, YARN, also, by_kind, compared, reco
 
 @proof("solar_open")
 def solar_open(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, whole head, every layer")
     model = turned(result, num_hidden_layers=2, head_dim=24, n_shared_experts=1, rope_parameters=YARN)
     for parameters in (None, LINEAR, LLAMA3):
         also(result, model, head_dim=24, rope_parameters=parameters)
@@ -17,7 +17,7 @@ def solar_open(model_type: str) -> Proof:
 
 @proof("gpt_neox", "minimax_m2", "nemotron", "persimmon", "phi", "stablelm")
 def gpt_neox(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired among the first channels of a head, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, the first channels of a head, every layer")
     sizes = {"num_hidden_layers": 2, "hidden_size": 96}
     if model_type == "minimax_m2":
         sizes |= {"head_dim": 24}
@@ -34,7 +34,7 @@ def gpt_neox(model_type: str) -> Proof:
 
 @proof("gpt_neox_japanese")
 def gpt_neox_japanese(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired among the first channels of a head, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, the first channels of a head, every layer")
     for parameters in (None, LINEAR | {"partial_rotary_factor": 0.5}):
         config = config_of(model_type, num_hidden_layers=2, rope_parameters=parameters)
         model, spec = recording(build(config, attention=None), "_attn"), spec_of(config)

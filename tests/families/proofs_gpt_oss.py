@@ -22,7 +22,7 @@ from families.turning import LLAMA3, visible
 
 @proof("openai_privacy_filter")
 def openai_privacy_filter(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, within windows that look both ways")
+    result = Proof(model_type, "RoPE, interleaved pairs, bidirectional windows")
     for more in ({}, {"rope_parameters": LLAMA3}):
         config = config_of(model_type, head_dim=24, sliding_window=2, **more)
         model, spec = build(config), spec_of(config, defaults=True)

@@ -17,7 +17,7 @@ def _attended(module: Any, query: Any, key: Any, value: Any, mask: Any = None) -
 
 @proof("gptj", "codegen")
 def gptj(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, the first rotary_dim channels turn, base 10 000")
+    result = Proof(model_type, "RoPE, interleaved pairs, the first rotary_dim channels, base 10 000")
     config = config_of(
         model_type, hidden_size=96, num_hidden_layers=2, n_embd=96, n_layer=2, n_positions=131072, rotary_dim=12
     )

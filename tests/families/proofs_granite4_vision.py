@@ -29,7 +29,7 @@ def granite4_vision(model_type: str) -> Proof:
                                         downsample_rate="2/4", deepstack_layer_map=[[0, 0], [1, 1]])  # fmt: skip
     parts = {"text_config": "language_model", "vision_config": "vision_tower", "qformer_config": "qformer"}
     result = made_of(
-        model_type, "a text model, a tower, and projectors with a vector for each place in a window", parts, config
+        model_type, "a text model, a vision encoder, and projectors with a learned table for each window", parts, config
     )
     model, spec = build(config, "Granite4VisionModel", attention=None), spec_of(config)
     projectors = [*model.layerwise_projectors, *model.spatial_projectors]

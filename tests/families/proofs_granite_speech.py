@@ -43,7 +43,7 @@ def granite_speech_encoder(model_type: str) -> Proof:
 
 @proof("granite_speech5_encoder")
 def granite_speech5_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "relative vectors for keys, within blocks of frames that some layers halve")
+    result = Proof(model_type, "relative vectors for keys, within blocks of frames; some layers halve the frames")
     config = config_of(model_type, num_hidden_layers=3, num_key_value_heads=4, head_dim=24, num_mel_bins=4, context_size=7,
                        max_position_embeddings=9, conv_kernel_size=3, subsample_layers=[1])  # fmt: skip
     encoder, spec = build(config), spec_of(config)

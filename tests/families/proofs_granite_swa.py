@@ -8,7 +8,7 @@ from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned
 
 @proof("granite_swa", "granitemoe_swa")
 def granite_swa(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; each layer has its window and its base, at base 0 it does not turn")
+    result = Proof(model_type, "RoPE, half pairs; each layer has its own window and base; base 0 means no positions")
     sizes = {"num_hidden_layers": 6, "sliding_window": 4}
     model = turned(result, rope_parameters=YARN, **sizes)
     for parameters in (LINEAR, LLAMA3):

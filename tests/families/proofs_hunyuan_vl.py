@@ -33,7 +33,7 @@ def hunyuan_vl_vision(model_type: str) -> Proof:
 
 @proof("hunyuan_vl_text")
 def hunyuan_vl_text(model_type: str) -> Proof:
-    result = Proof(model_type, "XD-RoPE: channels, not pairs, are dealt out to the axes; normalised afterwards")
+    result = Proof(model_type, "XD-RoPE: channels instead of pairs are assigned to axes; normalised afterwards")
     alpha = {"rope_type": "xdrope", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0, "mrope_section": [4, 2, 3, 3]}
     config = config_of(model_type, rope_parameters=alpha, head_dim=24, num_hidden_layers=2)
     model, spec = build(config, "HunYuanVLTextModel"), spec_of(config)
@@ -65,7 +65,7 @@ def hunyuan_vl(model_type: str) -> Proof:
     section = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [16, 16, 16, 16]}
     text = config_of("hunyuan_vl_text", rope_parameters=section, head_dim=128, num_hidden_layers=1).to_dict()
     config = config_of(model_type, text_config=text)
-    result = made_of(model_type, "XD-RoPE over token, column, row and image, and a tower with a learned grid",
+    result = made_of(model_type, "XD-RoPE over token, column, row and image, and an encoder with a learned grid",
                      BOTH, config)  # fmt: skip
     with torch.device("meta"):
         model = build(config, "HunYuanVLModel", attention=None)

@@ -42,7 +42,7 @@ def idefics_vision(model_type: str) -> Proof:
 
 @proof("idefics")
 def idefics(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns; none towards images")
+    result = Proof(model_type, "RoPE, half pairs, whole head; no positions in attention to images")
     vision = {"embed_dim": 32, "image_size": 8, "patch_size": 2, "num_hidden_layers": 1, "num_attention_heads": 2,
               "intermediate_size": 16}  # fmt: skip
     for parameters in (YARN, LINEAR, None):

@@ -12,12 +12,12 @@ from posenc.dialects.weights import with_weights
 CLASSES = {"idefics2_vision": "Idefics2VisionTransformer", "idefics3_vision": "Idefics3VisionTransformer",
            "smolvlm_vision": "SmolVLMVisionTransformer"}  # fmt: skip
 
-NO_POSITIONS = {"idefics2_perceiver": "learned vectors ask image features, which have positions already"}
+NO_POSITIONS = {"idefics2_perceiver": "learned queries; the image features already have positions"}
 
 
 @proof(*CLASSES)
 def idefics2_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid; patches of any image read the cell that holds their corner")
+    result = Proof(model_type, "learned grid; a patch reads the cell that holds its corner")
     for side in (7, 70):  # 70 cells, as published models have, are some that fp32 fractions miss
         config = config_of(model_type, **SMALL, image_size=2 * side, patch_size=2)
         model, spec = build(config, CLASSES[model_type]), spec_of(config)

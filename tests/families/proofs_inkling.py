@@ -23,7 +23,7 @@ SIZES: dict[str, Any] = {
 
 @proof("inkling_text", "inkling2_text")
 def inkling_text(model_type: str) -> Proof:
-    result = Proof(model_type, "a bank of distance profiles that every token mixes; temperature in full layers")
+    result = Proof(model_type, "a bias from distance profiles that each token mixes; temperature in full layers")
     sizes = dict(SIZES)
     if model_type == "inkling2_text":
         sizes |= {"rel_l2_clip_threshold": 0.5, "n_layers_per_attn_res_block": 7, "number_of_conv_states": None}
@@ -85,7 +85,7 @@ def _temperature(result: Proof, attention: Any, encoding: Any, x: Tensor, call: 
 @proof("inkling2_vision")
 def inkling2_vision(model_type: str) -> Proof:
     result = Proof(
-        model_type, "RoPE by column and row, from 1, neighbours paired; a learned grid (bilinear) and a class token"
+        model_type, "RoPE over column and row, from 1, interleaved pairs; a learned grid (bilinear) and a class token"
     )
     config = config_of(model_type, patch_size=2, spatial_merge_size=2, posemb_grid_size=5, text_hidden_size=32,
                        projection_hidden_dim=32, **TOWER)  # fmt: skip

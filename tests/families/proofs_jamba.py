@@ -40,7 +40,7 @@ def placed(result: Proof, model: Any, spec: PositionSpec) -> None:
 
 @proof(*SIZES)
 def bamba(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, in the attention layers; order comes from the other layers too")
+    result = Proof(model_type, "RoPE, half pairs, in the attention layers; the other layers also keep order")
     partial = {"bamba": 0.5, "qwen3_next": 0.25}.get(model_type)
     rotary = "pos_emb" if model_type == "lfm2_moe" else "rotary_emb"
     model = turned(result, rotary=rotary, rope_parameters=YARN, **SIZES[model_type])
@@ -65,8 +65,8 @@ def bamba(model_type: str) -> Proof:
 
 @proof("recurrent_gemma")
 def recurrent_gemma(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over half of the head, in attention behind a window; order comes from "
-                   "recurrences too")  # fmt: skip
+    result = Proof(model_type, "RoPE, half pairs, over half of the head, in attention within a window; recurrences also "
+                               "keep order")  # fmt: skip
     sizes = {"attention_window_size": 4, "lru_width": 64, "num_hidden_layers": 6}
     model = turned(result, **sizes)
     placed(result, model, spec_of(model.config))
@@ -88,7 +88,7 @@ STILL: dict[str, dict[str, Any]] = {
 
 @proof(*STILL)
 def jamba(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions in attention: order comes from the state space models around")
+    result = Proof(model_type, "no positions in attention: order comes from the state space layers")
     config = config_of(model_type, **STILL[model_type])
     model, spec = build(config), spec_of(config)
     assert not any(layer.uses for layer in spec.layers)
@@ -99,8 +99,8 @@ def jamba(model_type: str) -> Proof:
 
 @proof("zamba2")
 def zamba2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, in shared attention twice as wide, or, with use_mem_rope off, none; "
-                   "order comes from state space models too")  # fmt: skip
+    result = Proof(model_type, "RoPE, half pairs, in shared attention of twice the width, or none if use_mem_rope is "
+                               "off; state space layers also keep order")  # fmt: skip
     sizes: dict[str, Any] = {
         "layers_block_type": ["linear_attention", "hybrid", "linear_attention", "hybrid"], "mamba_d_state": 8,
         "n_mamba_heads": 4, "mamba_ngroups": 1, "chunk_size": 8, "num_key_value_heads": 4, "adapter_rank": 4}  # fmt: skip

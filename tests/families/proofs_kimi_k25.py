@@ -12,7 +12,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("kimi_k25_vision")
 def kimi_k25_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by column and row in turn; a learned grid (bicubic) and sinusoids of the frame")
+    result = Proof(model_type, "RoPE over column and row alternately; a learned grid (bicubic) and sinusoids of the frame")
     for grids in (((2, 4, 6), (2, 6, 4)), ((1, 2, 4), (1, 4, 6))):  # clips of one length at a time: its pooling fails else
         model, spec, inputs = made(
             model_type, "Kimi_K25VisionModel", grids, patch_size=2, pos_emb_height=5, pos_emb_width=5

@@ -8,7 +8,7 @@ from families.proofs_deepseek_v3 import MAGNITUDE, turned
 
 @proof("bailing_hybrid")
 def bailing_hybrid(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention in every sixth layer, trailing slice, neighbours in and halves out")
+    result = Proof(model_type, "latent attention in every sixth layer, last channels, interleaved pairs in, half pairs out")
     turned(result, num_hidden_layers=5, layer_group_size=2, head_dim=16)
     turned(result, num_hidden_layers=3, layer_group_size=3, head_dim=16, rope_parameters=MAGNITUDE)
     return result
@@ -16,7 +16,7 @@ def bailing_hybrid(model_type: str) -> Proof:
 
 @proof("kimi_linear")
 def kimi_linear(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions: linear attention layers give the order")
+    result = Proof(model_type, "no positions: order comes from the linear attention layers")
     turned(result, num_hidden_layers=5, linear_head_dim=16, linear_num_heads=4)
     turned(result, num_hidden_layers=4, linear_head_dim=16, linear_num_heads=4, layer_types=None,
            linear_attn_config={"full_attn_layers": [2, 4], "kda_layers": [1, 3], "head_dim": 16, "num_heads": 4,
@@ -26,7 +26,7 @@ def kimi_linear(model_type: str) -> Proof:
 
 @proof("glm5_next_text")
 def glm5_next_text(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions: linear attention layers give the order")
+    result = Proof(model_type, "no positions: order comes from the linear attention layers")
     turned(result, num_hidden_layers=8, qk_rope_head_dim=0, linear_head_dim=16, linear_num_heads=4, index_head_dim=12,
            index_n_heads=3, index_topk=4, index_kpool=2)  # fmt: skip
     return result
@@ -34,5 +34,5 @@ def glm5_next_text(model_type: str) -> Proof:
 
 @proof("glm5_next")
 def glm5_next(model_type: str) -> Proof:
-    return made_of(model_type, "text and images, each by itself; a token of an image counts as one of text",
+    return made_of(model_type, "separate text and image parts; an image token counts like a text token",
                    {"text_config": "language_model", "vision_config": "visual"})  # fmt: skip

@@ -44,7 +44,7 @@ def biases(model: torch.nn.Module, names: tuple[str, ...], **inputs: Any) -> lis
 
 @proof("layoutlm")
 def layoutlm(model_type: str) -> Proof:
-    result = Proof(model_type, "learned tables for the place in the text and x, y, height and width of the box, summed")
+    result = Proof(model_type, "learned tables for the text position and x, y, height and width of the box, summed")
     config = config_of(model_type, max_position_embeddings=40, max_2d_position_embeddings=48)
     model, spec = build(config, attention=None), spec_of(config)
     places, bbox = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]]), boxes((2, 4))
@@ -58,7 +58,9 @@ def layoutlm(model_type: str) -> Proof:
 @proof("layoutlmv2", "layoutxlm")
 def layoutlmv2(model_type: str) -> Proof:
     """Its whole model wants a vision library; embeddings and encoder are its own modules."""
-    result = Proof(model_type, "learned tables for the place and, side by side, the box; T5 bias of place, x and y")
+    result = Proof(
+        model_type, "learned tables for the text position and, concatenated, the box; T5 bias of text position, x and y"
+    )
     own = modeling("layoutlmv2")
     for flags in ((True, True), (True, False), (False, True)):
         config = config_of(model_type, max_position_embeddings=40, max_2d_position_embeddings=48, coordinate_size=12,
@@ -98,7 +100,7 @@ def compare(result: Proof, spec: PositionSpec, state: Any, found: Any, flags: An
 @proof("layoutlmv3")
 def layoutlmv3(model_type: str) -> Proof:
     result = Proof(
-        model_type, "RoBERTa's places, boxes side by side, a table for patches; T5 bias of slot, x and y, divided"
+        model_type, "RoBERTa's table, concatenated box tables, a table for patches; T5 bias of position, x and y, divided"
     )
     sizes = {"max_position_embeddings": 40, "max_2d_position_embeddings": 1024, "coordinate_size": 12, "shape_size": 8,
              "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 30,
@@ -153,7 +155,7 @@ def layoutlmv3(model_type: str) -> Proof:
 
 @proof("lilt")
 def lilt(model_type: str) -> Proof:
-    result = Proof(model_type, "RoBERTa's places; beside them a narrow stack of boxes and places, scores summed")
+    result = Proof(model_type, "RoBERTa's table; a second, narrow stack for boxes and positions, scores summed")
     config = config_of(model_type, hidden_size=48, max_position_embeddings=40, max_2d_position_embeddings=48,
                        channel_shrink_ratio=2, pad_token_id=PADDING, num_hidden_layers=2)  # fmt: skip
     model, spec = build(config, attention=None), spec_of(config)

@@ -9,8 +9,10 @@ from families.turning import LLAMA3, YARN, also, turned
 
 @proof("lfm3")
 def lfm3(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired: whole heads behind windows, half the pairs of a head in full layers; "
-                   "order comes from convolutions too")  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE, half pairs: whole heads within windows, half of the pairs in full layers; convolutions also keep order",
+    )
     sizes = {"num_hidden_layers": 8, "head_dim": 24, "sliding_window": 4}
     model = turned(result, **sizes)
     placed(result, model, spec_of(model.config))

@@ -24,7 +24,7 @@ class Matcher(torch.nn.Module):
 
 @proof("lightglue")
 def lightglue(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, by a learned matrix of (x, y), in self-attention")
+    result = Proof(model_type, "RoPE, interleaved pairs, angles from a learned matrix of (x, y), in self-attention")
     config = config_of(model_type, descriptor_dim=40, num_attention_heads=4, num_hidden_layers=2)
     model, spec = build(config), spec_of(config)
     points = modeling(model_type).normalize_keypoints(torch.rand(2, 7, 2) * torch.tensor([640.0, 480.0]), 480, 640)
@@ -66,7 +66,9 @@ class Transformer(torch.nn.Module):
 
 @proof("efficientloftr")
 def efficientloftr(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, all heads at once, row and column in turn, from 1; self-attention")
+    result = Proof(
+        model_type, "RoPE, interleaved pairs, over all heads together, row and column alternately, from 1; self-attention"
+    )
     for scaled in ({}, {"rope_parameters": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 3.0}}):
         config = config_of(model_type, hidden_size=64, num_attention_heads=8, num_attention_layers=2,
                            out_features=[8, 8, 16, 64], **scaled)  # fmt: skip

@@ -12,7 +12,7 @@ CLASSES = {"aria_text": "AriaTextModel", "granite4_vision_text": "Granite4Vision
 
 @proof(*CLASSES)
 def aria_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, whole head, every layer")
     sizes: dict[str, Any] = {"num_hidden_layers": 2} | ({"head_dim": 24} if model_type == "aria_text" else {})
     model = turned(result, model_class=CLASSES[model_type], rope_parameters=YARN, **sizes)
     for parameters in (None, LLAMA3, LINEAR):
@@ -50,7 +50,7 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_positi
     "seed_oss",
 )
 def llama(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, whole head, every layer")
     own = {
         "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 7.0},  # asked for, and turns nothing
                  "d_model": 64, "hidden_size": None, "n_heads": 4, "num_attention_heads": None, "n_layers": 2,
@@ -72,7 +72,7 @@ def llama(model_type: str) -> Proof:
 
 @proof("apertus")
 def apertus(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike, scaled as Llama 3.1")
+    result = Proof(model_type, "RoPE, half pairs, every layer, scaled as Llama 3.1")
     model = turned(result, num_hidden_layers=2)
     also(result, model, rope_parameters=YARN)
     return result
@@ -80,7 +80,7 @@ def apertus(model_type: str) -> Proof:
 
 @proof("hunyuan_v1_dense", "hunyuan_v1_moe")
 def hunyuan_v1_dense(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike, normalised afterwards; alpha makes a larger base")
+    result = Proof(model_type, "RoPE, half pairs, every layer, normalised afterwards; alpha makes a larger base")
     alpha = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}
     model = turned_then_normalised(result, norms=("query_layernorm", "key_layernorm"), rope_parameters=alpha,
                                    num_hidden_layers=2, head_dim=24)  # fmt: skip
@@ -91,7 +91,7 @@ def hunyuan_v1_dense(model_type: str) -> Proof:
 
 @proof("nanochat")
 def nanochat(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, turning the other way, normalised afterwards")
+    result = Proof(model_type, "RoPE, half pairs, reversed rotation, normalised afterwards")
     model = turned_then_normalised(result, norms=("q_norm", "k_norm"), rope_parameters=LINEAR, num_hidden_layers=2)
     for parameters in (None, LLAMA3, YARN):
         also(result, model, rope_parameters=parameters)
@@ -100,7 +100,7 @@ def nanochat(model_type: str) -> Proof:
 
 @proof("granite_docling_text")
 def granite_docling_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike")
+    result = Proof(model_type, "RoPE, half pairs, every layer")
     for sizes in ({}, {"rope_parameters": YARN}):
         config = config_of(model_type, **sizes)
         model, spec = build(config, "GraniteDoclingTextModel"), spec_of(config)
@@ -111,7 +111,7 @@ def granite_docling_text(model_type: str) -> Proof:
 
 @proof("chameleon")
 def chameleon(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, the whole head turns, all layers alike; images are tokens")
+    result = Proof(model_type, "RoPE, half pairs, whole head, every layer; images are tokens")
     codes = {"base_channels": 32, "latent_channels": 32, "embed_dim": 32, "num_embeddings": 4, "channel_multiplier": [1],
              "num_res_blocks": 1, "resolution": 8}  # fmt: skip
     sizes = {"num_hidden_layers": 2, "vq_config": codes, "vocabulary_map": {"<image>": 3}}

@@ -38,9 +38,7 @@ def _chunks(result: Proof, spec: Any, found: list[Call]) -> None:
 
 @proof("beam")
 def beam(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "RoPE, halves paired, behind windows; full layers: (1 + (p + 1)/2048)^0.1 on queries instead"
-    )
+    result = Proof(model_type, "RoPE, half pairs, within windows; full layers: (1 + (p + 1)/2048)^0.1 on queries instead")
     sliding = YARN | {"rope_theta": 30000.0}
     config = config_of(model_type, num_hidden_layers=7, sliding_window=4, head_dim=24,
                        rope_parameters={"sliding_attention": sliding, "full_attention": None})  # fmt: skip
@@ -64,8 +62,10 @@ def beam(model_type: str) -> Proof:
 
 @proof("llama4_text")
 def llama4_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, in layers that see their own chunk; the others sharpen queries by "
-                   "a floored logarithm of the token count")  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE, interleaved pairs, in chunked layers; the others scale queries by a logarithm of the token count",
+    )
     sizes: dict[str, Any] = {
         "num_hidden_layers": 5, "head_dim": 24, "attention_chunk_size": 4, "floor_scale": 3, "use_qk_norm": False,
         "attn_scale": 0.3}  # fmt: skip

@@ -14,7 +14,7 @@ from posenc.dialects.weights import with_weights
 
 NO_POSITIONS = {
     "inkling_audio": "each frame of audio is the sum of the embeddings of its codes; order comes from the text model",
-    "inkling_vision": "linear layers fold the pixels of each patch, in order, into one vector; patches see no others",
+    "inkling_vision": "linear layers merge the pixels of each patch, in order; patches do not interact",
     "muse_spark_audio": "order comes from causal convolutions; its code has no attention",
 }
 
@@ -45,7 +45,7 @@ def rotation(result: Proof, model: Any, spec: Any, own: Tensor, **inputs: Any) -
 
 @proof("llama4_vision_model")
 def llama4_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by column and row, from 1, neighbours paired; a learned vector for each token")
+    result = Proof(model_type, "RoPE over column and row, from 1, interleaved pairs; a learned vector for each token")
     config = config_of(model_type, image_size=10, patch_size=2, projector_input_dim=64, projector_output_dim=64,
                        pixel_shuffle_ratio=1.0, intermediate_size=64, vision_output_dim=64,
                        rope_parameters={"rope_type": "default", "rope_theta": 500.0}, **TOWER)  # fmt: skip
@@ -78,7 +78,7 @@ def llama4_vision_model(model_type: str) -> Proof:
 
 @proof("step3p5_vision")
 def step3p5_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by column and row, halves paired, upon a learned grid (bilinear)")
+    result = Proof(model_type, "RoPE over column and row, half pairs, on a learned grid (bilinear)")
     config = config_of(model_type, image_size=10, patch_size=2, **TOWER)
     model, spec = build(config, "Step3p7VisionModel"), spec_of(config)
     torch.nn.init.normal_(model.embeddings.position_embedding.weight)

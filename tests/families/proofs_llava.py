@@ -9,7 +9,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from families.harness import Proof, build, made_of, module_named, proof
 
-LIKE_WORDS = "a text model that counts patches like words, and a vision tower"
+LIKE_WORDS = "a text model that counts image patches like words, and a vision encoder"
 
 LANGUAGE, TEXT = {"text_config": "language_model"}, {"text_config": "text_model"}
 

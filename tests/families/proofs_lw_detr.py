@@ -62,7 +62,7 @@ def rf_detr_dinov2(model_type: str) -> Proof:
 
 @proof("lw_detr", "rf_detr")
 def lw_detr(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of each query's box, through a network; the tower's own positions")
+    result = Proof(model_type, "sinusoids of each query's box, through a network; the encoder's own positions")
     config = CONFIG_MAPPING[model_type]()
     spec, module = spec_of(config, defaults=True), modeling(model_type)
     boxes = torch.rand(2, 5, 4, generator=torch.Generator().manual_seed(3))

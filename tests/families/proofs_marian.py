@@ -29,7 +29,7 @@ def sines(result: Proof, spec: PositionSpec, model: torch.nn.Module, at: posenc.
 
 @proof("kosmos_2_text_model", "kosmos_2_5_text_model")
 def kosmos_2_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted over tokens that are no padding")
+    result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted over non-padding tokens")
     config = config_of(model_type, embed_dim=64, layers=2, attention_heads=4, ffn_dim=32, max_position_embeddings=256,
                        hidden_size=None, num_hidden_layers=None, num_attention_heads=None, pad_token_id=1)  # fmt: skip
     name = "Kosmos2TextModel" if model_type == "kosmos_2_text_model" else "Kosmos2_5TextModel"
@@ -67,7 +67,7 @@ def marian(model_type: str) -> Proof:
 
 @proof("m2m_100", "nllb-moe", "fsmt")
 def m2m_100(model_type: str) -> Proof:
-    result = Proof(model_type, "encoder and decoder: fairseq's sinusoids added to the embeddings; padding gets none")
+    result = Proof(model_type, "encoder and decoder: fairseq's sinusoids added to the embeddings; padding gets zero")
     odd = {"d_model": 63, "encoder_attention_heads": 3, "decoder_attention_heads": 3, "hidden_size": None,
            "num_attention_heads": None}  # fmt: skip
     vocabularies = {"src_vocab_size": 32, "tgt_vocab_size": 32, "langs": ["en", "de"]} if model_type == "fsmt" else {}

@@ -12,7 +12,7 @@ from families.silenced import added_by
 
 @proof("markuplm")
 def markuplm(model_type: str) -> Proof:
-    result = Proof(model_type, "RoBERTa's table, and learned paths through the markup, added to the embeddings")
+    result = Proof(model_type, "RoBERTa's table, and a learned vector of the XPath, added to the embeddings")
     config = config_of(model_type, max_position_embeddings=40, pad_token_id=1, max_depth=5, xpath_unit_hidden_size=6,
                        max_xpath_tag_unit_embeddings=12, max_xpath_subs_unit_embeddings=14, tag_pad_id=10,
                        subs_pad_id=11)  # fmt: skip

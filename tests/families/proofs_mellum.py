@@ -17,9 +17,7 @@ SETTINGS = (
 
 @proof("zaya")
 def zaya(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "RoPE, halves paired, half of the head turns; plain and sliding layers at bases of their own"
-    )
+    result = Proof(model_type, "RoPE, half pairs, half of the head; full and sliding layers with their own bases")
     kinds = {
         "layer_types": ["hybrid", "hybrid_sliding", "hybrid_sliding", "hybrid"],
         "sliding_window": 4,

@@ -39,7 +39,7 @@ SIZES: dict[str, Any] = {"num_hidden_layers": 2, "sliding_window": 4, "head_dim"
 
 @proof("mimi", "mimi_decoder", "mimi_encoder")
 def mimi(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over frames, causal behind a window")
+    result = Proof(model_type, "RoPE, half pairs, over frames, causal within a window")
     config = config_of(model_type, rope_parameters=YARN, codebook_dim=64, **SIZES)
     model = modeling(model_type).MimiTransformerModel(_probed(config)).eval()
     spec = spec_of(config)
@@ -67,7 +67,7 @@ def _probed(config: Any) -> Any:
 
 @proof("voxtral_realtime_encoder")
 def voxtral_realtime_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over frames, causal behind a window")
+    result = Proof(model_type, "RoPE, half pairs, over frames, causal within a window")
     config = config_of(model_type, rope_parameters=YARN, num_key_value_heads=None, **SIZES)
     model = modeling(model_type).VoxtralRealtimeEncoder(_probed(config)).eval()
     over_frames(result, model, spec_of(config), "inputs_embeds")
@@ -77,7 +77,7 @@ def voxtral_realtime_encoder(model_type: str) -> Proof:
 
 @proof("voxtral_realtime_text")
 def voxtral_realtime_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, behind a window")
+    result = Proof(model_type, "RoPE, half pairs, within a window")
     config = config_of(model_type, rope_parameters=YARN, **SIZES)
     model = modeling(model_type).VoxtralRealtimeTextModel(_probed(config)).eval()
     spec = spec_of(config)
@@ -93,7 +93,7 @@ def voxtral_realtime_text(model_type: str) -> Proof:
 
 @proof("moshi")
 def moshi(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over tokens; Mimi for audio, and a depth decoder without positions")
+    result = Proof(model_type, "RoPE, half pairs, over tokens; Mimi for audio, and a depth decoder without positions")
     config = config_of(model_type, ffn_dim=64, audio_vocab_size=30, **SIZES)
     spec = spec_of(config)
     with torch.device("meta"):
@@ -107,7 +107,7 @@ def moshi(model_type: str) -> Proof:
 
 @proof("kyutai_speech_to_text")
 def kyutai_speech_to_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over tokens; Mimi for audio")
+    result = Proof(model_type, "RoPE, half pairs, over tokens; Mimi for audio")
     codec = config_of("mimi", codebook_dim=64, **SIZES).to_dict()
     sizes: dict[str, Any] = {"ffn_dim": 64, "num_codebooks": 2, "codec_config": codec, "audio_pad_token_id": 0, **SIZES}
     config = config_of(model_type, rope_parameters=YARN, **sizes)
@@ -135,7 +135,7 @@ def moshi_depth(model_type: str) -> Proof:
 
 @proof("pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder", "pocket_tts_audio_tokenizer_decoder")
 def pocket_tts_audio_tokenizer(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over frames, causal behind a window")
+    result = Proof(model_type, "RoPE, half pairs, over frames, causal within a window")
     for parameters in (None, YARN, LINEAR):
         config = config_of(model_type, rope_parameters=parameters, **SIZES)
         spec = spec_of(config)

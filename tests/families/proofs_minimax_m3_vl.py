@@ -25,7 +25,7 @@ from families.turning import YARN
 
 @proof("minimax_m3_vl_text")
 def minimax_m3_vl_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, part of the head, full and block-sparse layers")
+    result = Proof(model_type, "RoPE, half pairs, part of the head, full and block-sparse layers")
     kinds = ["full_attention", "minimax_m3_sparse", "full_attention", "minimax_m3_sparse"]
     sizes: dict[str, Any] = {"head_dim": 16, "index_n_heads": 2, "index_head_dim": 16, "index_block_size": 4,
                              "dense_intermediate_size": 16, "shared_intermediate_size": 16}  # fmt: skip
@@ -45,7 +45,7 @@ def minimax_m3_vl_text(model_type: str) -> Proof:
 
 @proof("minimax_m3_vl_vision")
 def minimax_m3_vl_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by frame, row and column, each 2·⌊d/6⌋ channels, halves paired, the rest keeps still")
+    result = Proof(model_type, "RoPE over frame, row and column, 2·⌊d/6⌋ channels each, half pairs, the rest unrotated")
     model, spec, inputs = made(model_type, "MiniMaxM3VLVisionModel", patch_size=2)
     frames = torch.tensor([[f] for n, height, width in GRIDS for f in range(n) for _ in range(height * width)])
     own = torch.cat([frames, block_order(2)], dim=1)

@@ -43,7 +43,7 @@ def drawn(model: torch.nn.Module) -> torch.nn.Module:
 @proof("mistral4")
 def mistral4(model_type: str) -> Proof:
     result = Proof(
-        model_type, "latent attention: trailing slice, neighbours in and halves out; queries × 1 + β·ln(1 + ⌊p/L⌋)"
+        model_type, "latent attention: last channels, interleaved pairs in, half pairs out; queries × 1 + β·ln(1 + ⌊p/L⌋)"
     )
     tempered = YARN | {"llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 256}
     turned(result, most=2.0, rope_parameters=tempered | {"attention_factor": 1.0})  # their fp32 logarithm
@@ -53,8 +53,8 @@ def mistral4(model_type: str) -> Proof:
 
 @proof("mistral_large4_text")
 def mistral_large4_text(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: trailing slice at ω·exp(α), neighbours in, halves out, three layers of "
-                   "four; queries × scale·ln(p + 1) + bias")  # fmt: skip
+    result = Proof(model_type, "latent attention: last channels with frequencies ω·exp(α), interleaved pairs in, half "
+                               "pairs out, three of four layers; queries × scale·ln(p + 1) + bias")  # fmt: skip
     sizes = SIZES | {"num_hidden_layers": 6, "q_lora_rank": None, "index_head_dim": 12, "index_n_heads": 3, "index_topk": 4,
                      "index_topk_freq": 2, "rope_parameters": YARN | {"attention_factor": 1.0}}  # fmt: skip
     for more in ({}, {"kv_source_layers": [0, 0, 2, 3, 4, 4]}, {"no_rope_layers": [0, 1, 1, 0, 0, 1]}):
@@ -72,7 +72,7 @@ def mistral_large4_text(model_type: str) -> Proof:
 
 @proof("ministral3")
 def ministral3(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, YaRN; queries times 1 + β ln(1 + ⌊p/length⌋)")
+    result = Proof(model_type, "RoPE, half pairs, YaRN; queries times 1 + β ln(1 + ⌊p/length⌋)")
     yarn = YARN | {"llama_4_scaling_beta": 0.3}
     for window in (None, 4):
         config = config_of(model_type, rope_parameters=yarn, head_dim=24, num_hidden_layers=2, sliding_window=window)

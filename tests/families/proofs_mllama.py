@@ -13,7 +13,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("mllama_vision_model")
 def mllama_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "gated vectors of tile and patch, at three places")
+    result = Proof(model_type, "gated tile and patch vectors, added at three points")
     config = made(model_type, image_size=6, attention_heads=2, num_global_layers=2, intermediate_layers_indices=[0],
                   num_attention_heads=None)  # fmt: skip
     spec, model = spec_of(config), build(config, "MllamaVisionModel")
@@ -40,7 +40,7 @@ def mllama_vision_model(model_type: str) -> Proof:
 
 @proof("mllama_text_model")
 def mllama_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; layers that look at the image have no positions")
+    result = Proof(model_type, "RoPE, half pairs; cross-attention to images has no positions")
     config = config_of(model_type, cross_attention_layers=[1, 3], num_hidden_layers=5, rope_parameters=YARN)
     model, spec = build(config, "MllamaTextModel"), spec_of(config)
     image = torch.randn(2, 8, 64, generator=torch.Generator().manual_seed(5))

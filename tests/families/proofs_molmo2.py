@@ -34,7 +34,7 @@ def molmo2_vision(model_type: str) -> Proof:
 
 @proof("molmo2_text")
 def molmo2_text(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; scaled in some layers, plain in the others")
+    result = Proof(model_type, "RoPE, half pairs; scaled in some layers, unscaled in the others")
     config = config_of(model_type, head_dim=16, rope_parameters=YARN, rope_scaling_layers=[1, 2], additional_vocab_size=0)
     model, spec = build(config, "Molmo2TextModel"), spec_of(config)
     rotary(result, config, spec, model, most=2.0)

@@ -18,7 +18,7 @@ def hidden_all(found: list) -> None:
 
 @proof("moonshine")
 def moonshine(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, nine tenths of a head turn, in encoder and decoder")
+    result = Proof(model_type, "RoPE, interleaved pairs, 90 % of a head, in encoder and decoder")
     for more in ({}, {"rope_parameters": YARN | {"partial_rotary_factor": 0.5}}, {"decoder_num_attention_heads": 2}):
         sizes = {"encoder_num_hidden_layers": 2, "decoder_num_hidden_layers": 3, "encoder_num_attention_heads": 4,
                  "decoder_num_attention_heads": 4, "num_hidden_layers": None, "num_attention_heads": None,
@@ -66,7 +66,7 @@ def moonshine_streaming_encoder(model_type: str) -> Proof:
 
 @proof("moonshine_streaming")
 def moonshine_streaming(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired, four fifths of a head, in the decoder; a table on its memory")
+    result = Proof(model_type, "RoPE, interleaved pairs, 80 % of a head, in the decoder; a table on the encoder's output")
     for more in ({}, {"rope_parameters": YARN | {"partial_rotary_factor": 0.5}}):
         config = config_of(model_type, encoder_config={"hidden_size": 32, "num_attention_heads": 2,
                                                        "num_key_value_heads": 2},

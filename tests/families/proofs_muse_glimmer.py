@@ -16,7 +16,8 @@ from families.turning import LINEAR, LLAMA3, YARN, also, turned
 @proof("muse_glimmer_text", "muse_spark_text")
 def muse_glimmer_text(model_type: str) -> Proof:
     result = Proof(
-        model_type, "RoPE, halves paired, behind windows; full layers, from the last one every fourth, do not turn"
+        model_type,
+        "RoPE, half pairs, in sliding layers; every fourth layer, counted from the last, is full and has no positions",
     )
     sizes = {"num_hidden_layers": 6, "sliding_window": 4, "head_dim": 16, "moe_latent_size": None}
     name = {"muse_glimmer_text": "MuseGlimmerTextModel", "muse_spark_text": "MuseSparkTextModel"}[model_type]
@@ -29,9 +30,9 @@ def muse_glimmer_text(model_type: str) -> Proof:
 
 @proof("muse_glimmer_vision", "muse_spark_vision")
 def muse_glimmer_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by column and row, from 1, halves paired, in windows but every fourth layer; "
-                   "upon a learned grid (bilinear, zero beyond)"
-                   + (", scrambled where not square" if model_type == "muse_spark_vision" else ""))  # fmt: skip
+    result = Proof(model_type, "RoPE over column and row, from 1, half pairs, in windows except every fourth layer; a "
+                               "learned grid (bilinear, zero outside)"
+                   + (", wrong if not square" if model_type == "muse_spark_vision" else ""))  # fmt: skip
     name = {"muse_glimmer_vision": "MuseGlimmerVisionModel", "muse_spark_vision": "MuseSparkVisionModel"}[model_type]
     for side in (6, 3):  # one window for each image, then several
         config = config_of(model_type, patch_size=2, pos_emb_height=side, pos_emb_width=side, merge_size=1, **TOWER)
@@ -57,7 +58,7 @@ def muse_glimmer_vision(model_type: str) -> Proof:
 
 @proof("muse_glimmer_assistant")
 def muse_glimmer_assistant(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; queries are the last of the tokens whose keys there are")
+    result = Proof(model_type, "RoPE, half pairs; queries are the last of the tokens that have keys")
     sizes: dict[str, Any] = {"num_hidden_layers": 2, "head_dim": 24, "target_layer_ids": [1, 3], "block_size": 3}
     config = config_of(model_type, rope_parameters=YARN, **sizes)
     model, spec = build(config), spec_of(config)

@@ -10,7 +10,7 @@ from families.harness import Proof, config_of, made_of, modeling, proof, spec_of
 
 @proof("musicflamingo")
 def musicflamingo(model_type: str) -> Proof:
-    result = made_of(model_type, "sound and text, and frames of sound turned by time multiplied with place", {
+    result = made_of(model_type, "audio and text; audio frames are rotated by time times index", {
         "audio_config": "audio_tower", "text_config": "language_model", "audio_times": "pos_emb"})  # fmt: skip
     module = modeling(model_type)
     for more in ({}, {"rope_parameters": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.3}}):

@@ -51,7 +51,7 @@ def cohere_asr(model_type: str) -> Proof:
 def musicgen_decoder(model_type: str) -> Proof:
     melody = model_type == "musicgen_melody_decoder"
     result = Proof(model_type, "sinusoids, cos | sin, added to the sum of all codebooks"
-                   + ", and to melody and text before it" * melody)  # fmt: skip
+                   + ", and to melody and text before them" * melody)  # fmt: skip
     name = "MusicgenMelodyDecoder" if melody else "MusicgenDecoder"
     for width in (64, 62):
         config = config_of(model_type, hidden_size=width, num_attention_heads=2, num_hidden_layers=2, ffn_dim=16,

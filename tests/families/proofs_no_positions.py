@@ -31,7 +31,7 @@ RECURRENT = {
     "xlstm": "order comes from the recurrence of gated matrix memories; its code has no attention and reads no position",
 }
 
-STAGES = "attention has none; order is in the convolutions that make patches and stand between layers"
+STAGES = "attention has none; order comes from convolutions between the layers"
 
 UNORDERED = {
     "cvt": "attention has none; queries, keys and values are made by convolutions",
@@ -65,7 +65,7 @@ PARTS = {
     "glm_image_vqmodel": "a codebook between convolutions",
     "qwen2_5_omni_bigvgan": "transposed convolutions",
     "sapiens2_head": "convolutions",
-    "vibevoice_diffusion": "refines each token by itself; its sinusoids are of diffusion time",
+    "vibevoice_diffusion": "each token is processed alone; its sinusoids encode diffusion time",
 }
 
 NO_POSITIONS = RECURRENT | UNORDERED | CONVOLUTIONAL | PARTS

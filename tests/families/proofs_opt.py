@@ -16,7 +16,7 @@ MASK = torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1]])
 
 @proof("opt", "biogpt")
 def opt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings, two rows before position 0")
+    result = Proof(model_type, "learned table added to the embeddings, two unused rows before position 0")
     config = config_of(model_type, max_position_embeddings=40, ffn_dim=16)
     model, spec = build(config, attention=None), spec_of(config)
     inputs = {"input_ids": tokens(IDS.shape), "position_ids": IDS}
@@ -32,7 +32,7 @@ def opt(model_type: str) -> Proof:
 
 @proof("nystromformer", "mra", "yoso")
 def nystromformer(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table added to the embeddings, two rows before position 0")
+    result = Proof(model_type, "learned table added to the embeddings, two unused rows before position 0")
     config = config_of(model_type, max_position_embeddings=64)
     model, spec = build(config, attention=None), spec_of(config)
     types = ("embeddings.token_type_embeddings.weight",)

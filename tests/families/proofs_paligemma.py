@@ -12,7 +12,7 @@ from families.proofs_llava import LANGUAGE, LIKE_WORDS, SMALL_TEXT, SMALL_TOWER,
 @proof("pi0")
 def pi0(model_type: str) -> Proof:
     parts = {"vlm_config": "vlm", "dit_config": "dit"}
-    result = made_of(model_type, "PaliGemma, and a Gemma of actions that counts on from it", parts)
+    result = made_of(model_type, "PaliGemma, and a Gemma for actions that continues its positions", parts)
     text = {**SMALL_TEXT, "model_type": "gemma"}
     vision = {**SMALL_TOWER, "model_type": "siglip_vision_model"}
     inner = {"model_type": "paligemma", "text_config": text, "vision_config": vision, "projection_dim": 32,

@@ -36,7 +36,7 @@ def drawn(model: torch.nn.Module) -> torch.nn.Module:
 @proof("parakeet_encoder", "nemotron_asr_streaming_encoder")
 def parakeet_encoder(model_type: str) -> Proof:
     streaming = model_type == "nemotron_asr_streaming_encoder"
-    result = Proof(model_type, "Transformer-XL's terms over frames" + " in chunks, behind a window" * streaming)
+    result = Proof(model_type, "Transformer-XL's terms over frames" + " in chunks, within a window" * streaming)
     more = {"sliding_window": 8, "default_num_lookahead_tokens": 2} if streaming else {}
     config = config_of(model_type, **SIZES, **more)
     encoder, spec = drawn(build(config, attention="probe_where_true")), spec_of(config)

@@ -31,7 +31,7 @@ def in_channels(result: Proof, spec: Any, model: Any, after: str, rows: int, inp
 
 @proof("patchtst")
 def patchtst(model_type: str) -> Proof:
-    result = Proof(model_type, "a stored table over patches, made of centred sinusoids or drawn")
+    result = Proof(model_type, "a stored table over patches, centred sinusoids or random numbers")
     for kind, classed in (("sincos", False), ("random", True), ("sincos", True)):
         config = config_of(model_type, **NONE | {"num_hidden_layers": 2, "num_attention_heads": 4}, d_model=32, ffn_dim=16,
                            context_length=20, patch_length=4, patch_stride=3, num_input_channels=2, channel_attention=True,
@@ -51,7 +51,7 @@ def patchtst(model_type: str) -> Proof:
 
 @proof("patchtsmixer")
 def patchtsmixer(model_type: str) -> Proof:
-    result = Proof(model_type, "a stored table over patches where asked for; weights of their own for every patch")
+    result = Proof(model_type, "an optional stored table over patches; own mixing weights for every patch")
     for asked, attends in ((True, True), (True, False), (False, False)):
         config = config_of(model_type, **NONE, d_model=32, num_layers=2, context_length=20, patch_length=4, patch_stride=3,
                            num_input_channels=2, use_positional_encoding=asked, self_attn=attends,

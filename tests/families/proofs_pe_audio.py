@@ -18,7 +18,7 @@ CLASSES = {"pe_audio_encoder": "PeAudioEncoder", "pe_video_encoder": "PeVideoEnc
 
 @proof(*CLASSES)
 def pe_audio_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired; a class vector at 0, frames from 1")
+    result = Proof(model_type, "RoPE, interleaved pairs; a class token at 0, frames from 1")
     small = {"encoder_hidden_size": 2, "downsampling_ratios": [2, 2], "codebook_dim": 8}
     for more in ({}, {"rope_parameters": YARN}):
         if model_type == "pe_audio_encoder":

@@ -29,7 +29,7 @@ def line(*sizes: int) -> posenc.Positions:
 
 @proof("perceiver")
 def perceiver(model_type: str) -> Proof:
-    result = Proof(model_type, "learned tables for text and images, Fourier bands beside images, flow, video and sound")
+    result = Proof(model_type, "learned tables for text and images, Fourier features for images, flow, video and audio")
 
     def made(name: str) -> tuple[torch.nn.Module, Any]:
         config = config_of(model_type, **TINY)

@@ -35,7 +35,7 @@ def at_both_lengths(result: Proof, config: Any, most: float = 2.0) -> torch.nn.M
 
 @proof("phi3")
 def phi3(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, a part of the head turns; LongRoPE by the length of the request")
+    result = Proof(model_type, "RoPE, half pairs, part of the head; LongRoPE by the length of the request")
     sizes = {"num_hidden_layers": 2, "hidden_size": 64, "max_position_embeddings": 131072, "sliding_window": 4}
     turned(result, **{**sizes, "sliding_window": None})
     assert allowed(spec_of(config_of(model_type, rope_parameters=LONGROPE, **sizes))) == 2.0
@@ -47,9 +47,7 @@ def phi3(model_type: str) -> Proof:
 
 @proof("phimoe")
 def phimoe(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "RoPE, halves paired; LongRoPE whose long factors are never used, only the magnitude changes"
-    )
+    result = Proof(model_type, "RoPE, half pairs; LongRoPE that never uses its long factors: only the scale changes")
     sizes = {"num_hidden_layers": 2, "hidden_size": 64, "max_position_embeddings": 131072, "sliding_window": 4}
     turned(result, **{**sizes, "sliding_window": None})
     scaled = LONGROPE | {"short_mscale": 1.25, "long_mscale": 1.5, "original_max_position_embeddings": 4096}

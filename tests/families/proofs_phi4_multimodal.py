@@ -12,7 +12,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("phi4_multimodal")
 def phi4_multimodal(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, a part of the head turns; LongRoPE; images and sound among the tokens")
+    result = Proof(model_type, "RoPE, half pairs, part of the head; LongRoPE; image and audio tokens among the text")
     vision = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 8,
               "patch_size": 2, "crop_size": 8}  # fmt: skip
     audio = {"hidden_size": 32, "num_blocks": 1, "num_attention_heads": 2, "intermediate_size": 16, "input_size": 16,
@@ -28,7 +28,7 @@ def phi4_multimodal(model_type: str) -> Proof:
 
 @proof("phi4_multimodal_vision")
 def phi4_multimodal_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid; patches of any image read the cell that holds their corner")
+    result = Proof(model_type, "learned grid; a patch reads the cell that holds its corner")
     config = config_of(model_type, num_hidden_layers=2, image_size=14, patch_size=2, crop_size=14)
     model, spec = build(config, "Phi4MultimodalVisionModel"), spec_of(config)
     assert len(spec.layers) == len(model.encoder.layers)
@@ -46,7 +46,7 @@ def phi4_multimodal_vision(model_type: str) -> Proof:
 
 @proof("phi4_multimodal_audio")
 def phi4_multimodal_audio(model_type: str) -> Proof:
-    result = Proof(model_type, "a learned number for every head and clipped distance; padding stays in sight")
+    result = Proof(model_type, "a learned number for each head and clipped distance; padding stays visible")
     config = config_of(model_type, hidden_size=32, num_blocks=2, num_attention_heads=4, bias_max_distance=5, input_size=16,
                        nemo_conv_channels=8, ext_pw_out_channel=32, depthwise_separable_out_channel=32)  # fmt: skip
     model, spec = build(config, "Phi4MultimodalAudioModel"), spec_of(config)

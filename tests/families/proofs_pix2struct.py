@@ -36,7 +36,7 @@ def pix2struct_vision_model(model_type: str) -> Proof:
 
 @proof("pix2struct_text_model")
 def pix2struct_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "T5 bias, one way, one table for all layers, softmax scale 1; none toward patches")
+    result = Proof(model_type, "T5 bias, causal buckets, one table for all layers, softmax scale 1; none for image patches")
     sizes: dict[str, Any] = {"num_layers": 2, "num_heads": 4, "d_kv": 16, "hidden_size": 64, "d_ff": 16,
                              "num_hidden_layers": None, "num_attention_heads": None,
                              "relative_attention_num_buckets": 12, "relative_attention_max_distance": 40,

@@ -8,12 +8,12 @@ from families.harness import Proof, build, config_of, proof, spec_of
 from families.proofs_vit import picture, places, randomly
 from posenc.dialects.weights import with_weights
 
-NOT_PROVEN = {"dinat": "its attention is natten's, another library, which is not installed here"}
+NOT_PROVEN = {"dinat": "its attention is in natten, another library, which is not installed here"}
 
 
 @proof("pvt")
 def pvt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid before each stage, the class token's row first in the last")
+    result = Proof(model_type, "learned grid before each stage, with the class token's row first in the last stage")
     config = config_of(model_type, image_size=64, hidden_sizes=[8, 16, 16, 8], num_attention_heads=[1, 2, 2, 2],
                        depths=[1, 2, 1, 1], hidden_size=None, num_hidden_layers=None)  # fmt: skip
     model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)

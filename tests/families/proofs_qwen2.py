@@ -8,7 +8,7 @@ from families.turning import LINEAR, LLAMA3, YARN, also, turned
 
 @proof("qwen2", "qwen2_moe", "qwen3", "qwen3_moe")
 def qwen2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, all layers alike; windows where use_sliding_window says so")
+    result = Proof(model_type, "RoPE, half pairs, every layer; windows if use_sliding_window is set")
     own = {"head_dim": 24} if "qwen3" in model_type else {}
     window = {"sliding_window": 4} | ({} if model_type == "qwen3_moe" else {"max_window_layers": 3})
     model = turned(result, use_sliding_window=True, num_hidden_layers=5, rope_parameters=YARN, **window, **own)

@@ -27,7 +27,9 @@ from posenc.dialects import read_config
 
 @proof("qwen2_5_omni_dit")
 def qwen2_5_omni_dit(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE in the first head only, neighbours paired, halves returned; blocks see few others")
+    result = Proof(
+        model_type, "RoPE in the first head only, interleaved pairs in, half pairs out; attention among few blocks"
+    )
     config = config_of(
         model_type, head_dim=16, num_hidden_layers=2, block_size=3, look_ahead_layers=[1], look_backward_layers=[0]
     )
@@ -52,7 +54,7 @@ def qwen2_5_omni_dit(model_type: str) -> Proof:
 
 @proof("qwen3_omni_moe_talker_code_predictor")
 def qwen3_omni_moe_talker_code_predictor(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, counted within a frame of speech")
+    result = Proof(model_type, "RoPE, half pairs, counted within a speech frame")
     config = config_of(model_type, head_dim=16)
     model, spec = build(config, "Qwen3OmniMoeTalkerCodePredictorModel"), spec_of(config)
     embeddings = torch.randn(*IDS.shape, 64, generator=torch.Generator().manual_seed(3))

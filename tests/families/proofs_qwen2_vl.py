@@ -66,7 +66,7 @@ BANDS = {"qwen2_vl_text": "Qwen2VLTextModel", "qwen2_5_vl_text": "Qwen2_5_VLText
 
 @proof(*BANDS)
 def qwen2_vl_text(model_type: str) -> Proof:
-    result = Proof(model_type, "M-RoPE, halves paired, contiguous bands of pairs for time, rows, columns")
+    result = Proof(model_type, "M-RoPE, half pairs, contiguous sections for time, rows, columns")
     model_class, talks = BANDS[model_type], model_type == "qwen2_5_omni_talker"
     sizes: dict[str, Any] = {"head_dim": 16} if model_type in ("qwen2_5_omni_talker", "paddleocr_vl_text") else {}
     if "paddle" not in model_type:
@@ -85,8 +85,8 @@ GLM = {"glm4v_text": "Glm4vTextModel", "glm_ocr_text": "GlmOcrTextModel", "glm4v
 
 @proof(*GLM)
 def glm4v_text(model_type: str) -> Proof:
-    pairing = "neighbours" if model_type in ("glm4v_text", "glm_ocr_text") else "halves"
-    result = Proof(model_type, f"M-RoPE, {pairing} paired, part of the head, contiguous bands for time, rows, columns")
+    pairing = "interleaved" if model_type in ("glm4v_text", "glm_ocr_text") else "half"
+    result = Proof(model_type, f"M-RoPE, {pairing} pairs, part of the head, contiguous sections for time, rows, columns")
     for parameters in (plain((1, 2, 1), partial_rotary_factor=0.5), plain((4, 2, 2), partial_rotary_factor=1.0)):
         model, spec = turned(result, GLM[model_type], rope_parameters=parameters)
         frequencies(result, module_named(model, "rotary_emb"), spec)
@@ -103,7 +103,7 @@ IN_TURN = {"qwen3_vl_text": "Qwen3VLTextModel", "qwen3_vl_moe_text": "Qwen3VLMoe
 
 @proof(*IN_TURN)
 def qwen3_vl_text(model_type: str) -> Proof:
-    result = Proof(model_type, "M-RoPE, halves paired, pairs of time, rows and columns in turn, the slowest for time")
+    result = Proof(model_type, "M-RoPE, half pairs, pairs of time, rows and columns alternately, the slowest for time")
     model_class, talks = IN_TURN[model_type], model_type == "qwen3_omni_moe_talker_text"
     sizes: dict[str, Any] = {"head_dim": 20, "shared_expert_intermediate_size": 16}
     model, spec = turned(result, model_class, embedded=talks, rope_parameters=plain((5, 3, 2)), **sizes)
@@ -123,7 +123,7 @@ SMALL = {"linear_key_head_dim": 8, "linear_value_head_dim": 8, "linear_num_key_h
 
 @proof(*RECURRENT)
 def qwen3_5_text(model_type: str) -> Proof:
-    result = Proof(model_type, "M-RoPE on the attention layers among recurrent ones, axes in turn, part of the head")
+    result = Proof(model_type, "M-RoPE in the attention layers among recurrent ones, axes alternately, part of the head")
     sizes: dict[str, Any] = SMALL | {"head_dim": 32, "num_hidden_layers": 5}
     if model_type == "qwen4_exp_text":
         sizes |= {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 32, "indexer_budget": 4,
@@ -139,7 +139,7 @@ def qwen3_5_text(model_type: str) -> Proof:
 
 @proof("cohere_compass_text")
 def cohere_compass_text(model_type: str) -> Proof:
-    result = Proof(model_type, "M-RoPE by kind of layer, axes in turn; a kind with null has no positions")
+    result = Proof(model_type, "M-RoPE by kind of layer, axes alternately; a kind with null has no positions")
     kinds = ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]
     parameters = {"sliding_attention": plain((3, 3, 2)), "full_attention": plain((4, 2, 2), 5e4)}
     model, spec = turned(result, "CohereCompassTextModel", layer_types=kinds, sliding_window=4, rope_parameters=parameters)
@@ -153,7 +153,7 @@ def cohere_compass_text(model_type: str) -> Proof:
 
 @proof("ernie4_5_vl_moe_text")
 def ernie4_5_vl_moe_text(model_type: str) -> Proof:
-    result = Proof(model_type, "M-RoPE, neighbours paired, rows and columns in turn, time on the slowest pairs")
+    result = Proof(model_type, "M-RoPE, interleaved pairs, rows and columns alternately, the slowest pairs for time")
     sizes: dict[str, Any] = {"moe_intermediate_size": [16, 16], "moe_num_experts": 4, "moe_k": 2}
     model, spec = turned(result, "Ernie4_5_VLMoeTextModel", rope_parameters=plain((3, 3, 2), 5e5), **sizes)
     own = module_named(model, "rotary_emb").inv_freq  # rows' pairs first, then columns', then time's

@@ -20,7 +20,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("exaone4_5_vision")
 def exaone4_5_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, grouped heads, in windows but for some layers")
+    result = Proof(model_type, "RoPE over row and column, half pairs, grouped heads, in windows except some layers")
     sizes = {"fullatt_block_indexes": [1], "window_size": 8, "patch_size": 2, "out_hidden_size": 32,
              "num_key_value_heads": 1}  # fmt: skip
     for parameters in (None, {"rope_type": "axial", "rope_theta": 500.0}):
@@ -37,7 +37,7 @@ def exaone4_5_vision(model_type: str) -> Proof:
 
 @proof("lfm3_vl_vision")
 def lfm3_vl_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, in some layers; the others are convolutions")
+    result = Proof(model_type, "RoPE over row and column, half pairs, in some layers; the others are convolutions")
     kinds = ["conv", "full_attention", "conv", "full_attention"]
     for said in (kinds, None):
         model, spec, inputs = made(model_type, "Lfm3VlVisionModel", num_hidden_layers=4, num_key_value_heads=1,
@@ -54,7 +54,7 @@ def lfm3_vl_vision(model_type: str) -> Proof:
 
 @proof("mlcd", "mlcd_vision_model")
 def mlcd(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired; the class token turns by trained angles")
+    result = Proof(model_type, "RoPE over row and column, half pairs; the class token is rotated by learned angles")
     config = config_of(model_type, image_size=16, **SMALL)
     model, spec = build(config, "MLCDVisionModel"), spec_of(config)
     picture = torch.randn(2, 3, 16, 24)
@@ -199,7 +199,7 @@ def made(
 
 @proof(*PLAIN)
 def qwen2_vl_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, patches in blocks")
+    result = Proof(model_type, "RoPE over row and column, half pairs, patches in blocks")
     sizes: dict[str, Any] = {"embed_dim": 64, "hidden_size": 32} if model_type == "qwen2_vl_vision" else {}
     model, spec, inputs = made(model_type, PLAIN[model_type], **sizes)
     rotation(result, model, spec, block_order(2), **inputs)
@@ -212,7 +212,7 @@ def qwen2_vl_vision(model_type: str) -> Proof:
 
 @proof(*WINDOWS)
 def qwen2_5_vl_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, in windows but for some layers")
+    result = Proof(model_type, "RoPE over row and column, half pairs, in windows except some layers")
     sizes = {"fullatt_block_indexes": [1], "window_size": 8, "patch_size": 2, "out_hidden_size": 32}
     model, spec, inputs = made(model_type, WINDOWS[model_type], **sizes)
     assert [layer.kind for layer in spec.layers] == ["window_attention", "full_attention", "window_attention"]
@@ -233,7 +233,7 @@ def qwen2_5_vl_vision(model_type: str) -> Proof:
 def qwen3_vl_vision(model_type: str) -> Proof:
     bicubic = model_type.startswith("glm4v")
     how = "bicubic" if bicubic else "bilinear, corner on corner"
-    result = Proof(model_type, f"RoPE by row and column upon a learned grid ({how})")
+    result = Proof(model_type, f"RoPE over row and column, and a learned grid ({how})")
     sizes: dict[str, Any] = {"num_position_embeddings": 25, "patch_size": 2, "out_hidden_size": 32,
                              "deepstack_visual_indexes": [1]}  # fmt: skip
     grids = GRIDS
@@ -257,7 +257,7 @@ def raster(grids: Sequence[tuple[int, int, int]] = GRIDS) -> Tensor:
 
 @proof("video_llama_3_vision")
 def video_llama_3_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, halves paired, patches in blocks of the size of each input")
+    result = Proof(model_type, "RoPE over row and column, half pairs, patches in blocks of the size of each input")
     model, spec, inputs = made(model_type, "VideoLlama3VisionModel", patch_size=2)
     inputs = {
         "pixel_values": inputs["hidden_states"],
@@ -271,7 +271,7 @@ def video_llama_3_vision(model_type: str) -> Proof:
 
 @proof("paddleocr_vl_vision")
 def paddleocr_vl_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column upon a learned grid (bilinear), row by row")
+    result = Proof(model_type, "RoPE over row and column, and a learned grid (bilinear), row by row")
     model, spec, inputs = made(model_type, "PaddleOCRVisionModel", patch_size=2, image_size=10)
     patches = {"pixel_values": inputs["hidden_states"].reshape(1, -1, 3, 2, 2), "grid_thw": inputs["grid_thw"]}
     rotation(result, model, spec, raster(), **patches)
@@ -284,7 +284,7 @@ def paddleocr_vl_vision(model_type: str) -> Proof:
 
 @proof("pixtral")
 def pixtral(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE by row and column, which share one spectrum out, halves paired")
+    result = Proof(model_type, "RoPE over row and column, which share one spectrum, half pairs")
     config = config_of(model_type, hidden_size=64, num_attention_heads=2, patch_size=2, num_hidden_layers=3, image_size=8)
     model, spec = build(config, "PixtralVisionModel"), spec_of(config)
     images, own = torch.randn(2, 3, 12, 8) * 1e-3, block_order(1, [(1, 4, 4), (1, 6, 3)])

@@ -11,7 +11,7 @@ from families.silenced import added_by
 
 @proof("reformer")
 def reformer(model_type: str) -> Proof:
-    result = Proof(model_type, "axial table: row and column of the position side by side; or a plain table")
+    result = Proof(model_type, "axial table: row and column of the position concatenated; or a plain table")
     for axial in (True, False):
         config = config_of(model_type, attn_layers=["local", "lsh", "local"], axial_pos_shape=(5, 8), axial_pos_embds=axial,
                            axial_pos_embds_dim=(24, 40), max_position_embeddings=40, local_attn_chunk_length=4,

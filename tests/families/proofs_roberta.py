@@ -60,7 +60,7 @@ AFTER = {"xlm-roberta-xl": "encoder.layer.0"}
 )
 def roberta(model_type: str) -> Proof:
     result = Proof(
-        model_type, "learned table added to the embeddings; rows count what is not padding, from pad_token_id + 1"
+        model_type, "learned table added to the embeddings; rows count non-padding tokens, from pad_token_id + 1"
     )
     text = TEXT if model_type != "longformer" else torch.nn.functional.pad(TEXT, (0, 2), value=PADDING)  # whole windows
     sizes = {"attention_window": [4] * 4} if model_type == "longformer" else {}

@@ -10,7 +10,7 @@ from families.proofs_clvp import recorded
 
 @proof("roformer")
 def roformer(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, neighbours paired; values too where rotary_value says so")
+    result = Proof(model_type, "RoPE, interleaved pairs; values too if rotary_value is set")
     for values in (False, True):
         config = config_of(model_type, rotary_value=values, max_position_embeddings=300, is_decoder=values)
         model, spec = build(config, attention=None), spec_of(config)

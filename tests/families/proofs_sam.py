@@ -41,9 +41,7 @@ def attended(
 
 @proof("vitdet")
 def vitdet(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "learned grid, bicubic, and vectors of rows and columns read by the query, some layers in windows"
-    )
+    result = Proof(model_type, "learned grid, bicubic, and decomposed relative position bias, some layers in windows")
     config = config_of(model_type, **SMALL | {"num_hidden_layers": 3}, image_size=12, pretrain_image_size=8, patch_size=2,
                        window_size=3, window_block_indices=[0, 2], use_absolute_position_embeddings=True,
                        use_relative_position_embeddings=True)  # fmt: skip
@@ -65,7 +63,7 @@ def vitdet(model_type: str) -> Proof:
 
 @proof("seggpt")
 def seggpt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, bicubic, and vectors of rows and columns read by the query")
+    result = Proof(model_type, "learned grid, bicubic, and decomposed relative position bias")
     config = config_of(model_type, **SMALL, image_size=[12, 6], pretrain_image_size=8, patch_size=2, mlp_dim=32,
                        merge_index=0, intermediate_hidden_state_indices=[1], decoder_hidden_size=8)  # fmt: skip
     model, spec = randomly(build(config, attention=None), *RELATIVE), spec_of(config)
@@ -95,7 +93,7 @@ def seggpt(model_type: str) -> Proof:
     "pp_chart2table_vision",
 )
 def sam_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, and vectors of rows and columns read by the query, most layers in windows")
+    result = Proof(model_type, "learned grid, and decomposed relative position bias, most layers in windows")
     config = config_of(model_type, **SMALL | {"num_hidden_layers": 3}, image_size=20, patch_size=4, window_size=3,
                        global_attn_indexes=[1], mlp_dim=32, output_channels=8)  # fmt: skip
     name = {"sam_vision_model": "SamVisionModel", "sam_hq_vision_model": "SamHQVisionModel",
@@ -155,7 +153,9 @@ def sam_prompt_encoder(model_type: str) -> Proof:
 
 @proof("sam_mask_decoder", "sam_hq_mask_decoder")
 def sam_mask_decoder(model_type: str) -> Proof:
-    result = Proof(model_type, "sines and cosines of a random projection of places, added to the image's queries and keys")
+    result = Proof(
+        model_type, "sines and cosines of a random projection of positions, added to the image's queries and keys"
+    )
     config, model = _whole(model_type, "eager")
     spec = spec_of(config)["mask_decoder_config"]
     encoding = with_weights(spec, 0, model.state_dict())

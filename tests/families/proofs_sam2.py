@@ -34,7 +34,7 @@ def cells(height: int, width: int, sized: bool = False) -> Tensor:
 
 @proof("sam2_hiera_det_model")
 def sam2_hiera_det_model(model_type: str) -> Proof:
-    result = Proof(model_type, "two learned grids, one bicubic and one in tiles; windows without positions")
+    result = Proof(model_type, "two learned grids, one bicubic and one tiled; windows without positions")
     stages = {"embed_dim_per_stage": [16, 16, 32, 32], "num_attention_heads_per_stage": [1, 1, 2, 2],
               "blocks_per_stage": [1, 2, 1, 1], "window_size_per_stage": [4, 4, 2, 2]}  # fmt: skip
     config = config_of(model_type, hidden_size=16, global_attention_blocks=[2], image_size=[64, 64], **stages,
@@ -56,7 +56,7 @@ def sam2_hiera_det_model(model_type: str) -> Proof:
 
 @proof("sam2_vision_model", "sam3_vision_model", "edgetam_vision_model")
 def sam2_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of row and column for every map of the neck; the backbone's own positions")
+    result = Proof(model_type, "sinusoids of row and column for each feature map of the neck; the backbone's own positions")
     config = CONFIG_MAPPING[model_type]()
     spec = spec_of(config, defaults=True)
     with torch.device("meta"):
@@ -83,7 +83,7 @@ PROMPTS = ("sam2_prompt_encoder", "sam2_video_prompt_encoder", "sam3_tracker_pro
 
 @proof(*PROMPTS)
 def sam2_prompt_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "random Fourier features of points, half a pixel added")
+    result = Proof(model_type, "random Fourier features of points plus half a pixel")
     config = config_of(model_type, hidden_size=32, image_size=64, patch_size=16)
     spec, module = spec_of(config), own(model_type, "PromptEncoder")(config).eval()
     points = torch.tensor([[[[0.0, 0.0], [10.0, 20.0], [63.0, 5.0]]]])
@@ -132,7 +132,7 @@ def sam2_mask_decoder(model_type: str) -> Proof:
 @proof("sam2_video", "sam3_tracker_video", "edgetam_video")
 def sam2_video(model_type: str) -> Proof:
     result = held(
-        model_type, "RoPE by column and row, neighbours paired, over frames that are remembered; pointers keep still"
+        model_type, "RoPE over column and row, interleaved pairs, over remembered frames; object pointers are not rotated"
     )
     edge = model_type == "edgetam_video"
     config = CONFIG_MAPPING[model_type]()

@@ -16,7 +16,7 @@ from posenc.encodings.learned import Learned
 @proof("sam3_vit_model")
 def sam3_vit_model(model_type: str) -> Proof:
     result = Proof(
-        model_type, "RoPE by column and row, neighbours paired, in windows or squeezed over the image; a grid in tiles"
+        model_type, "RoPE over column and row, interleaved pairs, in windows or scaled over the image; a tiled grid"
     )
     for window, base in ((3, 10000.0), (6, 500.0)):
         sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 3, "image_size": 24, "patch_size": 4}
@@ -51,7 +51,7 @@ def sam3_vit_model(model_type: str) -> Proof:
 
 @proof("sam3_geometry_encoder", "sam3_lite_text_geometry_encoder")
 def sam3_geometry_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of the middle of a box, half the channels for each axis")
+    result = Proof(model_type, "sinusoids of the centre of a box, half of the channels for each axis")
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_layers=2, intermediate_size=16)
     spec, module = spec_of(config), own(model_type, "GeometryEncoder")(config).eval()
     boxes = torch.rand(5, 4, generator=torch.Generator().manual_seed(3))
@@ -88,7 +88,7 @@ def sam3_detr_encoder(model_type: str) -> Proof:
 
 @proof("sam3_detr_decoder", "sam3_lite_text_detr_decoder")
 def sam3_detr_decoder(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of boxes, and a bias by distance from the sides of boxes")
+    result = Proof(model_type, "sinusoids of boxes, and a bias by the distance from the sides of boxes")
     sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_layers": 2, "num_hidden_layers": None}
     config = config_of(model_type, num_queries=3, intermediate_size=16, **sizes)
     spec, module = spec_of(config), own(model_type, "DetrDecoder")(config).eval()
@@ -112,7 +112,7 @@ def sam3_detr_decoder(model_type: str) -> Proof:
 
 @proof("sam3_mask_decoder", "sam3_lite_text_mask_decoder")
 def sam3_mask_decoder(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions: an attention to the prompt, and convolutions")
+    result = Proof(model_type, "no positions: one attention to the prompt, and convolutions")
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_upsampling_stages=1)
     config._attn_implementation = "eager"
     spec, module = spec_of(config), own(model_type, "MaskDecoder")(config).eval()
@@ -130,7 +130,7 @@ def sam3_mask_decoder(model_type: str) -> Proof:
 
 @proof("sam3_lite_text_text_model")
 def sam3_lite_text_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "a learned table, squeezed to the length of the text")
+    result = Proof(model_type, "a learned table, interpolated to the length of the text")
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_hidden_layers=4, max_position_embeddings=12)
     spec, model = spec_of(config), build(config, "Sam3LiteTextTextModel")
     with torch.no_grad():

@@ -27,7 +27,7 @@ def seamless_m4t(model_type: str) -> Proof:
     second = model_type == "seamless_m4t_v2"
     result = Proof(model_type, "sinusoids, sin | cos, for text and units; for speech "
                    + ("relative vectors with a limit on each side, in chunks" if second else
-                      "Transformer-XL's terms or a rotation of what is projected"))  # fmt: skip
+                      "Transformer-XL's terms or a rotation of the projections' input"))  # fmt: skip
     module, stem = modeling(model_type), "SeamlessM4Tv2" if second else "SeamlessM4T"
     fields = config_of(model_type, num_hidden_layers=None, num_attention_heads=None).__dataclass_fields__
     sizes = {name: value for name, value in SIZES.items() if name in fields or value is None}

@@ -72,7 +72,7 @@ def siglip_vision_model(model_type: str) -> Proof:
 
 @proof("siglip2_vision_model")
 def siglip2_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, bilinear with antialiasing, each image at its size")
+    result = Proof(model_type, "learned grid, bilinear with antialiasing, to the size of each image")
     config = made(model_type, num_patches=36)
     spec, module = spec_of(config), modeling(model_type).Siglip2VisionEmbeddings(config)
     longest = max(high * wide for high, wide in IMAGES)
@@ -124,7 +124,7 @@ def glm_image_vision(model_type: str) -> Proof:
 
 @proof("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
 def minicpmv4_6_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, the nearest cell, each image at its size")
+    result = Proof(model_type, "learned grid, nearest cell, for each image size")
     name = {"minicpmv4_6_vision": "MiniCPMV4_6", "minicpmv4_7_vision": "MiniCPMV4_7", "minicpm_ocr_vision": "MiniCPMOcr"}[
         model_type
     ]
@@ -186,7 +186,7 @@ AUDIO = {"qwen2_5_omni_audio_encoder": "Qwen2_5OmniAudioEncoder", "qwen3_asr_enc
 
 @proof(*AUDIO)
 def qwen2_5_omni_audio_encoder(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted anew in every chunk")
+    result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted from 0 in each chunk")
     sizes: dict[str, Any] = {"d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 16,
                              "num_mel_bins": 8, "num_hidden_layers": None, "num_attention_heads": None,
                              "hidden_size": None}  # fmt: skip

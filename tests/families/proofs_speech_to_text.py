@@ -11,7 +11,7 @@ from families.silenced import added_by
 
 @proof("speech_to_text")
 def speech_to_text(model_type: str) -> Proof:
-    result = Proof(model_type, "fairseq's sinusoids for frames and text; padding gets none")
+    result = Proof(model_type, "fairseq's sinusoids for frames and text; padding gets zero")
     for padding in (1, 2, 0):
         config = config_of(model_type, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
                            decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16, conv_channels=8,

@@ -26,8 +26,8 @@ TEXT = torch.tensor([[5, 6, 7, 8, 9, 10], [1, 1, 7, 8, 9, 10], [5, 6, 7, 8, 1, 1
 
 @proof("speecht5")
 def speecht5(model_type: str) -> Proof:
-    result = Proof(model_type, "relative vectors in the encoder; a convolution and sinusoids for speech, sinusoids times a "
-                   "learned number for text in and speech out, fairseq's for text out")  # fmt: skip
+    result = Proof(model_type, "relative vectors in the encoder; a convolution and sinusoids for speech input, scaled "
+                               "sinusoids for text input and speech output, fairseq's for text output")  # fmt: skip
     config, module = config_of(model_type, **SIZES), modeling(model_type)
     spec = spec_of(config)
     torch.manual_seed(0)
@@ -97,7 +97,7 @@ def vectors(result: Proof, spec: Any, speech: Any, text: Any, after: str) -> Non
 
 @proof("vits")
 def vits(model_type: str) -> Proof:
-    result = Proof(model_type, "relative vectors for keys and values near the query, none far away")
+    result = Proof(model_type, "relative vectors for keys and values near the query, none beyond")
     for window, length in ((4, 20), (4, 3)):
         config = config_of(model_type, window_size=window, num_hidden_layers=2, ffn_dim=16)
         torch.manual_seed(0)

@@ -10,7 +10,7 @@ from families.turning import LINEAR, LLAMA3, YARN, also, turned
 
 @proof("step3p5")
 def step3p5(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired; each kind of layer has its base and its part of the head")
+    result = Proof(model_type, "RoPE, half pairs; each kind of layer has its own base and fraction of the head")
     kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
     sizes: dict[str, Any] = {"head_dim": 24, "sliding_window": 4, "layer_types": kinds, "n_routed_experts": 4,
                              "share_expert_dim": 16, "mlp_layer_types": ["dense"] * 4}  # fmt: skip

@@ -15,7 +15,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("donut-swin")
 def donut_swin(model_type: str) -> Proof:
-    result = Proof(model_type, "learned number for every head and difference inside a window, shifted in odd layers")
+    result = Proof(model_type, "learned bias for each head and difference within a window, shifted in odd layers")
     config = config_of(model_type, **STAGES)
     model, spec = randomly(build(config, attention=None), BIAS), spec_of(config)
     with torch.no_grad():
@@ -65,7 +65,7 @@ def weights_of(encoding: Any, q: Tensor, k: Tensor, at: posenc.Positions) -> Ten
 
 @proof("swin")
 def swin(model_type: str) -> Proof:
-    result = Proof(model_type, "learned number for every head and difference inside a window, shifted in odd layers")
+    result = Proof(model_type, "learned bias for each head and difference within a window, shifted in odd layers")
     config = config_of(model_type, **STAGES, use_absolute_embeddings=True)
     model, spec = randomly(build(config), BIAS, "position_embeddings"), spec_of(config)
     kinds = [layer.kind for layer in spec.layers]
@@ -106,8 +106,8 @@ def _biases(spec: Any) -> Any:
 @proof("maskformer-swin", "swinv2", "swin2sr")
 def maskformer_swin(model_type: str) -> Proof:
     continuous = model_type != "maskformer-swin"
-    result = Proof(model_type, "bias of a window by a network of the logarithm of the difference, attention by angle"
-                   if continuous else "learned number for every head and difference inside a window")  # fmt: skip
+    result = Proof(model_type, "window bias from a network of the logarithm of the difference, cosine attention"
+                   if continuous else "learned bias for each head and difference within a window")  # fmt: skip
     more = {"pretrained_window_sizes": [3, 0, 5]} if model_type == "swinv2" else {}
     sizes = STAGES | {"num_heads": [2, 2, 2]} if model_type == "swin2sr" else STAGES
     config = config_of(model_type, **sizes | {"image_size": 12}, **more)
@@ -135,9 +135,7 @@ def maskformer_swin(model_type: str) -> Proof:
 
 @proof("levit")
 def levit(model_type: str) -> Proof:
-    result = Proof(
-        model_type, "learned number for every head and distance in rows and columns, queries fewer between stages"
-    )
+    result = Proof(model_type, "learned bias for each head and distance in rows and columns, fewer queries between stages")
     config = config_of(model_type, image_size=80, hidden_sizes=[16, 16, 16], num_attention_heads=[1, 2, 2],
                        depths=[2, 1, 1], key_dim=[8, 8, 8])  # fmt: skip
     model, spec = randomly(build(config, attention=None), "attention_biases"), spec_of(config)

@@ -31,7 +31,7 @@ def far(result: Proof, encoding: Any, attention: Any) -> None:
 @proof("t5", "mt5", "umt5", "switch_transformers", "pop2piano")
 def t5(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias in encoder and decoder, softmax scale 1"
-                   + (", a table for each layer" if model_type == "umt5" else ", a table for each stack"))  # fmt: skip
+                   + (", one table per layer" if model_type == "umt5" else ", one table per stack"))  # fmt: skip
     for buckets in ({}, {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128}):
         config = config_of(model_type, **SIZES | buckets)
         model_class = "Pop2PianoForConditionalGeneration" if model_type == "pop2piano" else None
@@ -67,7 +67,7 @@ def t5(model_type: str) -> Proof:
 
 @proof("longt5")
 def longt5(model_type: str) -> Proof:
-    result = Proof(model_type, "T5 bias in encoder, windowed, and decoder; toward summaries of blocks a table of its own")
+    result = Proof(model_type, "T5 bias in encoder, windowed, and decoder; a separate table for block summaries")
     own, length, radius, size = modeling(model_type), 24, 3, 5
     for kind in ("local", "transient-global"):
         config = config_of(

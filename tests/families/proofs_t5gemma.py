@@ -24,7 +24,7 @@ def own(call: Call) -> Call | None:
 
 @proof("t5_gemma_module")
 def t5_gemma_module(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, layers with and without a window; an encoder looks both ways")
+    result = Proof(model_type, "RoPE, half pairs, layers with and without a window; encoders are bidirectional")
     for is_decoder, ending, parameters in ((False, "Encoder", YARN), (True, "Decoder", LLAMA3), (False, "Encoder", LINEAR)):
         config = config_of(model_type, **SIZES, is_decoder=is_decoder, rope_parameters=parameters)
         config.cross_attention_hidden_size = 64
@@ -37,7 +37,7 @@ def t5_gemma_module(model_type: str) -> Proof:
 
 @proof("t5gemma")
 def t5gemma(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE in encoder and decoder, none between them")
+    result = Proof(model_type, "RoPE in encoder and decoder, none in cross-attention")
     config = config_of(model_type, encoder=SIZES | {"rope_parameters": YARN}, decoder=SIZES | {"rope_parameters": LINEAR})
     model, spec = build(config), spec_of(config)
     compared(result, model.encoder, spec["encoder"], keep=own)

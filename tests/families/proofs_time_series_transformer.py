@@ -17,7 +17,7 @@ NONE = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads",
 @proof("time_series_transformer", "informer", "autoformer")
 def time_series_transformer(model_type: str) -> Proof:
     auto = model_type == "autoformer"
-    result = Proof(model_type, "sinusoids, sin | cos, added to the values; the decoder goes on where the encoder ends")
+    result = Proof(model_type, "sinusoids, sin | cos, added to the values; the decoder continues the encoder's positions")
     for width in (32, 30):
         config = config_of(model_type, **NONE, d_model=width, encoder_layers=2, decoder_layers=2, context_length=12,
                            prediction_length=6, encoder_ffn_dim=16, decoder_ffn_dim=16, encoder_attention_heads=2,

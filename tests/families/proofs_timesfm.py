@@ -10,7 +10,7 @@ from families.turning import LINEAR, YARN, also
 
 @proof("timesfm2_5")
 def timesfm2_5(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, halves paired, over patches, causal, normalised afterwards")
+    result = Proof(model_type, "RoPE, half pairs, over patches, causal, normalised afterwards")
     config = config_of(model_type, num_hidden_layers=2, head_dim=24, rope_parameters=LINEAR)
     model, spec = build(config), spec_of(config)
     rotary, layer = model.rotary_emb, model.layers[0].self_attn
@@ -42,7 +42,7 @@ def timesfm2_5(model_type: str) -> Proof:
 
 @proof("timesfm")
 def timesfm(model_type: str) -> Proof:
-    result = Proof(model_type, "no positions in causal attention over patches; on request sinusoids, sin | cos, are added")
+    result = Proof(model_type, "no positions in causal attention over patches; optional sinusoids, sin | cos")
     for shortest in (1, 3):
         config = config_of(model_type, num_hidden_layers=2, use_positional_embedding=True, head_dim=16,
                            min_timescale=shortest, max_timescale=500)  # fmt: skip

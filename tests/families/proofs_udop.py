@@ -15,7 +15,7 @@ from posenc.dialects.weights import with_weights
 @proof("udop")
 def udop(model_type: str) -> Proof:
     result = Proof(
-        model_type, "tables of the corners of boxes; T5 bias of slot, x and y in the encoder, of slots in the decoder"
+        model_type, "tables of box corners; T5 bias of position, x and y in the encoder, of position in the decoder"
     )
     other = [
         {"type": "vertical", "max_distance": 30, "relative_attention_num_buckets": 12},

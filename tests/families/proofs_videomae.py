@@ -12,7 +12,7 @@ from families.proofs_vit import SMALL, only_there, randomly
 
 @proof("videomae")
 def videomae(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of one long count over all frames, before encoder and decoder")
+    result = Proof(model_type, "sinusoids of one count over all frames, before encoder and decoder")
     more = {"decoder_hidden_size": 16, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 2}
     config = config_of(model_type, **SMALL, **more, image_size=8, patch_size=2, num_frames=6, tubelet_size=2,
                        decoder_intermediate_size=16)  # fmt: skip
@@ -40,7 +40,7 @@ def videomae(model_type: str) -> Proof:
 
 @proof("timesformer")
 def timesformer(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, the nearest cell for images of another size, and a table of frames")
+    result = Proof(model_type, "learned grid, nearest cell for images of another size, and a table of frames")
     for kind, frames in (("divided_space_time", 3), ("space_only", 1)):
         config = config_of(model_type, **SMALL, image_size=10, patch_size=2, num_frames=3, attention_type=kind)
         model, spec = randomly(build(config), "position_embeddings", "time_embeddings"), spec_of(config)

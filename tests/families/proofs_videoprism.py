@@ -12,7 +12,9 @@ from families.proofs_vit import places, randomly
 
 @proof("videoprism_vision_model")
 def videoprism_vision_model(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, bilinear and antialiased on request, then a learned row of frames, likewise")
+    result = Proof(
+        model_type, "learned grid, bilinear and antialiased on request, then a learned table of frames, likewise"
+    )
     config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_spatial_layers=2, num_temporal_layers=2,
                        image_size=10, tubelet_size=[1, 2, 2], num_frames=4, intermediate_size=16)  # fmt: skip
     model, spec = randomly(build(config, "VideoPrismVisionModel"), "position_embeddings"), spec_of(config)
@@ -40,7 +42,7 @@ def spec_part(spec: posenc.dialects.PositionSpec, number: int) -> posenc.dialect
 
 @proof("videoprism_text_model")
 def videoprism_text_model(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids [sin | cos]; none for the class token, which stands last")
+    result = Proof(model_type, "sinusoids [sin | cos]; none for the class token, which comes last")
     config = config_of(model_type, num_hidden_layers=2, max_position_embeddings=12, hidden_size=32)
     model, spec = build(config, "VideoPrismTextModel"), spec_of(config)
     ids = torch.randint(3, 32, (2, 8))

@@ -31,7 +31,7 @@ def words_of(result: Proof, spec: Any, module: torch.nn.Module, state: Any, norm
 
 @proof("vilt")
 def vilt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for words; a grid for patches, bilinear, corners on corners")
+    result = Proof(model_type, "learned table for words; a grid for patches, bilinear with aligned corners")
     config = config_of(model_type, **SMALL, image_size=10, patch_size=2, max_position_embeddings=12)
     model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)
     state, embeddings = model.state_dict(), model.embeddings
@@ -56,7 +56,7 @@ def vilt(model_type: str) -> Proof:
 
 @proof("tvp")
 def tvp(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for words; vectors of row and column, summed, for patches")
+    result = Proof(model_type, "learned table for words; row and column vectors, summed, for patches")
     backbone = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}
     config = CONFIG_MAPPING[model_type](
         **{name: value for name, value in SMALL.items() if value is not None}, max_position_embeddings=12, vocab_size=32,
@@ -83,7 +83,7 @@ def tvp(model_type: str) -> Proof:
 
 @proof("git")
 def git(model_type: str) -> Proof:
-    result = Proof(model_type, "learned table for words and, in videos, one for frames; a tower for patches")
+    result = Proof(model_type, "learned table for words and, in videos, one for frames; a vision encoder")
     vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 8,
               "patch_size": 2}  # fmt: skip
     config = config_of(model_type, **SMALL, vision_config=vision, max_position_embeddings=40, num_image_with_embedding=3)

@@ -16,7 +16,7 @@ from posenc.dialects.weights import with_weights
 
 @proof("radio")
 def radio(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, read bilinearly as for a square, of which the image takes the upper left")
+    result = Proof(model_type, "learned grid, interpolated to a square, of which the image uses the upper left")
     config = config_of(model_type, num_hidden_layers=2, patch_size=2, max_img_size=16, image_size=8)
     model, spec = build(config), spec_of(config)
     torch.nn.init.normal_(model.embeddings.position_embedding)
@@ -41,7 +41,7 @@ def radio(model_type: str) -> Proof:
 
 @proof("dpt")
 def dpt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid, bilinear for images of another size, or as its backbone does")
+    result = Proof(model_type, "learned grid, bilinear for images of another size, or as its backbone")
     config = config_of(model_type, **SMALL, image_size=10, patch_size=2, backbone_out_indices=[0, 1, 0, 1])
     model = randomly(build(config), "position_embeddings")
     grids(result, spec_of(config), model, "layer.0", native=(5, 5))
@@ -58,7 +58,7 @@ def dpt(model_type: str) -> Proof:
 
 @proof("audio-spectrogram-transformer")
 def audio_spectrogram_transformer(model_type: str) -> Proof:
-    result = Proof(model_type, "a learned table over patches of frequency and time, two tokens before them")
+    result = Proof(model_type, "a learned table over patches of frequency and time, after two special tokens")
     config = config_of(model_type, num_hidden_layers=2, num_mel_bins=16, max_length=30, patch_size=4, frequency_stride=3,
                        time_stride=2)  # fmt: skip
     model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)
@@ -135,7 +135,7 @@ def vit(model_type: str) -> Proof:
 
 @proof("dinov2_with_registers")
 def dinov2_with_registers(model_type: str) -> Proof:
-    result = Proof(model_type, f"{BICUBIC}, antialiased; registers get nothing")
+    result = Proof(model_type, f"{BICUBIC}, antialiased; registers have no positions")
     config = config_of(model_type, **SMALL, image_size=10, patch_size=2, num_register_tokens=3)
     model = randomly(build(config), "position_embeddings", "register_tokens")
     grids(result, spec_of(config), model, "layer.0", native=(5, 5), silent=3, others=((3, 7), (4, 4), (8, 6)))
@@ -144,7 +144,7 @@ def dinov2_with_registers(model_type: str) -> Proof:
 
 @proof("vitpose_backbone")
 def vitpose_backbone(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid; the class token's row is added to every patch alike")
+    result = Proof(model_type, "learned grid; the class token's row is added to every patch")
     config = config_of(model_type, **SMALL, image_size=[32, 24], patch_size=[8, 8], part_features=8, num_experts=1)
     model, spec = randomly(build(config, "VitPoseBackbone"), "position_embeddings"), spec_of(config)
     encoding = with_weights(spec, 0, model.state_dict())

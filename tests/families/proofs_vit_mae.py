@@ -13,7 +13,7 @@ from posenc.encodings.sinusoidal import Sinusoidal
 
 @proof("vit_mae")
 def vit_mae(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grids that start as sinusoids; the decoder's read as one long row at another size")
+    result = Proof(model_type, "learned grids initialised as sinusoids; the decoder's is interpolated as one long row")
     more = {"decoder_hidden_size": 16, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 2}
     config = config_of(
         model_type, **SMALL, **more, image_size=10, patch_size=2, mask_ratio=0.0, decoder_intermediate_size=16

@@ -11,7 +11,8 @@ from families.harness import Proof, build, calls, config_of, proof, same_rotatio
 @proof("vjepa2")
 def vjepa2(model_type: str) -> Proof:
     result = Proof(
-        model_type, "neighbours paired, angles laid out in halves: no rotation; a third of the head for each axis"
+        model_type,
+        "interleaved pairs with angles in half order, which is not a rotation; a third of the head for each axis",
     )
     sizes = {"hidden_size": 52, "num_attention_heads": 2, "num_hidden_layers": 2, "pred_hidden_size": 40}
     config = config_of(model_type, patch_size=4, crop_size=12, frames_per_clip=4, pred_num_attention_heads=2,

@@ -125,7 +125,7 @@ def gated(encoder: Any) -> list[tuple[Tensor, Tensor]]:
 @proof("sew", "sew-d")
 def sew(model_type: str) -> Proof:
     both = model_type == "sew-d"
-    result = Proof(model_type, "a convolution read at every n-th frame, added to means of n frames"
+    result = Proof(model_type, "a convolution sampled at every n-th frame, added to means of n frames"
                    + "; DeBERTa's terms in every layer" * both)  # fmt: skip
     for factor in (2, 3):
         config = sized(model_type, num_conv_pos_embeddings=10, squeeze_factor=factor, hidden_size=96,

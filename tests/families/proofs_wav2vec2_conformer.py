@@ -72,7 +72,7 @@ def one(result: Proof, encoding: Any, attention: Any, call: Any, hidden: Tensor,
 @proof("wav2vec2-bert", "wav2vec2-conformer")
 def wav2vec2_bert(model_type: str) -> Proof:
     both = model_type == "wav2vec2-bert"
-    result = Proof(model_type, "Transformer-XL's terms, a rotation of what is projected, or "
+    result = Proof(model_type, "Transformer-XL's terms, a rotation of the projections' input, or "
                    + ("relative vectors with a limit on each side" if both else "nothing"))  # fmt: skip
     name = {"wav2vec2-bert": "Wav2Vec2BertEncoder", "wav2vec2-conformer": "Wav2Vec2ConformerEncoder"}[model_type]
     for kind in ("relative", "rotary", *(["relative_key"] if both else []), None):

@@ -13,7 +13,9 @@ STEM = {"xcodec2": "Xcodec2", "neucodec": "NeuCodec"}
 
 @proof("xcodec2", "neucodec")
 def xcodec2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE that turns all tokens of a head alike, which cancels; a conformer for meaning")
+    result = Proof(
+        model_type, "RoPE with the same angle for all tokens of a head, which cancels; a conformer for semantics"
+    )
     config: Any = config_of(model_type, num_hidden_layers=2, head_dim=16, num_key_value_heads=4)
     config._attn_implementation = "probe"
     torch.manual_seed(0)

@@ -29,7 +29,7 @@ def drawn(config: Any, model_class: str | None = None) -> torch.nn.Module:
 
 @proof("xlnet")
 def xlnet(model_type: str) -> Proof:
-    result = Proof(model_type, "four terms of sinusoids of the distance, and whether segments are the same")
+    result = Proof(model_type, "four terms of sinusoids of the distance, and a segment term")
     for kind in ("bi", "uni"):
         config = config_of(model_type, d_model=64, n_layer=3, n_head=4, d_inner=16, attn_type=kind, d_head=None,
                            hidden_size=None, num_attention_heads=None, num_hidden_layers=None)  # fmt: skip
@@ -67,7 +67,7 @@ def xlnet(model_type: str) -> Proof:
 
 @proof("funnel")
 def funnel(model_type: str) -> Proof:
-    result = Proof(model_type, "XLNet's terms; blocks pool tokens, which keep their positions; a class token without any")
+    result = Proof(model_type, "XLNet's terms; blocks pool tokens, which keep their positions; the class token has none")
     plain = {"block_sizes": [1, 2, 1], "block_repeats": [1, 2, 1], "d_model": 64, "n_head": 4, "d_head": 16, "d_inner": 16,
              "hidden_size": None, "num_attention_heads": None, "num_hidden_layers": None}  # fmt: skip
     for more in ({}, {"attention_type": "factorized"}, {"separate_cls": False}, {"truncate_seq": False},

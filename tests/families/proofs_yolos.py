@@ -39,7 +39,7 @@ def yolos(model_type: str) -> Proof:
 
 @proof("eomt", "videomt")
 def eomt(model_type: str) -> Proof:
-    result = Proof(model_type, "learned grid; class token, registers and queries get nothing")
+    result = Proof(model_type, "learned grid; class token, registers and queries have no positions")
     sizes = SMALL | {"num_hidden_layers": 3}
     config = config_of(model_type, **sizes, image_size=32, patch_size=8, num_register_tokens=2, num_blocks=1, num_queries=3)
     name = {"eomt": "EomtForUniversalSegmentation", "videomt": "VideomtForUniversalSegmentation"}[model_type]

@@ -74,9 +74,9 @@ def janus_vision_model(keys: Keys) -> PositionSpec:
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
     """No class token, one image size. Group tokens have learned vectors and no order."""
     keys.note("image_size", "images must have this size: the table cannot be interpolated on request")
-    depths = keys.numbers("depths", (6, 3, 3))
-    if not all(isinstance(depth, int) and depth > 0 for depth in depths):
-        raise ConfigError(f"{keys.where('depths')}: expected whole numbers from 1, got {list(depths)}")
+    depths = keys.wholes("depths", (6, 3, 3))
+    if not depths:
+        raise ConfigError(f"{keys.where('depths')}: expected one number for each stage, got none")
     if keys.whole("num_hidden_layers") != sum(depths):
         keys.warning("num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers")
     where = f"{RASTER}; group tokens after the patches have none"

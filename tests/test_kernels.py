@@ -114,8 +114,8 @@ def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkey
 PROGRAM = """
 import hashlib, itertools, torch
 from posenc import Positions, kernels
-from posenc.kernels import sin_cos as phasors
 from posenc.kernels.rotation import rotate, rotate_both
+from posenc.kernels.sin_cos import sin_cos_table
 
 torch.manual_seed(0)
 told = hashlib.sha256()
@@ -130,7 +130,7 @@ for dtype, layout, returns, pairs in itertools.product(dtypes, layouts, layouts,
 tables, anywhere = hashlib.sha256(), torch.rand(2, 50, dtype=torch.float64) * 1e7
 for at in (Positions.arange(2, 300, torch.tensor([999_000, -5])), Positions.at(anywhere)):
     for dtype in dtypes[:2]:
-        table = phasors.phasors(at, [[0.9**n for n in range(37)]], dtype)
+        table = sin_cos_table(at, [[0.9**n for n in range(37)]], dtype)
         tables.update(table.contiguous().numpy().tobytes())
 print(kernels.why_not(), told.hexdigest(), tables.hexdigest())
 """

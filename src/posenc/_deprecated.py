@@ -30,6 +30,7 @@ MODULES = {
     "posenc.words": "posenc.bilingual",
     "posenc.eager": "posenc.kernels.fast_path",
     "posenc.phasors": "posenc.kernels.sin_cos",
+    "posenc.angles": "posenc.kernels.sin_cos",
     "posenc.rotation": "posenc.kernels.rotation",
     "posenc.distance_attention": "posenc.backends.toeplitz.attention",
     "posenc.relative_attention": "posenc.backends.relative.attention",

@@ -16,7 +16,6 @@ NAMED = {
     "attention": "attention door xpos rope",
     "attention_module": "module door",
     "layouts": "layouts rotation",
-    "angles": "sin_cos rope rope_options",
     "coordinates": "sinusoidal_families learned_families",
     "content_dependent": "distance_bank t5_families",
     "relative_vectors": "relative_attention shaw transformer_xl",
@@ -51,7 +50,11 @@ NAMED = {
     "kernels/rotation/torch_operator": "rotation",
     "kernels/rotation/triton_kernel": "triton_rotation",
     "kernels/rotation/triton_rotation": "triton_rotation",
-    "kernels/sin_cos/__init__": "sin_cos sin_cos_kernels sinusoidal rope",
+    "kernels/sin_cos/__init__": "sin_cos rope rope_options sinusoidal",
+    "kernels/sin_cos/native": "sin_cos sin_cos_kernels",
+    "kernels/sin_cos/plain": "sin_cos sinusoidal rope",
+    "kernels/sin_cos/text": "sin_cos",
+    "kernels/sin_cos/torch_operator": "sin_cos sin_cos_kernels",
     "kernels/sin_cos/sin_cos": "sin_cos sin_cos_kernels sinusoidal",
 }
 

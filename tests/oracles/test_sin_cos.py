@@ -15,8 +15,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from posenc import Positions, kernels
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.kernels import sin_cos as module
-from posenc.kernels.sin_cos import phasors
+from posenc.frequencies import Frequencies
+from posenc.kernels.sin_cos import native, sin_cos, sin_cos_table
+from posenc.kernels.sin_cos.text import read, spelt
 
 from .by_hand import close
 
@@ -33,18 +34,19 @@ def text(numbers) -> str:
 
 
 def consecutive(starts, length, frequencies, dtype, planes=False):
-    return torch.ops.posenc.consecutive_phasors(starts, length, text(frequencies), dtype, planes)
+    coords = starts[:, None] + torch.arange(length, device=starts.device)
+    return torch.ops.posenc.sin_cos(coords, text(frequencies), "", dtype, True, planes)
 
 
 def anywhere(coords, frequencies, dtype, planes=False, axes=()):
-    return torch.ops.posenc.phasors_at(coords, text(frequencies), text(axes), dtype, planes)
+    return torch.ops.posenc.sin_cos(coords, text(frequencies), text(axes), dtype, False, planes)
 
 
 @pytest.fixture(autouse=True, params=["native", "plain"])
 def way(request, monkeypatch):
     """The kernels, and what runs where there are none."""
     if request.param == "plain":
-        monkeypatch.setattr(module, "_native", lambda: None)
+        monkeypatch.setattr(native, "functions", lambda: None)
     elif not NATIVE:
         pytest.skip(f"no kernels: {kernels.why_not()}")
     return request.param
@@ -65,11 +67,11 @@ def test_every_row_starts_where_it_says():
     starts = [5, 0, 1000]
     rows = [range(start, start + 70) for start in starts]
     close(consecutive(torch.tensor(starts), 70, FREQUENCIES, torch.float64), expected(rows))
-    close(phasors(Positions.arange(3, 70, torch.tensor(starts)), [FREQUENCIES], torch.float64), expected(rows))
-    close(phasors(Positions.arange(3, 70, 9), [FREQUENCIES], torch.float64), expected([range(9, 79)] * 3))
+    close(sin_cos_table(Positions.arange(3, 70, torch.tensor(starts)), [FREQUENCIES], torch.float64), expected(rows))
+    close(sin_cos_table(Positions.arange(3, 70, 9), [FREQUENCIES], torch.float64), expected([range(9, 79)] * 3))
     shifted = Positions.arange(3, 70, torch.tensor(starts)).shift(torch.tensor([1, 20, -3]))
     moved = [range(start + by, start + by + 70) for start, by in zip(starts, (1, 20, -3), strict=True)]
-    close(phasors(shifted, [FREQUENCIES], torch.float64), expected(moved))
+    close(sin_cos_table(shifted, [FREQUENCIES], torch.float64), expected(moved))
 
 
 @pytest.mark.parametrize("start", [2**24 + 1, -(2**24) - 3, 2**31 + 1])
@@ -77,34 +79,34 @@ def test_runs_that_start_where_fp32_has_no_odd_numbers(start):
     """Starts are exact to fp64: fp32 would move the whole run by one position."""
     got = consecutive(torch.tensor([start, 1]), 70, FREQUENCIES, torch.float64)
     close(got, expected([range(start, start + 70), range(1, 71)]), atol=1e-6)
-    direct = phasors(Positions.arange(1, 70, start), [FREQUENCIES], torch.float64)
+    direct = sin_cos_table(Positions.arange(1, 70, start), [FREQUENCIES], torch.float64)
     close(direct, expected([range(start, start + 70)]), atol=1e-6)
 
 
 def test_real_shift_of_consecutive_positions():
     """Still counting up by one, but from 0.5: not the blocks of whole positions."""
     at = Positions.arange(1, 5).shift(0.5)
-    close(phasors(at, [FREQUENCIES], torch.float64), expected([[0.5, 1.5, 2.5, 3.5, 4.5]]))
+    close(sin_cos_table(at, [FREQUENCIES], torch.float64), expected([[0.5, 1.5, 2.5, 3.5, 4.5]]))
 
 
 def test_positions_one_by_one():
     rows = [[3, -8, 3, 700.5], [0, 1, 2, 3]]
     close(anywhere(torch.tensor(rows, dtype=torch.float64), FREQUENCIES, torch.float64), expected(rows))
-    close(phasors(Positions.at(torch.tensor(rows)), [FREQUENCIES], torch.float64), expected(rows))
+    close(sin_cos_table(Positions.at(torch.tensor(rows)), [FREQUENCIES], torch.float64), expected(rows))
 
 
 def test_positions_in_16_bits_are_not_rounded_again():
     """Integers of any width are exact; reals are what they are."""
     for dtype in (torch.int16, torch.int32):
-        got = phasors(Positions.at(torch.tensor([[30_001, 257]], dtype=dtype)), [FREQUENCIES], torch.float64)
+        got = sin_cos_table(Positions.at(torch.tensor([[30_001, 257]], dtype=dtype)), [FREQUENCIES], torch.float64)
         close(got, expected([[30_001, 257]]))
-    got = phasors(Positions.at(torch.tensor([[0.1]], dtype=torch.float16)), [FREQUENCIES], torch.float64)
+    got = anywhere(torch.tensor([[0.1]], dtype=torch.float16), FREQUENCIES, torch.float64)
     close(got, expected([[float(np.float16(0.1))]]))
 
 
 def test_axes_stand_one_after_the_other():
     coords = [[[3, 10], [0, 7]]]
-    got = phasors(Positions.at(torch.tensor(coords)), [[1.0, 0.5], [0.1]], torch.float64)
+    got = sin_cos_table(Positions.at(torch.tensor(coords)), [[1.0, 0.5], [0.1]], torch.float64)
     both = np.concatenate([expected([[3, 0]], [1.0, 0.5]), expected([[10, 7]], [0.1])], axis=2)
     close(got, both)
 
@@ -117,22 +119,21 @@ def test_asked_dtype_comes_back(dtype):
 
 def test_shapes_known_without_values():
     """The operator's fake: what a compiler reads must be what eager code makes."""
-    operator = torch.ops.posenc.consecutive_phasors
+    operator, coords = torch.ops.posenc.sin_cos, torch.tensor([[1], [2], [3]]) + torch.arange(70)
     for dtype in (torch.float32, torch.float64):
-        for planes in (False, True):
-            real = operator(torch.tensor([1, 2, 3]), 70, text(FREQUENCIES), dtype, planes)
+        for run, planes in ((True, False), (True, True), (False, False), (False, True)):
+            real = operator(coords, text(FREQUENCIES), "", dtype, run, planes)
             with FakeTensorMode():
-                fake = operator(torch.empty(3, dtype=torch.int64), 70, text(FREQUENCIES), dtype, planes)
-            meta = operator(torch.empty(3, dtype=torch.int64, device="meta"), 70, text(FREQUENCIES), dtype, planes)
+                fake = operator(torch.empty(3, 70, dtype=torch.int64), text(FREQUENCIES), "", dtype, run, planes)
+            meta = operator(coords.to("meta"), text(FREQUENCIES), "", dtype, run, planes)
             for known in (fake, meta):
                 assert (known.shape, known.dtype, known.stride()) == (real.shape, real.dtype, real.stride())
-            assert torch.equal(real, consecutive(torch.tensor([1, 2, 3]), 70, FREQUENCIES, dtype))
 
 
 def test_fp32_is_one_rounding_away():
     rows = [range(999_000, 999_200)]
     for at in (Positions.arange(1, 200, 999_000), Positions.at(torch.arange(999_000, 999_200)[None])):
-        got = phasors(at, [FREQUENCIES], torch.float32)
+        got = sin_cos_table(at, [FREQUENCIES], torch.float32)
         assert np.abs(got.double().numpy() - expected(rows)).max() <= 3.1e-8
 
 
@@ -241,28 +242,51 @@ def test_positions_that_are_views():
 
 def test_gradients_of_real_positions():
     coords = torch.tensor([[0.3, -2.0]], dtype=torch.float64, requires_grad=True)
-    phasors(Positions.at(coords), [FREQUENCIES], torch.float64)[..., 0].sum().backward()
+    sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float64)[..., 0].sum().backward()
     slope = [sum(f * math.cos(p * f) for f in FREQUENCIES) for p in (0.3, -2.0)]
     close(coords.grad, np.array([slope]))
+
+
+def test_derivatives_of_real_positions():
+    """Forward mode, torch.func and vmap; the slope of sin is cos times the frequency."""
+    from torch.autograd import forward_ad
+
+    coords, rope = torch.tensor([[0.3, -2.0]], dtype=torch.float64), Frequencies(tuple(FREQUENCIES))
+    slopes = np.array([[[f * math.cos(p * f) for f in FREQUENCIES] for p in (0.3, -2.0)]])
+    for sines in (
+        lambda coords: anywhere(coords, FREQUENCIES, torch.float64)[..., 0],
+        lambda coords: sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float64)[..., 0],
+        lambda coords: sin_cos(Positions.at(coords), rope, torch.float64)[0],
+    ):
+        ones = torch.ones_like(coords)
+        close(torch.func.jvp(sines, (coords,), (ones,))[1], slopes)
+        close(torch.func.grad(lambda coords: sines(coords).sum())(coords), slopes.sum(-1))  # noqa: B023
+        with forward_ad.dual_level():
+            close(forward_ad.unpack_dual(sines(forward_ad.make_dual(coords, ones))).tangent, slopes)
+        for rows in (torch.tensor([[[0.3, 9.0]], [[1.0, -7.5]]], dtype=torch.float64), torch.tensor([[[3, 9]], [[1, 7]]])):
+            close(torch.func.vmap(sines)(rows), np.stack([formula(row.numpy(), FREQUENCIES)[..., 0] for row in rows]))
 
 
 def test_numbers_are_spelt_so_that_they_read_the_same():
     drawn = np.random.default_rng(1).standard_normal(500) * 10.0 ** np.random.default_rng(2).uniform(-300, 300, 500)
     values = [*drawn.tolist(), 0.0, 5e-324, 1.0, 1e22, -0.1]
-    assert module.read(module.spelt(values)) == values
-    assert module.read(module.spelt([])) == []
+    assert read(spelt(values)) == values
+    assert read(spelt([])) == []
 
 
 # The operators in a compiler. ---------------------------------------------------------------------------------------------
 
 
-def test_operators_are_proper_ones():
-    consecutive_op, at_op = torch.ops.posenc.consecutive_phasors.default, torch.ops.posenc.phasors_at.default
+def test_the_operator_is_a_proper_one():
     tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    operator, run = torch.ops.posenc.sin_cos.default, torch.tensor([[1], [5]]) + torch.arange(7)
     for planes in (False, True):
-        torch.library.opcheck(consecutive_op, (torch.tensor([1, 5]), 7, "1.0,0.5", torch.float32, planes), test_utils=tests)
-        torch.library.opcheck(at_op, (torch.tensor([[1, 5]]), "1.0,0.5", "", torch.float32, planes), test_utils=tests)
-        torch.library.opcheck(at_op, (torch.rand(1, 3, 2), "1.0,0.5", "1,0", torch.float64, planes), test_utils=tests)
+        for coords, axes, dtype, in_a_row in (
+            (run, "", torch.float32, True),
+            (torch.tensor([[1, 5]]), "", torch.float32, False),
+            (torch.rand(1, 3, 2), "1,0", torch.float64, False),
+        ):
+            torch.library.opcheck(operator, (coords, "1.0,0.5", axes, dtype, in_a_row, planes), test_utils=tests)
 
 
 def test_one_graph_over_lengths():
@@ -290,12 +314,12 @@ def test_one_graph_over_lengths():
 def test_exported():
     class Tables(torch.nn.Module):
         def forward(self, coords):
-            return phasors(Positions.at(coords), [FREQUENCIES], torch.float32)
+            return sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float32)
 
     length = torch.export.Dim("length", min=2, max=4096)
     program = torch.export.export(Tables(), (torch.arange(9)[None],), dynamic_shapes=({1: length},))
     coords = torch.arange(30)[None]
-    assert torch.equal(program.module()(coords), phasors(Positions.at(coords), [FREQUENCIES], torch.float32))
+    assert torch.equal(program.module()(coords), sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float32))
     assert not program.constants
     assert not program.state_dict
 
@@ -304,10 +328,13 @@ def test_a_fake_first_call_leaves_nothing_fake_behind():
     """What is kept between calls are texts and C arrays: no mode and no device gets into them."""
     frequencies = [0.123, 0.0456]
     with FakeTensorMode(), torch.inference_mode():
-        phasors(Positions.at(torch.empty(1, 3)), [frequencies], torch.float32)
+        sin_cos_table(Positions.at(torch.empty(1, 3)), [frequencies], torch.float32)
     with torch.device("meta"):
-        phasors(Positions.at(torch.tensor([[1.0, 2.0]], device="cpu")), [frequencies], torch.float32)
-    close(phasors(Positions.at(torch.tensor([[1.0, 2.0]])), [frequencies], torch.float64), expected([[1, 2]], frequencies))
+        sin_cos_table(Positions.at(torch.tensor([[1.0, 2.0]], device="cpu")), [frequencies], torch.float32)
+    close(
+        sin_cos_table(Positions.at(torch.tensor([[1.0, 2.0]])), [frequencies], torch.float64),
+        expected([[1, 2]], frequencies),
+    )
 
 
 def test_import_does_not_bring_the_compiler():

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from posenc import kernels
-from posenc.kernels import sin_cos as module
+from posenc.kernels.sin_cos import native as module
+from posenc.kernels.sin_cos.torch_operator import in_torch
 
 from .test_sin_cos import WIDE, anywhere, consecutive, formula, spread, text
 
@@ -25,8 +26,8 @@ def test_ways_agree():
     starts, coords = torch.tensor([0, 999_000]), torch.arange(990_000, 990_300)[None]
     for dtype, bound in ((torch.float64, 3e-10), (torch.float32, 6e-8)):
         for planes in (False, True):
-            of_starts = module._consecutive_plain(starts, 300, text(WIDE), dtype, planes)
-            of_coords = module._at_plain(coords, text(WIDE), "", dtype, planes)
+            of_starts = in_torch(starts[:, None] + torch.arange(300), text(WIDE), "", dtype, True, planes)
+            of_coords = in_torch(coords, text(WIDE), "", dtype, False, planes)
             for plain, native in (
                 (of_starts, consecutive(starts, 300, WIDE, dtype, planes)),
                 (of_coords, anywhere(coords, WIDE, dtype, planes)),
@@ -51,16 +52,16 @@ def test_kernels_fill_the_table_and_nothing_else(rows, length, n, strides, kind)
     table = memory.as_strided((rows, length, n, 2), (row, token, pair, other), guard)
     gaps = torch.ones_like(memory, dtype=torch.bool)
     gaps.as_strided(table.shape, table.stride(), guard).fill_(False)
-    native, starts = module._native(), torch.tensor([4, 900, -7])[:rows]
+    native, starts = module.functions(), torch.tensor([4, 900, -7])[:rows]
     omega = (ctypes.c_double * n)(*spread(n))
     for fill in ("consecutive", "anywhere"):
         memory.fill_(math.nan)
         if fill == "consecutive":
-            native[0](starts.data_ptr(), rows, length, omega, n, *module._where(table), 1)
+            native[0](starts.data_ptr(), rows, length, omega, n, *module.where(table), 1)
         else:
             coords = starts[:, None] + torch.arange(length)
             of_coords = (ctypes.c_int64 * 3)(*coords.stride(), 0)
-            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module._where(table), 1)
+            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module.where(table), 1)
         assert memory[gaps].isnan().all()
         expected = formula([range(int(s), int(s) + length) for s in starts], spread(n))
         assert np.abs(table.double().numpy() - expected).max() <= (3.0e-8 if kind == torch.float32 else 2e-12)

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import angles, layouts
+from posenc import layouts
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.frequencies import Frequencies
+from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
@@ -62,7 +63,7 @@ class ChannelRotation(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every channel, [b, t, c] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
-        sin, cos = angles.sin_cos(at, self.frequencies, dtype)
+        sin, cos = sin_cos(at, self.frequencies, dtype)
         scale = self.frequencies.cos_sin_scale
         return cos * scale, sin * scale
 

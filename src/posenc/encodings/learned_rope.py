@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc import angles, checks, layouts
+from posenc import checks, layouts
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
+from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
@@ -53,7 +54,9 @@ class LeRoPE(RoPE):
         with full_precision(self.alpha):
             precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
             omega = constant(self.frequencies.values, precision, self.alpha.device)
-            angle = angles.of_pairs(at.coords, self.frequencies).to(precision) * (omega * self.alpha.to(precision).exp())
+            angle = coordinate_of_pairs(at.coords, self.frequencies).to(precision) * (
+                omega * self.alpha.to(precision).exp()
+            )
             return _tables(angle, self.frequencies.cos_sin_scale, self.reverse, dtype)
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import angles, checks, layouts
+from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.kernels.rotation import rotate, rotate_both
+from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
@@ -107,7 +108,7 @@ class RoPE(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
-        sin, cos = angles.sin_cos(at, self.frequencies, dtype)
+        sin, cos = sin_cos(at, self.frequencies, dtype)
         if (scale := self.frequencies.cos_sin_scale) != 1:
             cos, sin = cos * scale, sin * scale
         return cos, -sin if self.reverse else sin

@@ -21,7 +21,7 @@ from posenc.checked import checked
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.entry import Entry
-from posenc.kernels.sin_cos import phasors
+from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Sinusoidal(PositionalEncoding):
         blocks = len(self.reads)
         moved = at.shift(self.offset) if self.offset else at
         read = select(moved, self.reads)
-        per_block = phasors(read, self._scaled, dtype)  # [b, t, blocks·n, 2]
+        per_block = sin_cos_table(read, self._scaled, dtype)  # [b, t, blocks·n, 2]
         per_block = per_block.unflatten(2, (blocks, -1))  # [b, t, blocks, n, 2]
         table = arrange(per_block, self.turning, self.layout)
         if self.turning * blocks < self.d_model:

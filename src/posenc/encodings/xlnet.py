@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.kernels.sin_cos import phasors
+from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class XLNet(TransformerXL):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         self.check_coords(at)
         alone = at.replaced(coords=at.coords[..., 0], tables={}) if self.segments else at
-        return (phasors(alone, [self.frequencies], dtype),)
+        return (sin_cos_table(alone, [self.frequencies], dtype),)
 
     def of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:
         """The term of every query for the same segment and for another."""

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from posenc import checks, frequencies
 from posenc.coordinates import check_reads, select
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
-from posenc.kernels.sin_cos import phasors
+from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SinusoidalBoxes(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """(sin, cos) of every coordinate that is read and frequency, [b, t, r·n, 2]."""
         self.check_coords(at)
-        return (phasors(select(at, self.reads), [self.frequencies] * len(self.reads), dtype),)
+        return (sin_cos_table(select(at, self.reads), [self.frequencies] * len(self.reads), dtype),)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head)

@@ -1,6 +1,6 @@
 """Which modules of posenc a module needs when it runs, read from the sources without importing any.
 
-    closure(["posenc.lab.trial.training", "posenc.encodings.rope"])  ─►  {"posenc.attention", "posenc.angles", …}
+    closure(["posenc.lab.trial.training", "posenc.encodings.rope"])  ─►  {"posenc.attention", "posenc.kernels.sin_cos", …}
 
 An import counts wherever it stands: at the top, in a function, in a `try`. Imports under `if TYPE_CHECKING` do not run and
 do not count. `importlib.import_module(f"posenc.backends.{name}")` counts as an import of every module in that package. The

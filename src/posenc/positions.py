@@ -375,8 +375,11 @@ def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "
 
 
 def readable(tensor: Tensor) -> bool:
-    """Whether values may be looked at: eager, on the CPU. Elsewhere a look would synchronise or break a graph."""
-    plain = type(tensor) in (Tensor, torch.nn.Parameter)
+    """Whether values may be looked at: eager, on the CPU. Elsewhere a look would synchronise or break a graph.
+
+    Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
+    """
+    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     return plain and tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 

@@ -1,7 +1,7 @@
 """sin and cos of position times frequency, computed in fp64 and rounded once: the tables of rotations and sinusoids.
 
 For consecutive positions a shift is a rotation, PE(p+k) = M_k·PE(p) (Vaswani et al. 2017, section 3.5): sin and cos are
-taken for one block of positions and for the block starts, and every other entry is one complex product of the two. Arbitrary
+taken for one block of positions and for the block starts; every other entry is one complex product of the two. Arbitrary
 positions are computed one by one. Both stay within one rounding of fp64 to position 1 000 000 and beyond.
 
     plain           the formula in plain torch

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class KeyValueCache:
-    """Rotated keys, values and where they sit. `extend` returns a longer one and leaves this as it is."""
+    """Rotated keys, values, where they sit and what was read of them. `extend` makes a longer one and leaves this one."""
 
     k: Float[Tensor, "b g s dh"]
     v: Float[Tensor, "b g s dh"]
@@ -90,9 +90,11 @@ class Attention(nn.Module):
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
         x = self.encoding.embed(x, at)
+        at = self.encoding.read(x, at)
         source, at_source = x, at
         if memory is not None and at_memory is not None:
-            source, at_source = self.encoding.embed(memory, at_memory), at_memory
+            source = self.encoding.embed(memory, at_memory)
+            at_source = self.encoding.read(source, at_memory)
         q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)
         return self._merge(out)
@@ -105,6 +107,7 @@ class Attention(nn.Module):
         Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
         """
         x = self.encoding.embed(x, at)
+        at = self.encoding.read(x, at, None if cache is None else cache.at)
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)

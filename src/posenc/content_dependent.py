@@ -1,9 +1,9 @@
 """Encodings that read hidden states: q and k no longer show them, so the positions carry what they say.
 
-    at_layer = encoding.read(x, at)      once a layer, with the tokens that go into its projections
+    at_layer = encoding.read(x, at)      once a layer, with the tokens that go into its projections; `Attention` does
     attend(q, k, v, encoding, at_layer, …)
 
-What was read travels as a table: gathered by take, joined by cat, refused by every other layer's encoding.
+What was read travels with the positions: gathered by take, joined by cat, unknown to every other layer's encoding.
 Legend: b batch, t tokens, h query heads, m d_model, s what is read for every head (no axis, or one).
 """
 
@@ -45,23 +45,23 @@ class FromHidden(PositionalEncoding):
     def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t *s"]:
         """The state of every token and head, from queries."""
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions) -> Positions:
-        """The same positions carrying what this layer reads from the hidden states x of these tokens."""
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        """The same positions carrying the state of every token and head; `at` itself where queries are read."""
         if self.reads != "hidden":
-            raise ValueError(f"{type(self).__name__}: reads queries, which attention hands over; read() is not needed")
+            return at
         check_tokens(self, x, at, axis=1)
         with full_precision(x):
             state = self.of_hidden(x.to(working_dtype(x.dtype)))
         at = at.expand(x.shape[0])
-        return at.replaced(tables={**at.tables, self.owner: (state,)})
+        return at.replaced(states={**at.states, self.owner: (state,)})
 
     def state(self, q: Float[Tensor, "b h t d"], at_q: Positions) -> Float[Tensor, "b h t *s"]:
         """What was read for the queries of this call."""
         if self.reads == "query":
             return self.of_query(q)
-        if self.owner not in at_q.tables:
+        if self.owner not in at_q.states:
             raise ValueError(
                 f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
                 "with its hidden states"
             )
-        return self.tables_at(at_q, q.dtype)[0].transpose(1, 2)
+        return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)

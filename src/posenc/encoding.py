@@ -149,6 +149,20 @@ class PositionalEncoding(nn.Module):
             return tuple(table.clone() for table in tables)  # prepared in inference mode: autograd cannot save those
         return tables
 
+    # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        """Positions that carry what this encoding takes from hidden states; `at` itself where it reads none.
+
+        x      the hidden states of these tokens that go into the layer's projections
+        past   the positions of the tokens before them in the same rows, as their own `read` returned them; None: there
+               are none, or these are the keys of another sequence
+
+        Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
+        returned holds new `states` under this encoding's `owner`, or other coordinates.
+        """
+        return at
+
     # The five seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Int, Num
 
 LARGEST = 2**63 - 1
+Names = tuple[tuple[str, int], ...]  # of owners, and how many tensors each has
 NO_TABLES: Mapping[str, tuple[Tensor, ...]] = {}
 
 
@@ -53,7 +54,8 @@ class Positions:
                  second begins where the first ends
     counted      within a document coordinates and order count up by one from token to token, and padding is nowhere
                  else than in document -1. Set, kept and dropped alike
-    tables       what `encoding.prepare(at)` computed, by the configuration that computed it
+    tables       what `encoding.prepare(at)` computed, by the identity of the encoding that computed it
+    states       what `encoding.read(x, at, past)` took from hidden states, likewise; cached with the keys
 
     Positions own their memory: the constructor and the builders copy what they are given.
     Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.
@@ -65,6 +67,7 @@ class Positions:
     consecutive: bool = False
     counted: bool = False
     tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
+    states: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("coords", "order", "document"):
@@ -244,7 +247,7 @@ class Positions:
         return self.coords.shape[1]
 
     def shift(self, by: int | float | Num[Tensor, "b"]) -> Positions:
-        """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables.
+        """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables and states.
 
         Integers moved by integers stay integers. Raises ValueError for another number of rows, and where int64 overflows.
         """
@@ -259,26 +262,31 @@ class Positions:
             moved = by
         coords = (self.coords.double() if isinstance(by, float) else self.coords) + moved
         _check_sum(coords, moved)
-        return self.replaced(coords=coords, tables={})
+        return _made(coords, self.order, self.document, self.consecutive, self.counted)
 
     def replaced(
         self,
         *,
         coords: Num[Tensor, "b t *axes"] | None = None,
         tables: Mapping[str, tuple[Tensor, ...]] | None = None,
+        states: Mapping[str, tuple[Tensor, ...]] | None = None,
     ) -> Positions:
-        """The same tokens with other coordinates or tables, for encodings: nothing is copied and nothing is checked."""
+        """The same tokens with other coordinates, tables or states, for encodings: nothing is copied or checked.
+
+        Other coordinates are neither consecutive nor counted, since nobody has looked.
+        """
         return _made(
             self.coords if coords is None else coords,
             self.order,
             self.document,
-            self.consecutive,
-            self.counted,
+            self.consecutive and coords is None,
+            self.counted and coords is None,
             self.tables if tables is None else tables,
+            self.states if states is None else states,
         )
 
     def take(self, index: Int[Tensor, "n"]) -> Positions:
-        """The tokens at `index` along t, tables gathered with them. Raises IndexError for a token that there is not."""
+        """The tokens at `index` along t, tables and states gathered with them. Raises IndexError for one out of range."""
         index = _integers("index", index, "[n]", self.coords.device)
         if readable(index) and index.numel() and not -self.length <= int(index.min()) <= int(index.max()) < self.length:
             raise IndexError(f"index: there are tokens 0 … {self.length - 1}, got {index.min()} … {index.max()}")
@@ -286,7 +294,21 @@ class Positions:
             self.coords[:, index],
             self.order[:, index],
             self.document[:, index],
-            tables={owner: tuple(table[:, index] for table in tables) for owner, tables in self.tables.items()},
+            tables=_each(self.tables, lambda table: table[:, index]),
+            states=_each(self.states, lambda state: state[:, index]),
+        )
+
+    def narrow(self, start: int, stop: int) -> Positions:
+        """The tokens start … stop-1, without copying: they count up by one where all do; tables and states with them."""
+        part = slice(start, stop)
+        return _made(
+            self.coords[:, part],
+            self.order[:, part],
+            self.document[:, part],
+            self.consecutive,
+            self.counted,
+            _each(self.tables, lambda table: table[:, part]),
+            _each(self.states, lambda state: state[:, part]),
         )
 
     def shard(self, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None) -> Positions:
@@ -297,8 +319,8 @@ class Positions:
     def cat(parts: Sequence[Positions]) -> Positions:
         """Tokens one after the other along t, as a growing key-value cache holds them.
 
-        Tables are kept where all parts have them in one dtype, and otherwise left to be computed again. Parts that are
-        consecutive stay so where each is seen to begin where the one before ends: in eager code on the CPU.
+        Tables and states are kept where all parts have them in one dtype; tables are otherwise computed again.
+        Parts that are consecutive stay so where each is seen to begin where the one before ends: in eager code on the CPU.
         """
         if not parts:
             raise ValueError("parts: expected at least one Positions, got none")
@@ -310,21 +332,14 @@ class Positions:
                     f"parts: expected coords of one batch and the same axes, got {list(part.coords.shape)} beside "
                     f"{list(parts[0].coords.shape)}; expand(batch) gives one row to all"
                 )
-        owners = [
-            owner
-            for owner, first in parts[0].tables.items()
-            if all(owner in part.tables and part.tables[owner][0].dtype == first[0].dtype for part in parts)
-        ]
         return _made(
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
             torch.cat([part.document for part in parts], dim=1),
             consecutive=all(part.consecutive for part in parts)
             and all(itertools.starmap(_goes_on, itertools.pairwise(parts))),
-            tables={
-                owner: tuple(torch.cat(table, dim=1) for table in zip(*(p.tables[owner] for p in parts), strict=True))
-                for owner in owners
-            },
+            tables=_joined([part.tables for part in parts]),
+            states=_joined([part.states for part in parts]),
         )
 
     def expand(self, batch: int) -> Positions:
@@ -398,6 +413,7 @@ def _made(
     consecutive: bool = False,
     counted: bool = False,
     tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
+    states: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
 ) -> Positions:
     """Positions of tensors that are theirs and right already; a leaf of a pytree may be a specification."""
     at = object.__new__(Positions)
@@ -408,6 +424,7 @@ def _made(
         "consecutive": consecutive,
         "counted": counted,
         "tables": tables,
+        "states": states,
     }
     if not torch.compiler.is_compiling():  # the decoding of one token makes several
         at.__dict__.update(made)
@@ -415,6 +432,23 @@ def _made(
     for name, value in made.items():
         object.__setattr__(at, name, value)
     return at
+
+
+def _each(tables: Mapping[str, tuple[Tensor, ...]], change: Callable[[Tensor], Tensor]) -> dict[str, tuple[Tensor, ...]]:
+    return {owner: tuple(map(change, of_owner)) for owner, of_owner in tables.items()}
+
+
+def _joined(parts: Sequence[Mapping[str, tuple[Tensor, ...]]]) -> dict[str, tuple[Tensor, ...]]:
+    """Along t, of the owners that every part has in one dtype."""
+    owners = (
+        owner
+        for owner, first in parts[0].items()
+        if all(owner in part and part[owner][0].dtype == first[0].dtype for part in parts)
+    )
+    return {
+        owner: tuple(torch.cat(table, dim=1) for table in zip(*(part[owner] for part in parts), strict=True))
+        for owner in owners
+    }
 
 
 def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
@@ -471,19 +505,21 @@ def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
 
 
-def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, bool, tuple[tuple[str, int], ...]]]:
-    shape = tuple((owner, len(tables)) for owner, tables in at.tables.items())
-    leaves = [at.coords, at.order, at.document, *(table for tables in at.tables.values() for table in tables)]
-    return leaves, (at.consecutive, at.counted, shape)
+def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, bool, Names, Names]]:
+    tables, states = (tuple((owner, len(one)) for owner, one in of.items()) for of in (at.tables, at.states))
+    carried = (tensor for of in (at.tables, at.states) for one in of.values() for tensor in one)
+    return [at.coords, at.order, at.document, *carried], (at.consecutive, at.counted, tables, states)
 
 
 def _unflatten(leaves: Any, context: Any) -> Positions:
-    consecutive, counted, shape = context
+    consecutive, counted, *names = context
     coords, order, document, *rest = leaves
-    tables = {}
-    for owner, count in shape:
-        tables[owner], rest = tuple(rest[:count]), rest[count:]
-    return _made(coords, order, document, consecutive, counted, tables)
+    carried: list[dict[str, tuple[Tensor, ...]]] = []
+    for of in names:
+        carried.append({})
+        for owner, count in of:
+            carried[-1][owner], rest = tuple(rest[:count]), rest[count:]
+    return _made(coords, order, document, consecutive, counted, *carried)
 
 
 def _flatten_with_keys(at: Positions) -> Any:
@@ -497,6 +533,6 @@ _pytree.register_pytree_node(
     _unflatten,
     serialized_type_name="posenc.Positions",
     flatten_with_keys_fn=_flatten_with_keys,
-    to_dumpable_context=lambda context: [*context[:2], [list(pair) for pair in context[2]]],
-    from_dumpable_context=lambda dumped: (*dumped[:2], tuple((owner, count) for owner, count in dumped[2])),
+    to_dumpable_context=lambda context: [*context[:2], *([list(pair) for pair in names] for names in context[2:])],
+    from_dumpable_context=lambda dumped: (*dumped[:2], *(tuple(map(tuple, names)) for names in dumped[2:])),
 )

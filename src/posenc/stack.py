@@ -56,6 +56,11 @@ class Stack(PositionalEncoding):
             at = part.prepare(at, dtype)
         return at
 
+    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+        for part in self:
+            at = part.read(x, at, past)
+        return at
+
     def embed(self, x: Tensor, at: Positions) -> Tensor:
         for part in self:
             x = part.embed(x, at)

@@ -121,7 +121,7 @@ def test_bias_of_inkling_2_is_of_limited_length(kind):
         "project": their.r_proj.weight.view(H, 3, M), "bank": their.rel_logits_proj.proj, "mixing": their.rel_l2_clip.scale,
     })  # fmt: skip
     q, at_q = torch.zeros(2, H, length, D, dtype=torch.float64), encoding.read(x, at)
-    lengths = at_q.tables[encoding.owner][0].norm(dim=-1)
+    lengths = at_q.states[encoding.owner][0].norm(dim=-1)
     assert lengths.max() < 0.8 + 1e-6
     assert lengths.min() < 0.7  # some are shortened, some are not
     close(matrix(encoding, q, q, at_q, at), caught[0], atol=2e-6)  # their lengths are float32's

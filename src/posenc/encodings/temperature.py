@@ -199,6 +199,9 @@ class TemperedBias(PositionalEncoding):
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         return self.temperature.prepare(self.part.prepare(at, dtype), dtype)
 
+    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+        return self.part.read(x, at, past)
+
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
         term = self.part.bias(q, k, at_q, at_k)
         (table,) = self.temperature.tables_at(at_q, q.dtype)

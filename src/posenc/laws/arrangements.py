@@ -42,7 +42,8 @@ def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Non
             at = Positions.decode(start + begin)
         if size != 3:
             at = encoding.prepare(at, working_dtype(setting.dtype))
-        q, k, v = world.heads(encoding, world.x[:, begin : begin + size], at)
+        past = Positions.cat(seen) if seen else None
+        q, k, v, at = world.heads(encoding, world.x[:, begin : begin + size], at, past)
         keys.append(encoding.rotate(k, at, "key"))
         values.append(encoding.rotate(v, at, "value"))
         seen.append(at)
@@ -184,7 +185,7 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None
     world = World(setting)
     at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
     whole = world.output(encoding, world.x, at)
-    q, k, v = world.heads(encoding, world.x, at)
+    q, k, v, at = world.heads(encoding, world.x, at)
     for zigzag in (False, True):
         shards = [shard_index(setting.length, rank, 2, zigzag=zigzag).to(setting.device) for rank in range(2)]
         gathered = torch.cat(shards)
@@ -212,11 +213,12 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
 def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
     """A tensor-parallel rank with its slice of the heads computes that slice of the whole."""
     world = World(replace(setting, n_kv_heads=setting.n_heads))
-    at = world.plain()
-    q, k, v = world.heads(encoding, world.x, at)
+    plain = world.plain()
+    x = encoding.embed(world.x, plain)
+    q, k, v, at = world.heads(encoding, world.x, plain)
     whole = world.attend(encoding, q, k, v, at)
     half = setting.n_heads // 2
     for part in (slice(0, half), slice(half, setting.n_heads)):
         mine = encoding.heads(part.start, part.stop)
-        out = world.attend(mine, q[:, part], k[:, part], v[:, part], at)
+        out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read(x, plain))
         close(head_slices, encoding, out, whole[:, part], setting.dtype, f"heads {part.start}:{part.stop}")

@@ -22,10 +22,11 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     express the encoding raises and says which can; "auto" is one that can.
     """
     world = World(setting)
-    at = world.plain()
-    q, k, v = world.heads(encoding, world.x, at)
+    plain = world.plain()
+    q, k, v, at = world.heads(encoding, world.x, plain)
     wide = copy.deepcopy(encoding).double()
-    exact = world.attend(wide, q.double(), k.double(), v.double(), at, impl="reference")
+    at_wide = wide.read(encoding.embed(world.x, plain).double(), plain)
+    exact = world.attend(wide, q.double(), k.double(), v.double(), at_wide, impl="reference")
     reference = world.attend(encoding, q, k, v, at, impl="reference").double()
     allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
     if setting.dtype == torch.float64:

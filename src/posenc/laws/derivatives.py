@@ -34,8 +34,7 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
 
 def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:
     x = world.x.clone().requires_grad_()
-    at = world.plain()
-    q, k, v = world.heads(encoding, x, at)
+    q, k, v, at = world.heads(encoding, x, world.plain())
     out = world.attend(encoding, q, k, v, at, impl=impl)
     wanted = [x, *encoding.parameters()]
     grads = torch.autograd.grad((out * world.draw("upstream", *out.shape)).sum(), wanted, allow_unused=True)

@@ -13,7 +13,6 @@ from posenc.laws.compare import close
 from posenc.laws.errors import LawBroken
 from posenc.laws.registry import law
 from posenc.laws.world import Setting, World, expressible
-from posenc.positions import Positions
 
 
 @law
@@ -23,8 +22,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk.
     """
     world = World(setting)
-    at = world.plain()
-    q, k, v = world.heads(encoding, world.x, at)
+    q, k, v, at = world.heads(encoding, world.x, world.plain())
     drawn = world.draw("mask", setting.batch, 1, setting.length, setting.length)
     combinations: list[dict[str, Any]] = [
         {"window": (3, 0)},
@@ -52,7 +50,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
         raise LawBroken(f"options_agree: {encoding.owner}: a query that may see no key gets something else than zeros")
     if setting.causal:
-        last = Positions.arange(setting.batch, 1, setting.length - 1, device=setting.device)
+        last = at.narrow(setting.length - 1, setting.length)
         for options in ({"window": (3, 0)}, {"chunk": 5}):  # of the cached keys only those inside are read
             whole = attend(q, k, v, encoding, at, impl="reference", **options)[:, :, -1:]
             alone = attend(q[:, :, -1:], k, v, encoding, last, at, **options)

@@ -60,11 +60,11 @@ def surroundings_do_not_matter(encoding: PositionalEncoding, setting: Setting) -
         finally:
             torch.set_default_dtype(default)
     at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
-    x, (q, k, v) = encoding.embed(world.x, at), world.heads(encoding, world.x, at)
+    x, (q, k, v, _) = encoding.embed(world.x, at), world.heads(encoding, world.x, at)
     with torch.autocast(torch.device(setting.device).type, dtype=torch.bfloat16):
         inside = encoding.prepare(world.plain(), working_dtype(setting.dtype))
         same(surroundings_do_not_matter, encoding, encoding.embed(world.x, inside), x, "embed under autocast")
-        out = world.attend(encoding, q, k, v, inside)
+        out = world.attend(encoding, q, k, v, encoding.read(x, inside))
     same(surroundings_do_not_matter, encoding, out, expected, "attention under autocast")
     with torch.no_grad():  # kernels may differ with and without a gradient to come; inference mode must not add to that
         ungraded = run()

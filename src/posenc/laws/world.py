@@ -106,15 +106,18 @@ class World:
             self.setting.batch, self.setting.length, self.setting.max_positions, generator=generator
         ).to(self.setting.device)
 
-    def heads(self, encoding: PositionalEncoding, x: Tensor, at: Positions) -> tuple[Tensor, Tensor, Tensor]:
-        """Embedded tokens, projected: q [b, h, t, dh], k and v [b, g, t, dh]."""
+    def heads(
+        self, encoding: PositionalEncoding, x: Tensor, at: Positions, past: Positions | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Positions]:
+        """Embedded tokens, projected: q [b, h, t, dh], k and v [b, g, t, dh]; and the positions after `read`."""
         x = encoding.embed(x, at)
+        at = encoding.read(x, at, past)
         q, k, v = ((x @ w).unflatten(-1, (-1, self.setting.d_head)).transpose(1, 2) for w in (self.w_q, self.w_k, self.w_v))
-        return q, k, v
+        return q, k, v, at
 
     def output(self, encoding: PositionalEncoding, x: Tensor, at: Positions) -> Tensor:
         """Embedding, projections and attention: [b, h, t, dh]."""
-        q, k, v = self.heads(encoding, x, at)
+        q, k, v, at = self.heads(encoding, x, at)
         return self.attend(encoding, q, k, v, at)
 
     def attend(
@@ -175,6 +178,7 @@ class World:
         x = self.x
         heads = self.draw("rows", self.setting.batch, self.setting.n_heads, self.setting.length, self.setting.d_head)
         found = [("embed", encoding.embed(x, at)[:, some], encoding.embed(x[:, some], at.take(some)))]
+        at = encoding.read(encoding.embed(x, at), at)
         for side in get_args(Side):
             whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
             found.append((f"rotate {side}", whole[:, :, some], alone))

@@ -34,6 +34,7 @@ class GatedT5(FromHidden):
     n_buckets, max_distance  of the buckets, 320 and 800 in WavLM
     reads                    "hidden": call read(x, at) once a layer; "query": the gate reads the query instead
 
+    A slice of the heads reads the hidden state of the whole model, or its own heads' channels of it.
     Parameters: rule.table [n_buckets, n_heads], gate [8, d_head] and gate_offset [8], constant [n_heads].
     """
 
@@ -45,6 +46,7 @@ class GatedT5(FromHidden):
         checks.whole(n_heads=n_heads, d_head=d_head)
         super().__init__(n_heads=n_heads, d_head=d_head, n_buckets=n_buckets, max_distance=max_distance, reads=reads)
         self.n_heads, self.d_head = n_heads, d_head
+        self.first_head, self.all_heads = 0, n_heads  # of the model, where this is a slice of its heads
         self.rule = T5(n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=True)
         self.gate = nn.Parameter(torch.empty(2 * SUMMED, d_head))
         self.gate_offset = nn.Parameter(torch.zeros(2 * SUMMED))
@@ -64,6 +66,8 @@ class GatedT5(FromHidden):
         return self.gates(q)
 
     def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h"]:
+        if x.shape[-1] == self.all_heads * self.d_head:
+            x = x.narrow(-1, self.first_head * self.d_head, self.n_heads * self.d_head)
         check_width(self, "d_model", x.shape[-1], self.n_heads * self.d_head)
         return self.gates(x.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)).transpose(1, 2)
 
@@ -75,6 +79,7 @@ class GatedT5(FromHidden):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> GatedT5:
         part = GatedT5(**{**self.configuration, "n_heads": stop - start}).to(self.gate)
+        part.first_head, part.all_heads = self.first_head + start, self.all_heads
         part.rule.table.copy_(self.rule.table[:, start:stop])
         part.gate.copy_(self.gate)
         part.gate_offset.copy_(self.gate_offset)

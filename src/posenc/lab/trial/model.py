@@ -72,10 +72,14 @@ class Layer(nn.Module):
         shards: Shards | None,
         watcher: Watcher | None,
     ) -> Float[Tensor, "b t d"]:
-        x, at_keys = encoding.embed(x, at), at
-        heads = self.qkv(self.before_attention(x)).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
+        x = encoding.embed(x, at)
+        hidden = self.before_attention(x)
+        at = at_keys = encoding.read(hidden, at)
+        heads = self.qkv(hidden).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         if shards is not None:
+            if at.states:
+                raise ValueError(f"{encoding.owner}: reads hidden states, which are not gathered over shards of a sequence")
             k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)

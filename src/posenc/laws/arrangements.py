@@ -66,7 +66,7 @@ def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting
     """Tokens stored in another order, each with its position, give the same outputs in that order."""
     world = World(setting)
     at = encoding.prepare(world.scattered(), working_dtype(setting.dtype))
-    q, k, v = world.heads(encoding, world.x, at)
+    q, k, v, at = world.heads(encoding, world.x, at)
     whole = world.attend(encoding, q, k, v, at)
     order = torch.randperm(setting.length, generator=torch.Generator().manual_seed(setting.seed)).to(setting.device)
     mixed = world.attend(encoding, q[:, :, order], k[:, :, order], v[:, :, order], at.take(order))
@@ -93,7 +93,7 @@ def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Non
         try:
             expected = world.output(encoding, world.x, listed)
         except NotApplicable:  # a backend for consecutive positions only
-            q, k, v = world.heads(encoding, world.x, listed)
+            q, k, v, listed = world.heads(encoding, world.x, listed)
             expected = world.attend(encoding, q, k, v, listed, impl="reference")
         allowed = tolerance(setting.dtype, expected) + 64 * torch.finfo(torch.float64).eps * start  # of the angle
         within(listed_equals_counted, encoding, known, expected, allowed, f"from {start}")
@@ -128,14 +128,13 @@ def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None
 def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
     """Tensors that lie otherwise in memory give the same: the result is one of numbers, not of strides."""
     world = World(setting)
-    at = world.scattered()
+    q, k, v, at = world.heads(encoding, world.x, world.scattered())
     wide = world.draw("wide", setting.batch, setting.length, setting.n_heads, setting.d_head + 3)
     for begin in (0, 1):  # transposed, not dense, and beginning at an odd address
         x = wide[..., begin : begin + setting.d_head].transpose(1, 2)
         for side in get_args(Side):
             turned, dense = encoding.rotate(x, at, side), encoding.rotate(x.contiguous(), at, side)
             same(strides_do_not_matter, encoding, turned, dense, f"rotate {side}")
-    q, k, v = world.heads(encoding, world.x, at)
     dense = world.attend(encoding, q.contiguous(), k.contiguous(), v.contiguous(), at)
     close(strides_do_not_matter, encoding, world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
 

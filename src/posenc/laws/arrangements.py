@@ -117,9 +117,10 @@ def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None
     for what, second in parts.items():
         second = encoding.prepare(second, dtype)
         joined = Positions.cat([first, second])
-        q, k, v = world.heads(encoding, world.x, joined)
+        q, k, v, joined = world.heads(encoding, world.x, joined)
+        second = second.replaced(states=joined.narrow(5, setting.length).states)
         out = world.attend(encoding, q[:, :, 5:], k, v, second, joined)
-        listed = Positions(joined.coords, joined.order, joined.document)
+        listed = Positions(joined.coords, joined.order, joined.document, states=joined.states)
         expected = world.attend(encoding, q[:, :, 5:], k, v, second, listed)
         close(joined_equals_listed, encoding, out, expected, setting.dtype, what)
 

@@ -58,6 +58,8 @@ def test_messages_stay_on_one_short_line():
         assert "\n" not in shown
         assert len(shown) < 150
     assert checks.shown(torch.zeros(2, 3)) == "Tensor torch.float32 [2, 3]"
+    assert checks.shown("x" * 118) == f"'{'x' * 118}'"  # 120 characters with the quotes: whole
+    assert checks.shown("x" * 119) == f"'{'x' * 99}… (str)"
 
 
 def test_tensors():

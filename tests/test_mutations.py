@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mutations import cpp_mutants, draw, python_mutants
+from mutations import cpp_mutants, draw, nearest, python_mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -71,6 +71,7 @@ def test_enough_are_drawn_of_every_language_and_every_one_applies():
     assert count["C++"] >= 12
     assert count["Triton"] >= 8
     for one in mutants:
+        assert nearest.nearest(one.file)
         assert one.source() != (draw.SOURCE / one.file).read_text(encoding="utf-8")
 
 

@@ -65,12 +65,13 @@ def is_visible(mutant: Mutant, baseline: Baseline) -> bool:
     """Whether laws can see the mutant: they run its line, and it changes more than a formula or a refusal.
 
     Laws compare an encoding with itself, on valid input. They see no sign and no constant of an encoding's formula, no
-    check of arguments, and no configuration read in `__init__`. Of C++ every line counts as run; Triton needs a GPU.
+    check of arguments, no configuration read in `__init__`, and take any frequencies as they are. Of C++ every line counts
+    as run; Triton needs a GPU.
     """
-    if mutant.room == "Triton" or mutant.kind == "removed check":
+    if mutant.room in ("Triton", "frequencies") or mutant.kind == "removed check":
         return False
-    if mutant.file.startswith(("encodings/", "frequencies/")):
-        configures = "__init__:" in mutant.name or "__post_init__:" in mutant.name or "check" in mutant.name.split(":")[0]
+    if mutant.file.startswith("encodings/"):
+        configures = "__init__:" in mutant.name or "check" in mutant.name.partition(":")[0]
         return mutant.kind not in FORMULA and not configures and mutant.room != "by hand"
     return not mutant.line or mutant.line in baseline.reached.get(mutant.file, set())
 

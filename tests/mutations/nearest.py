@@ -12,13 +12,17 @@ FILES = 6  # at most, so that a mutant is judged in seconds
 # What everything imports has its tests named here, the nearest first.
 NAMED = {
     "encoding": "encoding sizes door attention t5 stack",
-    "positions": "positions randomized door attention module",
+    "positions": "positions randomized sinusoidal_families door attention module",
     "attention": "attention door xpos rope",
     "attention_module": "module door",
     "layouts": "layouts rotation",
     "coordinates": "sinusoidal_families learned_families",
     "content_dependent": "distance_bank t5_families",
     "relative_vectors": "relative_attention shaw transformer_xl",
+    "options": "attention_options door attention",
+    "windows": "attention_options attention",
+    "checked": "checks door sizes",
+    "wrapped": "encoding stack per_layer",
     "caches": "module rope",
     "checks": "checks",
     "tensor_checks": "checks door",

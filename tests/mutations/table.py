@@ -22,7 +22,13 @@ def caught(verdicts: Sequence[Verdict]) -> tuple[int, int]:
 def caught_by_laws(verdicts: Sequence[Verdict]) -> tuple[int, int]:
     """How many the laws alone caught, of how many that change something that laws can see."""
     real = [one for one in verdicts if one.key not in EQUIVALENT and one.visible]
-    return sum(one.laws is not None for one in real), len(real)
+    return sum(broken_law(one) is not None for one in real), len(real)
+
+
+def broken_law(one: Verdict) -> str | None:
+    """The law that caught it. An encoding that cannot be built any more was caught by no law."""
+    name = (one.laws or "").partition(":")[0]
+    return name if name.islower() else None
 
 
 def write(verdicts: Sequence[Verdict]) -> None:
@@ -61,7 +67,8 @@ def _row(one: Verdict) -> str:
     file, _, name = one.key.partition(": ")
     reason = EQUIVALENT.get(one.key)
     test = f"equivalent: {reason}" if reason else _code(one.tests.rpartition("/")[2]) if one.tests else "**survives**"
-    law = "–" if reason or not one.visible else _code(one.laws.partition(":")[0]) if one.laws else "**survives**"
+    name = broken_law(one)
+    law = "–" if reason or not one.visible else _code(name) if name else "**survives**"
     return f"| {one.room} | {file} | {_code(name)} | {test} | {law} |"
 
 

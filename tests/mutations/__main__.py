@@ -9,6 +9,7 @@ python -m tests.mutations --write             also tests/mutations/TABLE.md and 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from . import draw, judge, table
@@ -19,16 +20,17 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a word of the file or the name")
     parser.add_argument("--room", default="", help="a room of draw.ROOMS, or 'by hand'")
     parser.add_argument("--sample", type=int, help="so many, one of every few")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long; the next run goes on")
     parser.add_argument("--write", action="store_true", help="write TABLE.md and table.json")
     options = parser.parse_args()
     mutants = [one for one in (*draw.named(), *draw.drawn()) if options.only in one.key and options.room in one.room]
     if options.sample:
         mutants = mutants[:: max(len(mutants) // options.sample, 1)][: options.sample]
-    verdicts = judge.judged(mutants, judge.Record(judge.KEPT / "verdicts.jsonl"), tell)
+    verdicts = judge.judged(mutants, judge.Record(judge.KEPT / "verdicts.jsonl"), tell, 60 * options.minutes)
     (by_tests, of), (by_laws, visible) = table.caught(verdicts), table.caught_by_laws(verdicts)
     print(f"{len(verdicts)} mutants: tests caught {by_tests} of {of}, laws {by_laws} of the {visible} that they can see")
     if options.write:
-        table.write(verdicts)
+        table.write(verdicts, len(mutants))
     return 0 if by_tests == of else 1
 
 

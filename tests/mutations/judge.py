@@ -16,6 +16,7 @@ import importlib
 import io
 import json
 import linecache
+import math
 import multiprocessing
 import os
 import resource
@@ -299,8 +300,17 @@ class Record:
             file.write(line + "\n")
 
 
-def judged(mutants: list[Mutant], record: Record, tell: Callable[[Verdict], None] = lambda verdict: None) -> list[Verdict]:
-    """The verdict of every mutant; those on record are not judged again. A C++ mutant that does not compile has none."""
+def judged(
+    mutants: list[Mutant],
+    record: Record,
+    tell: Callable[[Verdict], None] = lambda verdict: None,
+    seconds: float = math.inf,
+) -> list[Verdict]:
+    """The verdict of every mutant; those on record are not judged again. A C++ mutant that does not compile has none.
+
+    After so many seconds no other mutant is judged; the next run goes on from there.
+    """
+    began = time.monotonic()
     for name in SHARED:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(name)
@@ -312,6 +322,8 @@ def judged(mutants: list[Mutant], record: Record, tell: Callable[[Verdict], None
         objects, baseline = Objects(Path(folder)), Baseline()
         for mutant in mutants:
             verdict = record.find(mutant)
+            if verdict is None and time.monotonic() - began > seconds:
+                continue
             if verdict is None:
                 try:
                     verdict = judge(mutant, objects, baseline)

@@ -23,7 +23,7 @@ NAMED = {
     "windows": "attention_options attention",
     "checked": "checks door sizes",
     "wrapped": "encoding stack per_layer",
-    "caches": "module rope",
+    "caches": "conversion",
     "checks": "checks",
     "tensor_checks": "checks door",
     "entry": "catalogue checks",

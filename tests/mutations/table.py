@@ -31,23 +31,23 @@ def broken_law(one: Verdict) -> str | None:
     return name if name.islower() else None
 
 
-def write(verdicts: Sequence[Verdict]) -> None:
+def write(verdicts: Sequence[Verdict], drawn: int) -> None:
     """TABLE.md for readers, table.json for programs."""
     rows = [{**asdict(one), "equivalent": EQUIVALENT.get(one.key)} for one in verdicts]
     text = json.dumps(rows, ensure_ascii=False, indent=1)
     (HERE / "table.json").write_text(text + "\n", encoding="utf-8")
-    (HERE / "TABLE.md").write_text(markdown(verdicts), encoding="utf-8")
+    (HERE / "TABLE.md").write_text(markdown(verdicts, drawn), encoding="utf-8")
 
 
-def markdown(verdicts: Sequence[Verdict]) -> str:
+def markdown(verdicts: Sequence[Verdict], drawn: int) -> str:
     (by_tests, of), (by_laws, visible) = caught(verdicts), caught_by_laws(verdicts)
     languages = ", ".join(f"{sum(v.language == name for v in verdicts)} {name}" for name in ("Python", "C++", "Triton"))
     return "\n".join(
         [
             "# Mutants",
             "",
-            f"{len(verdicts)} mutants ({languages}), drawn by a seed and named by hand: see `draw.py`. "
-            f"{len(verdicts) - of} are equivalent.",
+            f"{drawn} mutants are drawn by a seed and named by hand: see `draw.py`. {len(verdicts)} have been judged "
+            f"({languages}); {len(verdicts) - of} of them are equivalent.",
             "",
             f"- The nearest tests catch {by_tests} of {of}: {100 * by_tests / of:.0f} %.",
             f"- The laws alone catch {by_laws} of the {visible} that laws can see: {100 * by_laws / visible:.0f} %. "

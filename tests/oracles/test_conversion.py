@@ -275,6 +275,10 @@ def test_rounded_once(dtype, bits):
         moved = posenc.rerotate(k, by=by, encoding=RoPE(8, layout="half"))
         assert moved.dtype == dtype
         near_once_rounded(moved.double().numpy(), want, bits, 4.0)
+    for encoding in (XPos(8), LeRoPE(8), MixedRoPE(8, 2, axes=1)):
+        moved, exact = (posenc.rerotate(keys, by=5, encoding=encoding).detach() for keys in (k, k.double()))
+        assert (moved.dtype, exact.dtype) == (dtype, torch.float64)
+        near_once_rounded(moved.double().numpy(), exact.numpy(), bits, 4.0)
 
 
 @pytest.mark.parametrize("trailing", [False, True])

@@ -37,7 +37,17 @@ ROOMS = (
     Room("core", ("*.py",), 18, 3),
 )
 # Files of the top floor that compute nothing with positions.
-APART = ("__init__.py", "__main__.py", "_deprecated.py", "bilingual.py", "catalogue.py", "cli.py")
+APART = (
+    "__init__.py",
+    "__main__.py",
+    "_deprecated.py",
+    "bilingual.py",
+    "catalogue.py",
+    "cli.py",
+    "description.py",
+    "entry.py",
+    "wrapped.py",
+)
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "off by one", ast.Constant(node.value + 1)
     elif isinstance(node, ast.Constant) and type(node.value) is float:
         yield "constant", ast.Constant(node.value * 1.5 if node.value else 1.0)
-    elif isinstance(node, ast.IfExp):
+    elif isinstance(node, ast.IfExp) and not (_text(node.body) or _text(node.orelse)):
         yield "branches", ast.IfExp(node.test, node.orelse, node.body)
     elif isinstance(node, ast.If):
         if not node.orelse and all(isinstance(one, ast.Raise) for one in node.body):

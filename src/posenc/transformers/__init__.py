@@ -14,4 +14,4 @@ from posenc.transformers.attach import attach as attach
 from posenc.transformers.attach import detach as detach
 from posenc.transformers.attach import parameters as parameters
 from posenc.transformers.decoder import Unsupported as Unsupported
-from posenc.transformers.saved import from_pretrained as from_pretrained
+from posenc.transformers.loaded import from_pretrained as from_pretrained

@@ -20,6 +20,7 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
+from posenc.transformers.saved import forget_config, write_config
 
 RECORD = "_posenc_attached"
 PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
@@ -84,8 +85,6 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         record.handles.append(module.register_forward_pre_hook(interface.WithoutOwnRotation(), with_kwargs=True))
         record.modules.append(module)
         record.layers[n] = numbers[id(one)]
-    from posenc.transformers.saved import write_config
-
     write_config(model, held, record.layers)
     return model
 
@@ -102,8 +101,6 @@ def detach(model: nn.Module) -> nn.Module:
     restore_implementations(record.implementations)
     delattr(model, PARAMETERS)
     object.__delattr__(model, RECORD)
-    from posenc.transformers.saved import forget_config
-
     forget_config(model)
     return model
 

@@ -1,4 +1,16 @@
 """What the founding notes teach: `walk` through their figures, and `claims`, the ledger of what they say."""
 
-from posenc.learn import claims as claims
-from posenc.learn import walk as walk
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from posenc.learn import claims as claims
+    from posenc.learn import walk as walk
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("claims", "walk"):  # loaded when first used: the command line's help needs neither
+        return importlib.import_module(f"posenc.learn.{name}")
+    raise AttributeError(f"module 'posenc.learn' has no attribute {name!r}")

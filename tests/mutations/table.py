@@ -49,8 +49,8 @@ def markdown(verdicts: Sequence[Verdict], drawn: int) -> str:
             f"{drawn} mutants are drawn by a seed and named by hand: see `draw.py`. {len(verdicts)} have been judged "
             f"({languages}); {len(verdicts) - of} of them are equivalent.",
             "",
-            f"- The nearest tests catch {by_tests} of {of}: {100 * by_tests / of:.0f} %.",
-            f"- The laws alone catch {by_laws} of the {visible} that laws can see: {100 * by_laws / visible:.0f} %. "
+            f"- The nearest tests catch {by_tests} of {of}: {100 * by_tests / max(of, 1):.0f} %.",
+            f"- Laws alone catch {by_laws} of {visible} that they can see: {100 * by_laws / max(visible, 1):.0f} %. "
             "`judge.is_visible` says which those are.",
             "",
             "`python -m tests.mutations --write` writes this table. A dash means that laws cannot see the mutant.",
@@ -67,8 +67,8 @@ def _row(one: Verdict) -> str:
     file, _, name = one.key.partition(": ")
     reason = EQUIVALENT.get(one.key)
     test = f"equivalent: {reason}" if reason else _code(one.tests.rpartition("/")[2]) if one.tests else "**survives**"
-    name = broken_law(one)
-    law = "–" if reason or not one.visible else _code(name) if name else "**survives**"
+    by_law = broken_law(one)
+    law = "–" if reason or not one.visible else _code(by_law) if by_law else "**survives**"
     return f"| {one.room} | {file} | {_code(name)} | {test} | {law} |"
 
 

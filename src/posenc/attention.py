@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from torch import Tensor
 
 from posenc.backends import choose
+from posenc.checked import explained
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, check_one_layer, full_precision
 from posenc.options import PLAIN, Options
 from posenc.positions import Positions
@@ -66,6 +68,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]: ...
 
 
+@explained
 def attend(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],
@@ -118,6 +121,7 @@ def attend(
     return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
 
 
+@explained
 def attend_rotated(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],
@@ -169,7 +173,7 @@ def _attend(
 
 def _options(q: Tensor, k: Tensor, *given: Any) -> Options:
     """The checked options of a call; the plain ones cost next to nothing."""
-    if given == NONE_GIVEN:
+    if given == NONE_GIVEN and type(given[-1]) is bool and type(given[-2]) is not bool:
         return PLAIN
     options = Options(*given)
     options.check(q, k)
@@ -182,6 +186,8 @@ def _check(
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
     check_one_layer(encoding)
+    if causal is not True and causal is not False:
+        raise TypeError(f"causal: expected True or False, got {shown(causal)}")
     for name, tensor in {"q": q, "k": k, "v": v}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
@@ -194,13 +200,15 @@ def _check(
             f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], "
             f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
         )
-    if q.shape[1] % k.shape[1]:
+    if not k.shape[1] or q.shape[1] % k.shape[1]:
         raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
     for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
         if not isinstance(at, Positions):
             raise TypeError(
                 f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) makes plain ones"
             )
+        if at.coords.is_meta is not tensor.is_meta:
+            raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {at.coords.device}")
         if at.length != tensor.shape[2] or at.batch not in (1, q.shape[0]):
             raise ValueError(
                 f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.attention import attend, attend_rotated
+from posenc.checked import checked, explained
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, check_one_layer
 from posenc.positions import Positions
 
@@ -28,7 +30,17 @@ class KeyValueCache:
     v: Float[Tensor, "b g s dh"]
     at: Positions
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+    @explained
+    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
+        """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
+        for name, held, new in (("k", self.k, k), ("v", self.v, v)):
+            if new.dtype != held.dtype or new.device != held.device:
+                raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
+            if new.shape[:2] != held.shape[:2] or new.shape[3] != held.shape[3] or new.shape[2] != at.length:
+                raise ValueError(
+                    f"{name}: expected {list(held.shape)} as the cache has, with the {at.length} tokens of `at`, "
+                    f"got {list(new.shape)}"
+                )
         at = at.expand(k.shape[0])
         return KeyValueCache(
             torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), Positions.cat([self.at.expand(k.shape[0]), at])
@@ -47,6 +59,7 @@ class Attention(nn.Module):
     Raises ValueError for widths that do not divide.
     """
 
+    @checked
     def __init__(
         self,
         d_model: int,
@@ -70,12 +83,13 @@ class Attention(nn.Module):
             raise ValueError(f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}")
         self.d_head = d_model // n_heads if d_head is None else d_head
         checks.whole(d_head=self.d_head)
-        self.encoding = encoding
+        self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
 
+    @explained
     def forward(
         self,
         x: Float[Tensor, "b t d"],
@@ -89,6 +103,7 @@ class Attention(nn.Module):
         """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False)."""
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
+        self._check(x)
         x = self.encoding.embed(x, at)
         at = self.encoding.read(x, at)
         source, at_source = x, at
@@ -99,6 +114,7 @@ class Attention(nn.Module):
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)
         return self._merge(out)
 
+    @explained
     def decode(
         self, x: Float[Tensor, "b t d"], at: Positions, cache: KeyValueCache | None = None, *, impl: str = "auto"
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
@@ -106,6 +122,10 @@ class Attention(nn.Module):
 
         Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
         """
+        self._check(x)
+        if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
+            got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
+            raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
         x = self.encoding.embed(x, at)
         at = self.encoding.read(x, at, None if cache is None else cache.at)
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
@@ -113,6 +133,14 @@ class Attention(nn.Module):
         cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)
         return self._merge(out), cache
+
+    def _check(self, x: Tensor) -> None:
+        """Raises ValueError for a width that the projections do not have."""
+        if x.shape[-1] != self.d_model:
+            raise ValueError(f"x: expected [b, t, d_model={self.d_model}], got {list(x.shape)}")
+        weight = getattr(self.query, "weight", None)
+        if type(weight) is nn.Parameter and x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise TypeError(f"x: expected {weight.dtype} as the projections have, got {x.dtype}")
 
     def _split(self, x: Tensor) -> Tensor:
         heads: Tensor = x.unflatten(-1, (-1, self.d_head))

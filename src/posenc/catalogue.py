@@ -90,8 +90,7 @@ def create(
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a name such as 'rope', got {name!r}")
-    if name not in BY_NAME:
-        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
+    _entry(name)
     sizes: dict[str, int | None] = {
         "d_model": d_model,
         "n_heads": n_heads,
@@ -122,11 +121,19 @@ def create(
     return BY_NAME[name].load()(**arguments, **options)
 
 
+def _entry(name: str) -> Entry:
+    if name not in BY_NAME:
+        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
+    return BY_NAME[name]
+
+
+@checked
 def arguments_of(name: str) -> set[str]:
     """The sizes and options that an encoding's class takes."""
-    return set(inspect.signature(BY_NAME[name].load()).parameters)
+    return set(inspect.signature(_entry(name).load()).parameters)
 
 
+@checked
 def directed(name: str, causal: bool) -> dict[str, bool]:
     """The options that make an encoding causal or bidirectional: {} unless it has `bidirectional` among its own."""
     return {"bidirectional": not causal} if "bidirectional" in arguments_of(name) else {}

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.checked import check_arguments, checked, explained
 from posenc.identity import Configuration, Identity, described
 from posenc.positions import Positions, readable
 from posenc.tensor_checks import INTEGERS
@@ -74,6 +75,16 @@ def _with_checked_heads(heads: Heads) -> Heads:
     return checked_heads  # type: ignore[return-value]
 
 
+# What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
+PER_CALL = frozenset(("bias", "context", "value", "at_length"))
+PER_TOKEN = frozenset(
+    {
+        *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
+        "largest_position",
+    }
+)
+
+
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
@@ -93,7 +104,11 @@ class PositionalEncoding(nn.Module):
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Errors of what a class overrides name the argument; an old declaration does not outlive a new seam."""
         super().__init_subclass__(**options)
+        for names, guard in ((PER_CALL, checked), (PER_TOKEN, explained)):
+            for name in names.intersection(vars(cls)):
+                setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
         for declaration, seams in DECLARATIONS.items():
             nearest = next(one for one in cls.__mro__ if vars(one).keys() & {declaration, *seams})
             if declaration not in vars(nearest):
@@ -121,17 +136,26 @@ class PositionalEncoding(nn.Module):
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 
+    @explained
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
+        if type(at) is not Positions or type(dtype) is not torch.dtype:
+            check_arguments(PositionalEncoding.prepare, self, at, dtype)
         tables = self.tables(at, dtype)
         return carrying(at, self.owner, tables) if tables else at
 
+    @explained
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """What `prepare` computes, each [b, t, …]; nothing by default."""
+        if type(at) is not Positions or type(dtype) is not torch.dtype:
+            check_arguments(PositionalEncoding.tables, self, at, dtype)
         return ()
 
+    @explained
     def tables_at(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """The tables that `at` carries, or fresh ones where it carries none. Raises ValueError for somebody else's."""
+        if type(dtype) is not torch.dtype:
+            check_arguments(PositionalEncoding.tables_at, self, at, dtype)
         wanted = working_dtype(dtype)
         if not at.tables:
             return self.tables(at, wanted)
@@ -167,6 +191,8 @@ class PositionalEncoding(nn.Module):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
+        if not _plain(x, at, 3):
+            check_arguments(PositionalEncoding.embed, self, x, at)
         return x
 
     def rotate(
@@ -176,8 +202,11 @@ class PositionalEncoding(nn.Module):
 
         The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns.
         """
+        if not _plain(x, at, 4) or side not in SIDES:
+            check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
         return into(x, out)
 
+    @explained
     def rotate_both(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
     ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
@@ -189,12 +218,14 @@ class PositionalEncoding(nn.Module):
         """
         return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
 
+    @checked
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
     ) -> BiasFn | None:
         """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
         return None
 
+    @checked
     def context(
         self,
         logits: Float[Tensor, "b h i j"],
@@ -206,12 +237,15 @@ class PositionalEncoding(nn.Module):
         """Changes the logits after reading all of them."""
         return logits
 
+    @checked
     def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
         """The addend to the output."""
         return None
 
     def softmax_scale(self, d_head: int) -> float:
         """What the product q·k is multiplied with before anything is added."""
+        if type(d_head) is not int or d_head < 1:
+            checks.whole(d_head=d_head)
         return 1 / math.sqrt(d_head)
 
     # What it declares for fast paths; None: nothing. See DECLARATIONS for subclasses.
@@ -227,9 +261,13 @@ class PositionalEncoding(nn.Module):
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
 
     def at_layer(self, n: int) -> PositionalEncoding:
+        """The encoding of layer n, the first being 0."""
+        checks.whole(0, n=n)
         return self
 
+    @checked
     def at_length(self, n: int) -> PositionalEncoding:
+        """The encoding of a request of n tokens."""
         return self
 
     @_with_checked_heads
@@ -240,14 +278,18 @@ class PositionalEncoding(nn.Module):
         """
         return self
 
+    @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
         """The largest position it can represent in that dtype; None where there is no limit."""
         return None
 
     # Checks at the door, shared by the encodings.
 
+    @explained
     def check_coords(self, at: Positions, *, integers: bool = False) -> None:
         """Raises ValueError for the wrong number of axes, TypeError for reals where whole positions are needed."""
+        if integers is not True and integers is not False:
+            raise TypeError(f"integers: expected True or False, got {integers!r}")
         axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
         if axes != self.coordinate_axes or (self.coordinate_axes == 1 and at.coords.ndim == 3):
             raise ValueError(
@@ -257,6 +299,7 @@ class PositionalEncoding(nn.Module):
         if integers and at.coords.dtype not in INTEGERS:
             raise TypeError(f"{type(self).__name__}: needs integer positions, got {at.coords.dtype}")
 
+    @checked
     def check_range(self, at: Positions, low: float, high: float, why: str) -> None:
         """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
         inside = (at.coords >= low) & (at.coords <= high)
@@ -276,14 +319,22 @@ def check_one_layer(encoding: PositionalEncoding) -> None:
         )
 
 
+def _plain(x: Tensor, at: Positions, axes: int) -> bool:
+    """Whether x is a dense tensor of real numbers with so many axes and `at` are positions: the usual case, quickly."""
+    if type(x) is not Tensor or type(at) is not Positions:
+        return False
+    return x.layout is torch.strided and not x.is_nested and x.ndim == axes and x.is_floating_point()
+
+
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
     """Raises TypeError for x of integers, ValueError where `at` has not the tokens of x, which are along `axis`."""
     if not x.is_floating_point():
         raise TypeError(f"{type(encoding).__name__}: x: expected real numbers, got {x.dtype}; they would be rounded to 0")
+    if at.coords.is_meta is not x.is_meta:
+        raise ValueError(f"x, at: expected one device, got {x.device} and positions on {at.coords.device}")
     if at.length != x.shape[axis] or at.batch not in (1, x.shape[0]):
-        raise ValueError(
-            f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens [{x.shape[0]}, {x.shape[axis]}]"
-        )
+        tokens = f"[{x.shape[0]}, {x.shape[axis]}] of x"
+        raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
 
 
 def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:
@@ -302,18 +353,23 @@ def into(x: Tensor, out: Tensor | None) -> Tensor:
     """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
     if out is None or out is x:
         return x
+    if not isinstance(out, Tensor) or out.is_nested:
+        raise TypeError(f"out: expected a tensor, got {type(out).__name__}")
     if out.shape != x.shape or out.dtype != x.dtype:
         raise ValueError(f"out: expected {x.dtype} {list(x.shape)} as x is, got {out.dtype} {list(out.shape)}")
     return out.copy_(x)
 
 
-def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int) -> None:
+def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int, of: str = "x") -> None:
+    """Raises ValueError for an axis of argument `of` that has another size than the encoding was built for."""
     if got != expected:
-        raise ValueError(f"{type(encoding).__name__}: built for {name}={expected}, got a tensor with {got}")
+        raise ValueError(f"{type(encoding).__name__}: built for {name}={expected}, got a tensor with {got} as {of}")
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype to compute in: float64 for float64, float32 for everything else."""
+    if type(dtype) is not torch.dtype:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {dtype!r}")
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
@@ -326,6 +382,7 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
 
 def absolute_at_layer(encoding: PositionalEncoding, n: int) -> PositionalEncoding:
     """Absolute encodings act at layer 0; deeper layers find position already in the residual stream."""
+    checks.whole(0, n=n)
     return encoding if n == 0 else PositionalEncoding()
 
 
@@ -359,6 +416,12 @@ class DistanceBias(PositionalEncoding):
             return flat[h, torch.arange(delta.numel(), device=delta.device).view(delta.shape)]
 
         return of_pair
+
+
+def check_distances(delta: Tensor) -> None:
+    """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
+    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1 or delta.is_complex():
+        check_arguments(DistanceBias.at_distance, None, delta)
 
 
 def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:

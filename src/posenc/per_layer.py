@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import nn
 
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
@@ -24,10 +25,11 @@ class PerLayer(PositionalEncoding):
 
     of_one_layer = False
 
+    @checked
     def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
         layers = list(layers)
         if not layers:
-            raise ValueError("PerLayer: expected the encoding of at least one layer, got none")
+            raise ValueError("layers: expected the encoding of at least one layer, got none")
         for layer in layers:
             if not isinstance(layer, PositionalEncoding):
                 raise TypeError(

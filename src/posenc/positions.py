@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc import checks
+from posenc.checked import check_arguments, check_fields, checked, explained
 from posenc.checks import shown
 from posenc.tensor_checks import INTEGERS
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 LARGEST = 2**63 - 1
 Names = tuple[tuple[str, int], ...]  # of owners, and how many tensors each has
+KEPT = (torch.int64, torch.float64)  # the dtypes of coordinates
 NO_TABLES: Mapping[str, tuple[Tensor, ...]] = {}
 
 
@@ -70,15 +72,11 @@ class Positions:
     states: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("coords", "order", "document"):
-            if not isinstance(getattr(self, name), Tensor):
-                raise TypeError(f"{name}: expected a tensor, got {type(getattr(self, name)).__name__}")
+        check_fields(self)
         if self.coords.ndim not in (2, 3):
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(self.coords.shape)}")
         for name in ("order", "document"):
             value = getattr(self, name)
-            if value.dtype not in INTEGERS:
-                raise TypeError(f"{name}: expected integers, got {value.dtype}")
             if value.shape != self.coords.shape[:2]:
                 raise ValueError(
                     f"{name}: expected the [b, t] of coords, {list(self.coords.shape[:2])}, got {list(value.shape)}"
@@ -89,6 +87,7 @@ class Positions:
     # Builders -------------------------------------------------------------------------------------------------------
 
     @classmethod
+    @explained
     def arange(
         cls, batch: int, length: int, start: int | Int[Tensor, "b"] = 0, *, device: torch.device | str | None = None
     ) -> Positions:
@@ -112,6 +111,7 @@ class Positions:
         return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
 
     @classmethod
+    @checked
     def at(cls, coords: Num[Tensor, "b t *axes"]) -> Positions:
         """Any coordinates, in the causal order in which the tokens stand; one document, no padding."""
         if not isinstance(coords, Tensor) or coords.ndim < 2:
@@ -121,6 +121,7 @@ class Positions:
         return _in_order(_coordinates(coords))
 
     @classmethod
+    @checked
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
         """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
         _check_mask(mask, "[b, t]")
@@ -129,6 +130,7 @@ class Positions:
         return _made(count, count, real.long() - 1, counted=True)
 
     @classmethod
+    @checked
     def packed(
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
@@ -143,6 +145,7 @@ class Positions:
         return _made(coords[None], order[None], document[None], counted=True)
 
     @classmethod
+    @explained
     def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
         """One new token per row, after `lengths` tokens already seen in that row: its position is that length."""
         lengths = _integers("lengths", lengths, "[b]", device)
@@ -152,6 +155,7 @@ class Positions:
         return _made(count, count, torch.zeros_like(count), consecutive=True)
 
     @classmethod
+    @checked
     def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
         """Counted from the first token of the same segment number in the row: the tokens of a cell in TAPAS.
 
@@ -159,10 +163,13 @@ class Positions:
         """
         if not isinstance(segments, Tensor) or segments.ndim != 2 or segments.dtype not in INTEGERS:
             raise ValueError("segments: expected an integer tensor [b, t], one number for each segment")
+        if not segments.shape[1]:
+            raise ValueError("segments: expected at least one token, got none")
         first = (segments[:, :, None] == segments[:, None, :]).int().argmax(dim=-1)  # [b, t]
         return _in_order(torch.arange(segments.shape[1], device=segments.device) - first)
 
     @classmethod
+    @checked
     def grid(
         cls,
         height: int,
@@ -186,6 +193,7 @@ class Positions:
         return _in_order(torch.stack([y, x, *size], dim=-1)[None].expand(batch, -1, -1))
 
     @classmethod
+    @checked
     def pixels(
         cls, mask: Num[Tensor, "b h w"] | Bool[Tensor, "b h w"], *, span: float | None = 2 * math.pi, centred: bool = False
     ) -> Positions:
@@ -197,6 +205,8 @@ class Positions:
         _check_mask(mask, "[b, h, w]")
         if centred and span is None:
             raise ValueError("centred: counts without a span are whole numbers; give a span")
+        if 0 in mask.shape:
+            raise ValueError(f"mask: expected at least one pixel, got {list(mask.shape)}")
         seen = mask.bool()
         counts = []
         for axis in (1, 2):
@@ -209,13 +219,15 @@ class Positions:
         return _in_order(coords, document=seen.flatten(1).long() - 1)
 
     @classmethod
+    @checked
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
         """Several axes per token, axes first as multimodal models hand them over (time, height, width)."""
         if not isinstance(position_ids, Tensor) or position_ids.ndim != 3:
             raise ValueError("position_ids: expected a tensor [axes, b, t]")
-        return cls.at(position_ids.movedim(0, -1))
+        return _in_order(_coordinates(position_ids.movedim(0, -1), "position_ids"))
 
     @classmethod
+    @checked
     def randomized(
         cls,
         batch: int,
@@ -246,7 +258,8 @@ class Positions:
     def length(self) -> int:
         return self.coords.shape[1]
 
-    def shift(self, by: int | float | Num[Tensor, "b"]) -> Positions:
+    @explained
+    def shift(self, by: int | float | Num[Tensor, "b"] | Num[Tensor, ""]) -> Positions:
         """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables and states.
 
         Integers moved by integers stay integers. Raises ValueError for another number of rows, and where int64 overflows.
@@ -266,15 +279,18 @@ class Positions:
 
     def replaced(
         self,
-        *,
         coords: Num[Tensor, "b t *axes"] | None = None,
         tables: Mapping[str, tuple[Tensor, ...]] | None = None,
         states: Mapping[str, tuple[Tensor, ...]] | None = None,
     ) -> Positions:
-        """The same tokens with other coordinates, tables or states, for encodings: nothing is copied or checked.
+        """The same tokens with other coordinates, tables or states, for encodings: nothing is copied.
 
         Other coordinates are neither consecutive nor counted, since nobody has looked.
         """
+        if coords is not None and (type(coords) is not Tensor or coords.dtype not in KEPT):
+            check_arguments(Positions.replaced, self, coords)
+        if tables is not None and type(tables) is not dict:
+            raise TypeError(f"tables: expected a mapping, got {shown(tables)}")
         return _made(
             self.coords if coords is None else coords,
             self.order,
@@ -285,7 +301,8 @@ class Positions:
             self.states if states is None else states,
         )
 
-    def take(self, index: Int[Tensor, "n"]) -> Positions:
+    @explained
+    def take(self, index: Int[Tensor, "n"] | Sequence[int]) -> Positions:
         """The tokens at `index` along t, tables and states gathered with them. Raises IndexError for one out of range."""
         index = _integers("index", index, "[n]", self.coords.device)
         if readable(index) and index.numel() and not -self.length <= int(index.min()) <= int(index.max()) < self.length:
@@ -311,11 +328,13 @@ class Positions:
             _each(self.states, lambda state: state[:, part]),
         )
 
+    @checked
     def shard(self, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None) -> Positions:
         """The tokens that context-parallel rank `rank` of `size` holds; `shard_index` says which they are."""
         return self.take(shard_index(self.length, rank, size, zigzag=zigzag, cu_seqlens=cu_seqlens).to(self.coords.device))
 
     @staticmethod
+    @explained
     def cat(parts: Sequence[Positions]) -> Positions:
         """Tokens one after the other along t, as a growing key-value cache holds them.
 
@@ -327,6 +346,8 @@ class Positions:
         for part in parts:
             if not isinstance(part, Positions):
                 raise TypeError(f"parts: expected Positions, got {shown(part)}")
+            if part.coords.device != parts[0].coords.device:
+                raise ValueError(f"parts: expected one device, got {part.coords.device} and {parts[0].coords.device}")
             if part.batch != parts[0].batch or part.coords.shape[2:] != parts[0].coords.shape[2:]:
                 raise ValueError(
                     f"parts: expected coords of one batch and the same axes, got {list(part.coords.shape)} beside "
@@ -342,6 +363,7 @@ class Positions:
             states=_joined([part.states for part in parts]),
         )
 
+    @explained
     def expand(self, batch: int) -> Positions:
         """The same positions for `batch` rows, without copying."""
         if self.batch == batch:
@@ -350,10 +372,12 @@ class Positions:
             raise ValueError(f"positions: have {self.batch} rows, cannot serve a batch of {batch}")
         return _map(self, lambda tensor: tensor.expand(batch, *tensor.shape[1:]))
 
+    @checked
     def to(self, device: torch.device | str) -> Positions:
         return _map(self, lambda tensor: tensor.to(device))
 
 
+@checked
 def shard_index(
     length: int, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None
 ) -> Int[Tensor, "n"]:
@@ -373,7 +397,9 @@ def shard_index(
     index: list[int] = []
     for begin, end in itertools.pairwise(ends):
         if (end - begin) % chunks:
-            raise ValueError(f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them first")
+            raise ValueError(
+                f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them, or change size or zigzag"
+            )
         chunk = (end - begin) // chunks
         for part in mine:
             index.extend(range(begin + part * chunk, begin + (part + 1) * chunk))
@@ -471,6 +497,10 @@ def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
 
 def _integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
     """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name}: expected integers {axes}, got {shown(given)}")
+    if isinstance(given, Tensor) and given.is_meta and torch.device(device or "meta").type != "meta":
+        raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
     if hasattr(given, "__array__") and not isinstance(given, Tensor):
         given = torch.as_tensor(given)
     if isinstance(given, Tensor):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
+from posenc.checked import checked
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
 from posenc.encodings.nope import NoPE
 from posenc.positions import Positions
@@ -25,9 +26,10 @@ class Stack(PositionalEncoding):
     Raises ValueError for no parts, and where the parts ask for different softmax scales.
     """
 
+    @checked
     def __init__(self, *parts: PositionalEncoding) -> None:
         if not parts:
-            raise ValueError("Stack: expected at least one encoding, got none; no encoding at all is NoPE()")
+            raise ValueError("parts: expected at least one encoding, got none; no encoding at all is NoPE()")
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")

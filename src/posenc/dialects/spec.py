@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from posenc.checked import checked
 from posenc.dialects.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class PositionSpec:
     remarks: tuple[Remark, ...] = ()
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
+    @checked
     def encoding(self, layer: int = 0, *, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
         """The encoding of one attention layer; several become a Stack, none is NoPE.
 
@@ -211,6 +213,7 @@ class PositionSpec:
         made = {layer: self.encoding(number, arithmetic=arithmetic) for number, layer in enumerate(self.layers)}
         return PerLayer(made[layer] for layer in self.layers)
 
+    @checked
     def layer(self, layer: int) -> Layer:
         if not self.layers:
             inside = ", ".join(repr(part.part) for part in self.parts) or "none"
@@ -227,6 +230,7 @@ class PositionSpec:
         names = ", ".join(repr(found.part) for found in self.parts) or "none"
         raise KeyError(f"{self.family} has no part {part!r}; it has {names}")
 
+    @checked
     def walk(self, path: str = "") -> Iterator[tuple[str, PositionSpec]]:
         """This spec and everything inside, each with its path: "", "text_config", "text_config.encoder"."""
         yield path, self
@@ -241,5 +245,6 @@ class PositionSpec:
         )
         return self.remarks
 
+    @checked
     def with_part(self, name: str) -> PositionSpec:
         return replace(self, part=name)

@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import DistanceBias
+from posenc.encoding import DistanceBias, check_distances
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 
@@ -50,6 +50,7 @@ class ALiBi(DistanceBias):
     whole. Falcon divides its bias by √d_head and rounds it: see FalconALiBi.
     """
 
+    @checked
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, bias_max: float = 8.0) -> None:
         checks.whole(n_heads=n_heads)
         slopes = alibi_slopes(n_heads, bias_max) if slopes is None else tuple(map(float, slopes))
@@ -59,6 +60,7 @@ class ALiBi(DistanceBias):
         self.slopes = slopes
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
         slopes = constant(self.slopes, torch.float64, delta.device)
         return delta.abs() * -slopes[:, None]  # fp64
 

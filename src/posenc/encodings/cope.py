@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, check_width
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -36,6 +37,7 @@ class CoPE(PositionalEncoding):
     sites = Site.CONTEXT
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
+    @checked
     def __init__(self, d_head: int, *, n_positions: int = 64) -> None:
         checks.whole(d_head=d_head, n_positions=n_positions)
         super().__init__(d_head=d_head, n_positions=n_positions)
@@ -50,7 +52,7 @@ class CoPE(PositionalEncoding):
         at_k: Positions,
         may_attend: Bool[Tensor, "b 1 i j"],
     ) -> Float[Tensor, "b h i j"]:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         position = self.positions(logits, at_k, may_attend).clamp(max=self.n_positions - 1)
         whole = position.detach().floor()
         scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
@@ -58,7 +60,10 @@ class CoPE(PositionalEncoding):
         above = scores.gather(-1, position.detach().ceil().long())
         return logits + below + (above - below) * (position - whole)
 
-    def positions(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> Float[Tensor, "b h i j"]:
+    @checked
+    def positions(
+        self, logits: Float[Tensor, "b h i j"], at_k: Positions, may_attend: Bool[Tensor, "b 1 i j"]
+    ) -> Float[Tensor, "b h i j"]:
         """How many gated tokens lie from each key up to the query, itself included; keys may be stored in any order."""
         gates = logits.sigmoid() * may_attend
         by_order = at_k.order.argsort(dim=-1, stable=True)[:, None, None, :].expand_as(gates)

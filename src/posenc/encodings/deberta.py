@@ -110,7 +110,7 @@ class DeBERTa(PositionalEncoding):
         return (self.bucket(delta) + self.span).clamp(0, 2 * self.span - 1)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
         scale, by_term = self.softmax_scale(self.d_head), {}

@@ -41,7 +41,7 @@ class DecomposedBias(InWindow):
             nn.init.trunc_normal_(table, std=0.02)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         self.check_window(at_q, at_k)
         with full_precision(q):
             by_row, by_column = (q @ table.to(q.dtype).T for table in (self.rows, self.columns))  # [b, h, i, 2H - 1]

@@ -91,8 +91,8 @@ class DistanceBank(FromHidden):
         return self.shortened(torch.einsum("btm,hnm->bthn", x, self.project.to(x.dtype)))
 
     def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t n"]:
-        check_width(self, "d_in", q.shape[-1], self.d_in)
-        check_width(self, "n_heads", q.shape[1], self.n_heads)
+        check_width(self, "d_in", q.shape[-1], self.d_in, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         return self.shortened((q @ self.project.to(q.dtype).transpose(-1, -2)).transpose(1, 2)).transpose(1, 2)
 
     def shortened(self, r: Float[Tensor, "b t h n"]) -> Float[Tensor, "b t h n"]:

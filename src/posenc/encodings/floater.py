@@ -20,13 +20,15 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Num
 
 
 class FLOATER(PositionalEncoding):
@@ -46,6 +48,7 @@ class FLOATER(PositionalEncoding):
     traits = frozenset({"local", "norm_preserving"})
     learned_tables = True
 
+    @checked
     def __init__(
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
@@ -65,18 +68,24 @@ class FLOATER(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""
         self.check_coords(at)
+        if at.coords.is_meta:
+            raise ValueError("at: expected positions with values, got coords on meta; the solver follows them")
         if readable(at.coords) and bool((at.coords < 0).any()):
             raise ValueError(f"FLOATER: the path starts at position 0, got position {at.coords.min().item()}")
         positions, index = torch.unique(at.coords, return_inverse=True)
         return (self.path(positions, dtype)[index],)
 
-    def path(self, positions: Float[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
+    @checked
+    def path(self, positions: Num[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
         """p at growing, distinct positions, for every layer."""
         if transformed():
             raise NotImplementedError(
                 "FLOATER: torchdiffeq solves the path and has no rules for torch.func and forward-mode differentiation; "
                 "call prepare() outside of the transform"
             )
+        times = positions.double() * self.step
+        if times.device.type == "meta" or not bool((times.diff() > 0).all()) or not bool(torch.isfinite(times).all()):
+            raise ValueError(f"positions: expected growing, finite numbers, got {shown(positions)}")
         with full_precision(self.start):
             inner, outer = ((linear.weight.double(), linear.bias.double()) for linear in (self.inner, self.outer))
 
@@ -98,7 +107,8 @@ class FLOATER(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         """Layer n's view: the same parameters, another path."""
-        if not 0 <= n < len(self.start):
+        checks.whole(0, n=n)
+        if n >= len(self.start):
             raise ValueError(f"FLOATER: built for n_layers={len(self.start)}, asked for layer {n}")
         if n == self.layer:
             return self

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -43,6 +44,7 @@ class Learned(PositionalEncoding):
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
 
+    @checked
     def __init__(
         self, d_model: int, max_positions: int, *, row_offset: int = 0, padding_row: int | None = None, clamp: bool = False
     ) -> None:
@@ -58,6 +60,7 @@ class Learned(PositionalEncoding):
         self.table = nn.Parameter(torch.empty(max_positions + row_offset, d_model))
         nn.init.normal_(self.table, std=0.02)
 
+    @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
         return None if self.clamp else self.max_positions - 1
 
@@ -78,6 +81,7 @@ class Learned(PositionalEncoding):
     def at_layer(self, n: int) -> PositionalEncoding:
         return absolute_at_layer(self, n)
 
+    @checked
     @torch.no_grad()
     def resize(self, max_positions: int, mode: Resizing = "ends") -> Learned:
         """A new encoding for `max_positions` positions; the rows before position 0 stay as they are.

@@ -18,6 +18,7 @@ from torch import Tensor
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
@@ -51,6 +52,7 @@ class RoPE(PositionalEncoding):
 
     sites = Site.ROTATE
 
+    @checked
     def __init__(
         self,
         d_head: int,
@@ -94,6 +96,8 @@ class RoPE(PositionalEncoding):
         if frequencies is None:
             frequencies = _shared_evenly(d_head, rotary_dim, axes, base)  # type: ignore[arg-type]
         self.frequencies = frequencies.at_length(length)
+        if not isinstance(self.frequencies, Frequencies):
+            raise TypeError(f"frequencies: expected posenc.frequencies, got {shown(frequencies)}")
         self.rotary_dim, self.coordinate_axes = 2 * len(self.frequencies), self.frequencies.n_axes  # type: ignore[misc]
         if self.rotary_dim > d_head:
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")

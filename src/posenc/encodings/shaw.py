@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -39,6 +40,7 @@ class Shaw(PositionalEncoding):
     Families that number rows by i - j (SpeechT5, Granite Speech) give the same with their rows in reverse.
     """
 
+    @checked
     def __init__(
         self,
         d_head: int,
@@ -62,11 +64,13 @@ class Shaw(PositionalEncoding):
         if self.values is not None:
             nn.init.xavier_uniform_(self.values)
 
-    def row(self, query: Int[Tensor, "*s"], key: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+    @checked
+    def row(self, query: Int[Tensor, "*#s"], key: Int[Tensor, "*#s"]) -> Int[Tensor, "*s"]:
         """Which vector: 0 is k or more before the query, k is the query itself, the last is `right` or more after."""
         return (key - query).clamp(-self.max_distance, self.right) + self.max_distance
 
-    def reaches(self, query: Int[Tensor, "*s"], key: Int[Tensor, "*s"]) -> Bool[Tensor, "*s"]:
+    @checked
+    def reaches(self, query: Int[Tensor, "*#s"], key: Int[Tensor, "*#s"]) -> Bool[Tensor, "*s"]:
         """Whether the pair has a vector at all."""
         return (key - query >= -self.max_distance) & (key - query <= self.right)
 
@@ -75,7 +79,7 @@ class Shaw(PositionalEncoding):
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         beyond = 1 if self.outside == "zero" else 0
         keys, values = (
             table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None]
@@ -85,7 +89,7 @@ class Shaw(PositionalEncoding):
         return Relative(q, q, keys, values, torch.full_like(first[:1], -self.max_distance - beyond))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
         scores = q @ self.keys.to(q.dtype).T * self.softmax_scale(self.d_head)  # [b, h, i, r]
@@ -100,6 +104,8 @@ class Shaw(PositionalEncoding):
     def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
         if self.values is None:
             return None
+        self.check_coords(at_q, integers=True)
+        self.check_coords(at_k, integers=True)
         query, key = at_q.coords[:, None, :, None], at_k.coords[:, None, None, :]
         row = self.row(query, key).expand_as(probs)
         if self.outside == "zero":

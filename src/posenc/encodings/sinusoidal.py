@@ -57,6 +57,7 @@ class Sinusoidal(PositionalEncoding):
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
 
+    @checked
     def __init__(
         self,
         d_model: int,

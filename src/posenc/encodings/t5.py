@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
-from posenc.encoding import DistanceBias
+from posenc.checked import checked
+from posenc.encoding import DistanceBias, check_distances
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.tensor_checks import INTEGERS
@@ -43,6 +44,7 @@ class T5(DistanceBias):
     Raises ValueError for sizes that leave no bucket, TypeError for positions that are not integers.
     """
 
+    @checked
     def __init__(
         self,
         n_heads: int,
@@ -64,11 +66,13 @@ class T5(DistanceBias):
         self.table = nn.Parameter(torch.empty(n_buckets, n_heads))
         nn.init.normal_(self.table, std=0.02)
 
+    @checked
     def bucket(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """The bucket of i - j = `delta`, by comparisons of integers only."""
         return self.buckets(delta)
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
         return self.table.T.index_select(1, self.bucket(delta))
 
     def softmax_scale(self, d_head: int) -> float:

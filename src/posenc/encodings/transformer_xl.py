@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from posenc import checks, frequencies
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.sin_cos import sin_cos_table
@@ -54,6 +55,7 @@ class TransformerXL(PositionalEncoding):
 
     sites = Site.BIAS
 
+    @checked
     def __init__(
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
     ) -> None:
@@ -83,8 +85,8 @@ class TransformerXL(PositionalEncoding):
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)
         with R, which costs less there: the sinusoid of the n distances is the same for all heads."""
-        check_width(self, "d_head", q.shape[-1], self.d_head)
-        check_width(self, "n_heads", q.shape[1], len(self.u))
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], len(self.u), "q")
         for at in (at_q, at_k):
             self.check_coords(at)
             if at.tables:
@@ -103,10 +105,13 @@ class TransformerXL(PositionalEncoding):
         added = terms.content_position + terms.global_content + terms.global_position
         return lambda b, h, i, j: added[b, h, i, j]
 
-    def terms(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> Terms:
+    @checked
+    def terms(self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions) -> Terms:
         """All four terms on their own, for display. Their sum is the logit."""
-        check_width(self, "d_head", q.shape[-1], self.d_head)
-        check_width(self, "n_heads", q.shape[1], len(self.u))
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], len(self.u), "q")
+        if k.dtype != q.dtype:
+            raise TypeError(f"q, k: expected one dtype, got {q.dtype} and {k.dtype}")
         with full_precision(q):
             scale = self.softmax_scale(self.d_head)
             u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from posenc import checks, frequencies, layouts
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -46,6 +47,7 @@ class XPos(PositionalEncoding):
     sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant", "causal_only"})
 
+    @checked
     def __init__(
         self,
         d_head: int,
@@ -63,8 +65,11 @@ class XPos(PositionalEncoding):
         self.frequencies = frequencies.rotary(d_head, base)
         self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
 
+    @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int:
         """The last position, either way from 0, at which ζ_0^(-p/s) still leaves `dtype` room for pairs of length 256."""
+        if not dtype.is_floating_point:
+            raise TypeError(f"dtype: expected a floating dtype, got {dtype}")
         return math.floor(math.log(torch.finfo(dtype).max / 256) / -self.log_decay[0])
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:

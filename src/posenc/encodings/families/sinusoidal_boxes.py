@@ -70,7 +70,7 @@ class SinusoidalBoxes(PositionalEncoding):
         return (sin_cos_table(select(at, self.reads), [self.frequencies] * len(self.reads), dtype),)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         with full_precision(q):
             added = self._product(q @ self.project.to(q.dtype), at_q, at_k) * self.softmax_scale(self.d_head)
         return lambda b, h, i, j: added[b, h, i, j]

@@ -77,8 +77,8 @@ class SinusoidalKeys(PositionalEncoding):
         return torch.cat([angle.sin(), angle.cos()], dim=-1).to(dtype) @ self.w_r.to(dtype).transpose(-1, -2)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head)
-        check_width(self, "n_heads", q.shape[1], len(self.w_r))
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], len(self.w_r), "q")
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
         with full_precision(q):

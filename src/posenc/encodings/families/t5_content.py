@@ -66,8 +66,8 @@ class T5OfContent(FromHidden):
         return torch.einsum("btm,hnm->bthn", x, self.project.to(x.dtype)) + self.offset.to(x.dtype)
 
     def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t n"]:
-        check_width(self, "d_in", q.shape[-1], self.d_in)
-        check_width(self, "n_heads", q.shape[1], self.n_heads)
+        check_width(self, "d_in", q.shape[-1], self.d_in, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         return q @ self.project.to(q.dtype).transpose(-1, -2) + self.offset.to(q.dtype)[:, None]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:

@@ -84,6 +84,8 @@ def _table(
     coords: Tensor, values: Sequence[float], axes: Sequence[int], dtype: torch.dtype, consecutive: bool, *, planes: bool
 ) -> Float[Tensor, "b t n 2"]:
     """(sin, cos). In memory they are neighbours, [b, t, n, 2], or, with `planes`, apart: [2, b, t, n]."""
+    if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype: expected a floating dtype, got {dtype!r}")
     rows = coords[:1] if consecutive and coords.stride(0) == 0 else coords  # arange() repeats one row
     compute = on_cpu if plain_on_cpu(rows) and not needs_formula(rows) else OPERATOR
     table: Tensor = compute(rows, spelt(values), spelt(axes), dtype, consecutive, planes)

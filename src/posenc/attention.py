@@ -200,6 +200,8 @@ def _check(
             f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], "
             f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
         )
+    if not q.shape[3]:
+        raise ValueError(f"q, k: expected at least one channel, got {list(q.shape)}")
     if not k.shape[1] or q.shape[1] % k.shape[1]:
         raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
     for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):

@@ -28,6 +28,7 @@ import collections.abc
 import functools
 import inspect
 import os
+import re
 import sys
 import types
 import typing
@@ -53,7 +54,6 @@ POSITIVE = (
 POSITIONED = {"at": ("b", "t"), "at_q": ("b", "i"), "at_k": ("b", "j")}
 REMEDIES = {
     "Positions": "Positions.arange(batch, length) makes plain ones",
-    "PositionalEncoding": "posenc.create('rope', …) makes one",
     "Frequencies": "ask a family by length for at_length(n) first",
 }
 
@@ -97,15 +97,18 @@ def explained(function: Callable[P, R], contract: Callable[..., Any] | None = No
     def call_and_explain(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             if not compiling():
-                _explain(specified, args, kwargs)
+                _explain(specified, args, kwargs, error)
             raise
 
     return call_and_explain
 
 
-def _explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], failure: Exception) -> None:
+    """Raises what the check of the arguments says, unless the failure's own message begins with one of their names."""
+    if re.match(rf"({'|'.join(inspect.signature(function).parameters)})[:,]", str(failure)):
+        return
     try:
         _check(function, args, kwargs)
     except (TypeError, ValueError) as error:
@@ -185,7 +188,7 @@ def _check_together(tensors: dict[str, tuple[Any, tuple[str, ...]]], positions: 
             continue
         (length, where), b = sizes[tokens], sizes.get(batch, (1, ""))[0]
         if at.length != length or at.batch not in (1, b):
-            raise ValueError(f"{name}: has positions [{at.batch}, {at.length}] for the tokens of {where}, [{b}, {length}]")
+            raise ValueError(f"{name}: has positions [{at.batch}, {at.length}] for tokens [{b}, {length}] of {where}")
 
 
 def _check_broadcast(shapes: dict[str, Any]) -> None:
@@ -312,6 +315,8 @@ def _instance(kind: type) -> Rule | None:
         return Rule(lambda value: isinstance(value, kind) and _dense(value), "a dense tensor")
     if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
         return None
+    if kind.__name__ == "PositionalEncoding":
+        return Rule(lambda value: isinstance(value, kind), "a PositionalEncoding such as posenc.create('rope', …)")
     words = kind.__name__ if kind.__name__.endswith("s") else "a string" if kind is str else f"a {kind.__name__}"
     return Rule(lambda value: isinstance(value, kind), words, remedy=REMEDIES.get(kind.__name__, ""))
 
@@ -358,7 +363,7 @@ def _several(origin: type, inner: tuple[Any, ...]) -> Rule:
         looked_at = several and (isinstance(value, collections.abc.Collection))
         return several and (rule is None or not looked_at or all(map(rule.accepts, value)))
 
-    return Rule(accepts, words, ValueError)
+    return Rule(accepts, words, rule.error if rule else TypeError)
 
 
 def _is_sequence(value: Any, origin: type) -> bool:

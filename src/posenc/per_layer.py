@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import nn
 
-from posenc.checked import checked
+from posenc.checked import explained
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
@@ -25,16 +25,14 @@ class PerLayer(PositionalEncoding):
 
     of_one_layer = False
 
-    @checked
+    @explained
     def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
         layers = list(layers)
         if not layers:
             raise ValueError("layers: expected the encoding of at least one layer, got none")
         for layer in layers:
             if not isinstance(layer, PositionalEncoding):
-                raise TypeError(
-                    f"PerLayer: expected encodings such as posenc.create('rope', …), got {type(layer).__name__}"
-                )
+                raise TypeError(f"layers: expected encodings such as posenc.create('rope', …), got {type(layer).__name__}")
         super().__init__()
         self.layers = nn.ModuleList(layers)
 

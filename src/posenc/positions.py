@@ -72,17 +72,22 @@ class Positions:
     states: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        for name in ("coords", "order", "document"):
+            if not isinstance(getattr(self, name), Tensor):
+                raise TypeError(f"{name}: expected a tensor, got {type(getattr(self, name)).__name__}")
         if self.coords.ndim not in (2, 3):
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(self.coords.shape)}")
         for name in ("order", "document"):
             value = getattr(self, name)
+            if value.dtype not in INTEGERS:
+                raise TypeError(f"{name}: expected integers, got {value.dtype}")
             if value.shape != self.coords.shape[:2]:
                 raise ValueError(
                     f"{name}: expected the [b, t] of coords, {list(self.coords.shape[:2])}, got {list(value.shape)}"
                 )
             object.__setattr__(self, name, value.to(torch.int64, copy=True))
         object.__setattr__(self, "coords", _coordinates(self.coords))
+        check_fields(self)
 
     # Builders -------------------------------------------------------------------------------------------------------
 
@@ -111,7 +116,7 @@ class Positions:
         return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
 
     @classmethod
-    @checked
+    @explained
     def at(cls, coords: Num[Tensor, "b t *axes"]) -> Positions:
         """Any coordinates, in the causal order in which the tokens stand; one document, no padding."""
         if not isinstance(coords, Tensor) or coords.ndim < 2:
@@ -121,7 +126,7 @@ class Positions:
         return _in_order(_coordinates(coords))
 
     @classmethod
-    @checked
+    @explained
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
         """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
         _check_mask(mask, "[b, t]")
@@ -130,7 +135,7 @@ class Positions:
         return _made(count, count, real.long() - 1, counted=True)
 
     @classmethod
-    @checked
+    @explained
     def packed(
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
@@ -155,7 +160,7 @@ class Positions:
         return _made(count, count, torch.zeros_like(count), consecutive=True)
 
     @classmethod
-    @checked
+    @explained
     def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
         """Counted from the first token of the same segment number in the row: the tokens of a cell in TAPAS.
 
@@ -219,7 +224,7 @@ class Positions:
         return _in_order(coords, document=seen.flatten(1).long() - 1)
 
     @classmethod
-    @checked
+    @explained
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
         """Several axes per token, axes first as multimodal models hand them over (time, height, width)."""
         if not isinstance(position_ids, Tensor) or position_ids.ndim != 3:
@@ -377,7 +382,7 @@ class Positions:
         return _map(self, lambda tensor: tensor.to(device))
 
 
-@checked
+@explained
 def shard_index(
     length: int, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None
 ) -> Int[Tensor, "n"]:
@@ -485,6 +490,8 @@ def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
 
 def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
     """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
+    if given.layout is not torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor, got {shown(given)}")
     if given.dtype in INTEGERS:
         return given.to(torch.int64, copy=True)
     if given.dtype not in (torch.float32, torch.float64):
@@ -498,7 +505,7 @@ def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
 def _integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
     """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
     if isinstance(given, (str, bytes)):
-        raise TypeError(f"{name}: expected integers {axes}, got {shown(given)}")
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
     if isinstance(given, Tensor) and given.is_meta and torch.device(device or "meta").type != "meta":
         raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
     if hasattr(given, "__array__") and not isinstance(given, Tensor):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from posenc.checked import checked
+from posenc.checked import explained
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
 from posenc.encodings.nope import NoPE
 from posenc.positions import Positions
@@ -26,13 +26,13 @@ class Stack(PositionalEncoding):
     Raises ValueError for no parts, and where the parts ask for different softmax scales.
     """
 
-    @checked
+    @explained
     def __init__(self, *parts: PositionalEncoding) -> None:
         if not parts:
             raise ValueError("parts: expected at least one encoding, got none; no encoding at all is NoPE()")
         for part in parts:
             if not isinstance(part, PositionalEncoding):
-                raise TypeError(f"Stack: expected encodings, got {type(part).__name__}")
+                raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.of_one_layer = all(part.of_one_layer for part in parts)

@@ -232,5 +232,5 @@ def test_wrong_arguments():
     for only in ({"memory": x}, {"at_memory": at}):
         with pytest.raises(ValueError, match="memory, at_memory: expected both or neither"):
             module(x, at, **only)
-    with pytest.raises(ValueError, match=r"at_q: has positions \[1, 3\] for tokens \[1, 2\]"):
+    with pytest.raises(ValueError, match=r"^at: has positions \[1, 3\] for tokens \[1, 2\] of x"):
         module(x[:, :2], at)

@@ -49,7 +49,7 @@ def test_lengths_and_slices_reach_every_layer():
 def test_wrong_layers_are_refused():
     with pytest.raises(ValueError, match="at least one layer"):
         PerLayer([])
-    with pytest.raises(TypeError, match="expected encodings"):
+    with pytest.raises(TypeError, match=r"^layers: expected encodings"):
         PerLayer(["rope"])
     for n in (-1, 1):
         with pytest.raises(IndexError, match=r"layers 0 … 0"):

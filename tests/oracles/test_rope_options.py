@@ -149,7 +149,7 @@ def test_sizes_given_twice_and_pairs_that_do_not_fit_are_refused():
         RoPE(8, rotary_dim=6, frequencies=Frequencies(GIVEN))
     with pytest.raises(ValueError, match="3 pairs need 6 channels, d_head=4"):
         RoPE(4, frequencies=Frequencies(GIVEN))
-    with pytest.raises(ValueError, match="side: expected one of"):
+    with pytest.raises(ValueError, match="sides: expected a sequence, each one of"):
         RoPE(6, sides=("queries",))
     with pytest.raises(ValueError, match="layout: expected one of"):
         RoPE(6, returns="halves")

@@ -175,9 +175,9 @@ def test_parameters_of_the_parts_are_the_stacks():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match=r"Stack: expected at least one encoding, got none.*NoPE"):
+    with pytest.raises(ValueError, match=r"parts: expected at least one encoding, got none.*NoPE"):
         Stack()
-    with pytest.raises(TypeError, match="Stack: expected encodings, got list"):
+    with pytest.raises(TypeError, match=r"^parts: expected encodings, got list"):
         Stack([RoPE(4), ALiBi(2)])
     q = torch.zeros(1, 2, 3, 4)
     with pytest.raises(ValueError, match="is defined for causal attention only"):

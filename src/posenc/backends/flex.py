@@ -45,6 +45,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return f"it runs on the CPU and on CUDA, not on {q.device.type}"
     if transformed():
         return "FlexAttention has no rules for torch.func and forward-mode differentiation"
+    if 0 in q.shape or not at_k.length:
+        return "it has no kernel for no rows, no queries or no keys"
     if q.dtype == torch.float64:
         return "FlexAttention does not compute in float64"
     if q.device.type == "cuda" and q.shape[-1] < NARROWEST:

@@ -107,9 +107,8 @@ class FLOATER(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         """Layer n's view: the same parameters, another path."""
-        checks.whole(0, n=n)
-        if n >= len(self.start):
-            raise ValueError(f"FLOATER: built for n_layers={len(self.start)}, asked for layer {n}")
+        if type(n) is not int or not 0 <= n < len(self.start):
+            raise ValueError(f"n: FLOATER: built for n_layers={len(self.start)}, asked for layer {n}")
         if n == self.layer:
             return self
         view = FLOATER.__new__(FLOATER)

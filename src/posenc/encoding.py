@@ -80,6 +80,7 @@ PER_CALL = frozenset(("bias", "context", "value", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
+        "read",
         "largest_position",
     }
 )
@@ -185,6 +186,8 @@ class PositionalEncoding(nn.Module):
         Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
         returned holds new `states` under this encoding's `owner`, or other coordinates.
         """
+        if not _plain(x, at, 3) or (past is not None and type(past) is not Positions):
+            check_arguments(PositionalEncoding.read, self, x, at, past)
         return at
 
     # The five seams.

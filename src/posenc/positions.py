@@ -392,6 +392,10 @@ def shard_index(
     With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
     """
     checks.whole(length=length, size=size)
+    if zigzag is not True and zigzag is not False:
+        raise TypeError(f"zigzag: expected True or False, got {shown(zigzag)}")
+    if length > LARGEST:
+        raise ValueError(f"length: expected a length of int64, got {length}")
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
         raise ValueError(f"rank: expected 0 … {size - 1}, got {rank!r}")
     ends = [0, length] if cu_seqlens is None else _integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()

@@ -151,7 +151,7 @@ def test_sizes_given_twice_and_pairs_that_do_not_fit_are_refused():
         RoPE(4, frequencies=Frequencies(GIVEN))
     with pytest.raises(ValueError, match="sides: expected a sequence, each one of"):
         RoPE(6, sides=("queries",))
-    with pytest.raises(ValueError, match="layout: expected one of"):
+    with pytest.raises(ValueError, match="returns: expected one of"):
         RoPE(6, returns="halves")
     for wrong in ({"values": ()}, {"values": (math.nan,)}, {"values": (1.0,), "cos_sin_scale": 0.0},
                   {"values": (1.0,), "softmax_scale": -1.0}, {"values": (1.0,), "axes": (0, 1)},

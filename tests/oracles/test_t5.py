@@ -197,7 +197,7 @@ def test_defaults():
 def test_wrong_arguments():
     q = torch.zeros(1, 4, 4, 5, dtype=torch.float64)
     real = Positions.at(torch.arange(4.0)[None])
-    with pytest.raises(TypeError, match=r"T5: needs integer positions, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"T5: needs integer positions, got torch\.float64"):
         attend(q, q, q, filled(), real)
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         attend(q, q, q, filled(), Positions.grid(2, 2))

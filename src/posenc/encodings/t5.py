@@ -26,7 +26,7 @@ from posenc.kernels.fast_path import constant
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Float, Int, Num
 
 
 class T5(DistanceBias):
@@ -67,7 +67,7 @@ class T5(DistanceBias):
         nn.init.normal_(self.table, std=0.02)
 
     @checked
-    def bucket(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+    def bucket(self, delta: Num[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """The bucket of i - j = `delta`, by comparisons of integers only."""
         return self.buckets(delta)
 
@@ -101,7 +101,7 @@ class Buckets(NamedTuple):
     def __call__(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """The bucket of i - j = `delta`; one way only, keys after the query share bucket 0."""
         if delta.dtype not in INTEGERS:
-            raise TypeError(f"T5: needs integer positions, got {delta.dtype}")
+            raise TypeError(f"T5: needs integer positions, got {delta.dtype} as delta")
         distance = (delta.abs() if self.after else delta.clamp(min=0)).long()
         starts = constant((*range(1, self.exact + 1), *self.starts), torch.int64, delta.device)
         bucket = torch.bucketize(distance, starts, right=True)  # how many buckets have begun

@@ -73,7 +73,7 @@ class Positions:
 
     def __post_init__(self) -> None:
         for name in ("coords", "order", "document"):
-            if not isinstance(getattr(self, name), Tensor):
+            if not isinstance(getattr(self, name), Tensor) or getattr(self, name).is_nested:
                 raise TypeError(f"{name}: expected a tensor, got {type(getattr(self, name)).__name__}")
         if self.coords.ndim not in (2, 3):
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(self.coords.shape)}")
@@ -292,10 +292,15 @@ class Positions:
 
         Other coordinates are neither consecutive nor counted, since nobody has looked.
         """
-        if coords is not None and (type(coords) is not Tensor or coords.dtype not in KEPT):
-            check_arguments(Positions.replaced, self, coords)
-        if tables is not None and type(tables) is not dict:
-            raise TypeError(f"tables: expected a mapping, got {shown(tables)}")
+        if coords is not None:
+            dense = type(coords) is Tensor and coords.layout is torch.strided
+            if not dense or coords.dtype not in KEPT or coords.ndim < 2:
+                check_arguments(Positions.replaced, self, coords)
+        for carried in (tables, states):
+            if carried is not None and (
+                type(carried) is not dict or any(type(one) is not tuple for one in carried.values())
+            ):
+                check_arguments(Positions.replaced, self, coords, tables, states)
         return _made(
             self.coords if coords is None else coords,
             self.order,
@@ -320,6 +325,7 @@ class Positions:
             states=_each(self.states, lambda state: state[:, index]),
         )
 
+    @checked
     def narrow(self, start: int, stop: int) -> Positions:
         """The tokens start … stop-1, without copying: they count up by one where all do; tables and states with them."""
         part = slice(start, stop)
@@ -534,6 +540,8 @@ def _check_sum(total: Tensor, added: Tensor | float) -> None:
 def _check_mask(mask: Tensor, shape: str) -> None:
     if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
         raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
+    if mask.is_complex():
+        raise TypeError(f"mask: expected 0 and 1, got {mask.dtype}")
     if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
         raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")
 

@@ -293,7 +293,7 @@ class Positions:
         Other coordinates are neither consecutive nor counted, since nobody has looked.
         """
         if coords is not None:
-            dense = type(coords) is Tensor and coords.layout is torch.strided
+            dense = type(coords) is Tensor and coords.layout is torch.strided and not coords.is_nested
             if not dense or coords.dtype not in KEPT or coords.ndim < 2:
                 check_arguments(Positions.replaced, self, coords)
         for carried in (tables, states):

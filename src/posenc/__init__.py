@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
     from posenc.frequencies import wavelengths as wavelengths
     from posenc.measures import shift_matrix as shift_matrix
+    from posenc.model_positions import positions_from_transformers as positions_from_transformers
     from posenc.per_layer import PerLayer as PerLayer
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
@@ -70,6 +71,7 @@ _WHERE = {
     "wavelengths": "frequencies",
     "shift_matrix": "measures",
     "Positions": "positions",
+    "positions_from_transformers": "model_positions",
     "shard_index": "positions",
     "Stack": "stack",
     "PerLayer": "per_layer",

@@ -16,9 +16,12 @@ from posenc.attention import attend, attend_rotated
 from posenc.checked import checked, explained
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, check_one_layer
+from posenc.options import Given
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from jaxtyping import Float
 
 
@@ -99,8 +102,12 @@ class Attention(nn.Module):
         *,
         causal: bool = True,
         impl: str = "auto",
+        **options: Unpack[Given],
     ) -> Float[Tensor, "b t d"]:
-        """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False)."""
+        """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False).
+
+        `options` are those of `attend`: mask, scale, window, chunk, softcap, sinks and dropout.
+        """
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
         self._check(x)
@@ -111,16 +118,23 @@ class Attention(nn.Module):
             source = self.encoding.embed(memory, at_memory)
             at_source = self.encoding.read(source, at_memory)
         q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
-        out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)
+        out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
 
     @explained
     def decode(
-        self, x: Float[Tensor, "b t d"], at: Positions, cache: KeyValueCache | None = None, *, impl: str = "auto"
+        self,
+        x: Float[Tensor, "b t d"],
+        at: Positions,
+        cache: KeyValueCache | None = None,
+        *,
+        impl: str = "auto",
+        **options: Unpack[Given],
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
         """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
         Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
+        `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
         """
         self._check(x)
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
@@ -131,7 +145,7 @@ class Attention(nn.Module):
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
-        out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)
+        out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
     def _check(self, x: Tensor) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Given(TypedDict, total=False):
-    """The keyword arguments of `attend` that `Options` holds, for functions that pass them on."""
+    """The options of `attend` that change its output, for functions that pass them on."""
 
     mask: Tensor | None
     scale: float | None
@@ -32,7 +32,6 @@ class Given(TypedDict, total=False):
     softcap: float | None
     sinks: Tensor | None
     dropout: float
-    return_lse: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,8 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.mrope(position_ids)               several axes per token, as multimodal models give them
     Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
     Positions.at(coords)                        any coordinates, integers or reals
+
+model_positions.py makes those of a Hugging Face model's call.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def by_pieces(
         return choose(impl, q, encoding, at_q, at_k, causal, options).attend(q, k, v, encoding, at_q, at_k, causal, options)
     parts = []
     for queries, keys in cut:
-        of_q, of_k = narrowed(at_q, queries), narrowed(at_k, keys)
+        of_q, of_k = at_q.narrow(queries.start, queries.stop), at_k.narrow(keys.start, keys.stop)
         own = replace(options, mask=narrowed_mask(options.mask, queries, keys))
         backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
         parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
@@ -114,11 +114,6 @@ def _block(left: int | None, right: int | None, chunk: int | None) -> int:
     while block < LARGEST and block * 16 <= reach:
         block *= 2
     return block
-
-
-def narrowed(at: Positions, part: slice) -> Positions:
-    """The tokens of a range; they count up by one as before."""
-    return at if part == slice(0, at.length) else at.narrow(part.start, part.stop)
 
 
 def narrowed_mask(mask: Tensor | None, queries: slice, keys: slice) -> Tensor | None:

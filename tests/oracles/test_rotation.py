@@ -11,6 +11,7 @@ import torch
 
 from posenc import Positions, create, kernels
 from posenc.encodings.rope import RoPE
+from posenc.kernels import rotation
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.rotation.plain import in_torch
 
@@ -529,3 +530,29 @@ def test_without_kernels_the_same_in_this_process(monkeypatch):
             right(got, q, cos, sin, "half", "interleaved", start=1, back=back)
     for got, x in zip(rotate_both(q, q[:, :1], cos, sin, "interleaved"), (q, q[:, :1]), strict=True):
         right(got, x, cos, sin, "interleaved", "interleaved")
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_tables_as_models_hand_them_over_doubled_and_in_16_bits(layout, dtype):
+    """transformers' own functions on its own doubled tables, in float64 arithmetic on the same narrow numbers."""
+    angle = torch.rand(2, 5, 4, generator=torch.Generator().manual_seed(0)) * 6
+    doubled = angle.repeat(1, 1, 2) if layout == "half" else angle.repeat_interleave(2, dim=-1)
+    cos, sin = doubled.cos().to(dtype), doubled.sin().to(dtype)
+    x = torch.randn(2, 3, 5, 8, generator=torch.Generator().manual_seed(1)).to(dtype)
+    wide = x.double()
+    if layout == "half":
+        other = torch.cat([-wide[..., 4:], wide[..., :4]], dim=-1)
+    else:
+        other = torch.stack([-wide[..., 1::2], wide[..., ::2]], dim=-1).flatten(-2)
+    expected = wide * cos.double()[:, None] + other * sin.double()[:, None]
+    got = rotation.rotate(x, rotation.undoubled(cos, layout), rotation.undoubled(sin, layout), layout)
+    assert got.dtype == dtype
+    torch.testing.assert_close(got.double(), expected, rtol=torch.finfo(dtype).eps, atol=2e-7)
+
+
+def test_undoubled_refuses_odd_tables_and_unknown_layouts():
+    with pytest.raises(ValueError, match="table: expected an even number of channels"):
+        rotation.undoubled(torch.zeros(2, 3), "half")
+    with pytest.raises(ValueError, match="layout"):
+        rotation.undoubled(torch.zeros(2, 4), "halves")

@@ -12,9 +12,12 @@ from posenc.checked import checked
 from posenc.dialects.errors import ConfigError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from posenc.encoding import PositionalEncoding
     from posenc.frequencies import Arithmetic, ByLength
     from posenc.per_layer import PerLayer
+    from posenc.positions import Positions
 
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Grade = Literal["error", "warning", "note"]
@@ -161,6 +164,16 @@ class Layer:
     chunk: int | None = None
 
     @property
+    def reach_both_ways(self) -> tuple[int | None, int | None] | None:
+        """The window as `attend` takes it: positions before and after a query; None where there is none."""
+        if self.window is None:
+            return None
+        if self.causal:
+            return self.window - 1, 0
+        before = (self.window - 1) // 2
+        return before, self.window - 1 - before
+
+    @property
     def reach(self) -> int | None:
         """The distance that no query exceeds to the keys that it sees; None if there is no limit."""
         return self.window if self.chunk is None else self.chunk
@@ -212,6 +225,31 @@ class PositionSpec:
 
         made = {layer: self.encoding(number, arithmetic=arithmetic) for number, layer in enumerate(self.layers)}
         return PerLayer(made[layer] for layer in self.layers)
+
+    def attend(
+        self,
+        layer: int,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        at_q: Positions,
+        at_k: Positions | None = None,
+        *,
+        arithmetic: Arithmetic = "float64",
+        **options: Any,
+    ) -> Tensor:
+        """What the model's layer does with unrotated q, k and v: its encoding, its window or chunk, its direction.
+
+        Shapes and `options` as for `posenc.attend`; a window or chunk that is given replaces the layer's. The soft cap and
+        the sinks of a model are no part of its positions: give them as options. Raises as `encoding` and `attend` do.
+        """
+        from posenc.attention import attend
+
+        of_layer = self.layer(layer)
+        own: dict[str, Any] = {"causal": of_layer.causal, "window": of_layer.reach_both_ways, "chunk": of_layer.chunk}
+        made = self.encoding(layer, arithmetic=arithmetic)
+        out: Tensor = attend(q, k, v, made, at_q, at_k, **{**own, **options})
+        return out
 
     @checked
     def layer(self, layer: int) -> Layer:

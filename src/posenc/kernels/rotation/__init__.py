@@ -32,6 +32,7 @@ ARITHMETIC = {
     torch.bfloat16: torch.float32,
     torch.float16: torch.float32,
 }
+NARROW = (torch.bfloat16, torch.float16)
 
 
 def rotate(
@@ -48,7 +49,8 @@ def rotate(
     """x with the 2n channels from `start` on turned, and all others as they are.
 
     cos, sin   one for each pair: [b, t, n], or [b, h, t, n] where heads differ; b and h may be 1. float64 for float64 x,
-               float32 for all others
+               float32 for all others; tables in bfloat16 or float16, as models hand them over, are widened. Tables that
+               hold every entry twice go through `undoubled` first
     returns    the layout of the turned channels, `layout` if left out
     back       turn by the negative angle, which undoes the turn
     out        where the result goes, any strides: x itself, or memory of its own. Without it, a new tensor with the
@@ -60,12 +62,28 @@ def rotate(
     """
     half_in = layout == "half"
     half_out = half_in if returns is None else returns == "half"
+    if cos.dtype in NARROW or sin.dtype in NARROW:
+        cos, sin = (table.to(ARITHMETIC.get(x.dtype, table.dtype)) for table in (cos, sin))
     _check(x, cos, sin, layout, returns, start)
     if out is None:
         return turned(x, cos, sin, start, half_in, half_out, back)
     _check_out(x, cos, sin, out)
     turned_into(x, cos, sin, start, half_in, half_out, back, out)
     return out
+
+
+def undoubled(table: Float[Tensor, "*s d"], layout: Layout) -> Float[Tensor, "*s n"]:
+    """cos or sin with one entry for each pair, of a table with one for each channel, d = 2n, as transformers makes them.
+
+        half         f₀ f₁ … f₀ f₁ …      the first half
+        interleaved  f₀ f₀ f₁ f₁ …        every other entry
+
+    Raises ValueError for an unknown layout and for an odd number of channels.
+    """
+    layouts.check(layout)
+    if table.ndim < 1 or table.shape[-1] % 2:
+        raise ValueError(f"table: expected an even number of channels in the last axis, got {list(table.shape)}")
+    return table[..., : table.shape[-1] // 2] if layout == "half" else table[..., ::2]
 
 
 def rotate_both(

@@ -190,9 +190,9 @@ def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any])
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", content)
     assert "default-src 'none'" in content
     english, chinese = " ".join(page.said["en"]), " ".join(page.said["zh"])
-    for heading in ("The answer", "Trained short, read long", "What it costs on this machine", "What holds exactly"):
+    for heading in ("The answer", "Quality against length", "Cost on this machine", "Properties that hold exactly"):
         assert heading in english
-    for heading in ("结论", "短训练，长阅读", "在这台机器上的代价", "严格成立的性质"):
+    for heading in ("结论", "质量随长度的变化", "在这台机器上的代价", "严格成立的性质"):
         assert heading in chinese
     assert len(page.said["en"]) == len(page.said["zh"])
     assert content.count("<svg") >= 3

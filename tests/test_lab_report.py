@@ -490,7 +490,8 @@ def test_changes_after_training(found: Json, page: Element) -> None:
     at = {name: changed["cells"]["256"]["mean"] for changed, name in zip(task["after"], shown, strict=True)}
     best = min(at, key=lambda name: at[name])
     said = " ".join(one.text() for one in section(page, "after").all("p"))
-    assert f"at 4× the trained length {best} is best: {at[best]:.2f} bits, against {at['none']:.2f} unchanged." in said
+    expected = f"{best} is best with {at[best]:.2f} bits; without a change the score is {at['none']:.2f}."
+    assert f"at 4× the trained length, {expected}" in said
 
 
 def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
@@ -534,7 +535,7 @@ def test_loss_by_position(found: Json, page: Element) -> None:
     assert "T5" not in shown
 
 
-def test_many_places_become_stretches(tmp_path: Path) -> None:
+def test_many_positions_are_averaged_in_groups(tmp_path: Path) -> None:
     task = a_task("language_model", "bits", 64, [64, 512])
     task["arms"] = [an_arm("rope", task, random.Random(8))]
     bits = [random.Random(n).uniform(2, 5) for n in range(512)]
@@ -543,7 +544,7 @@ def test_many_places_become_stretches(tmp_path: Path) -> None:
     shown = section(read((tmp_path / "index.html").read_text("utf-8")), "places")
     expected = [sum(bits[n : n + 22]) / len(bits[n : n + 22]) for n in range(0, 512, 22)]
     assert [cell.text() for cell in rows(shown.all("table")[0])["RoPE"]] == [f"{mean:.2f}" for mean in expected]
-    assert "each point a stretch of 22 places" in shown.text()
+    assert "each point averages 22 positions" in shown.text()
 
 
 # Attention ------------------------------------------------------------------------------------------------------------
@@ -617,7 +618,7 @@ def test_the_head_that_looks_most(found: Json, page: Element) -> None:
         most = max(last, key=lambda row: row["probability"])
         expected = f"{most['probability'] / 0.125:.2f}× {most['probability']:.3f}, layer 0, head {most['head']}"
         assert shown[titled(arm)][0].text().replace(" ,", ",") == expected
-    assert shown["even look"][0].text() == "0.125"
+    assert shown["uniform attention"][0].text() == "0.125"
 
 
 def test_the_strongest_distance_is_said_in_words(found: Json, page: Element) -> None:
@@ -827,7 +828,7 @@ def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
     page = read((tmp_path / "index.html").read_text("utf-8"))
     one, data = looks(page, 0)
     assert len(one.all("div", "heads")[0].all("svg")) == 4 * 8
-    assert "Shown are layers 0, 4, 7, 11 and heads 0, 1, 2, 3, 4, 5, 6, 7, at 64 of 512 distances" in one.text()
+    assert "The panels show layers 0, 4, 7, 11 and heads 0, 1, 2, 3, 4, 5, 6, 7 at 64 of 512 distances" in one.text()
     assert len(data["arms"]["rope"]["x"]) == 64
 
 

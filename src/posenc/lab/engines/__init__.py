@@ -1,11 +1,11 @@
-"""Where trials run. An engine takes them in their order, claims each just before it starts it, and yields what comes of it.
+"""Runs trials on workers. An engine takes trials in order, claims each just before it starts it, and yields its events.
 
     local     processes of this machine
-    ray       tasks of a Ray cluster, run again elsewhere where a node is lost
+    ray       tasks of a Ray cluster, repeated on another node if a node is lost
     slurm     a job array
     together  all processes of torchrun on one trial after another
 
-What an engine yields is numbered as its list of trials; a trial that is claimed elsewhere yields nothing.
+Events carry the number of the trial in the given list. A trial claimed by another sweep yields no event.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from posenc.lab.engines.engine import Train as Train
 
 NAMES = ("local", "ray", "slurm")
-NOT_INSTALLED = "ModuleNotFoundError: "  # how the line of a trial begins whose encoding needs a package that is not there
+NOT_INSTALLED = "ModuleNotFoundError: "  # the failure line of an encoding whose package is missing begins so
 
 
 def named(name: str, workers: int | None = None, address: str | None = None) -> Engine:
-    """The engine of that name; under torchrun "local" is all its processes together. `address` is a Ray cluster's.
+    """The engine of that name. Under torchrun, "local" is all its processes together. `address` is that of a Ray cluster.
 
-    Raises ValueError for an unknown one, ModuleNotFoundError where the library that it needs is not installed.
+    Raises ValueError for an unknown name, ModuleNotFoundError if the library that the engine needs is not installed.
     """
     from posenc.lab.engines.torchrun import Together, started
 

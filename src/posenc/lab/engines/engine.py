@@ -1,4 +1,4 @@
-"""What every engine is, what it is given, and how it runs one trial."""
+"""The interface of engines, their input, and the function that runs one trial."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ MUST_AGREE = ("fingerprint", "torch", "device")  # on all machines of a sweep
 
 @dataclass(frozen=True)
 class Context:
-    """What all trials of a sweep share. `claim` says whether the trial of that number is this sweep's to run."""
+    """The data that all trials of a sweep share. `claim(number)` is True if this sweep may run that trial."""
 
     text: Corpus | None
     hardware: Hardware
     claim: Callable[[int], bool]
-    provenance: Sequence[Mapping[str, str]]  # of each trial where the sweep runs; a process elsewhere must have the same
+    provenance: Sequence[Mapping[str, str]]  # of each trial on the sweep's machine; other machines must agree
     folder: Path
-    train: Train | None = None  # `posenc.lab.trial.training.run_trial` where it is None, imported where the trial runs
+    train: Train | None = None  # None: `posenc.lab.trial.training.run_trial`, imported in the process that runs the trial
 
 
 class Engine(Protocol):
     @property
     def workers(self) -> int:
-        """How many trials run at a time."""
+        """The number of trials that run at a time."""
 
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
-        """Shares and ends as they come; a value is the bytes of the record's file. A trial that breaks breaks alone."""
+        """Yields events as they arrive; a value is the bytes of the record's file. A trial that fails does not stop others."""
 
     def close(self) -> None:
-        """Ends what `run` has left standing for the next time."""
+        """Ends processes and connections that `run` keeps for reuse."""
 
 
 def finish(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, report: Callable[[float], None]
 ) -> bytes | None:
-    """Runs one trial here; None on every process but the first of several that share it."""
+    """Runs one trial here. Returns None on every process but the first of several that share it."""
     if train is None:
         from posenc.lab.trial.training import run_trial
 
@@ -60,7 +60,7 @@ def finish(
 def finish_elsewhere(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, expected: Mapping[str, str]
 ) -> bytes | None:
-    """The same on another machine, on one thread. Raises RuntimeError for other code, another torch or another device."""
+    """Runs one trial on another machine, on one thread. Raises RuntimeError if its code, torch or device differs."""
     import torch
 
     from posenc.lab.records.provenance import provenance
@@ -75,5 +75,5 @@ def finish_elsewhere(
 
 
 def line(error: BaseException) -> str:
-    """What went wrong, on one line."""
+    """The error as one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,4 +1,4 @@
-"""Processes of this machine, one thread and one trial each. On CUDA they take its devices in turn."""
+"""Runs trials in processes of this machine, one thread and one trial each. On CUDA, devices are assigned in turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shared = tuple[Any, ...]
 
 
 class Local:
-    """`workers` at a time: one for every core where it is None, or for every device."""
+    """Runs `workers` trials at a time; None: one for each core, or for each device."""
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:
@@ -45,7 +45,7 @@ def _trial(shared: Shared, trial: Trial, report: Callable[[float], None]) -> byt
 
 
 def visible_devices() -> list[str]:
-    """Names of the CUDA devices that this process may use, found without taking memory on any."""
+    """Names of the CUDA devices that this process may use, found without allocating memory on them."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [name.strip() for name in named.split(",") if name.strip()]

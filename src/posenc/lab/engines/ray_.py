@@ -1,7 +1,7 @@
-"""Tasks of a Ray cluster, one core (or one device) each. What a lost machine was running is run again on another.
+"""Runs trials as tasks of a Ray cluster, one core (or device) each. Trials of a lost machine are run again on another.
 
-The cluster is the one at `address` or RAY_ADDRESS, else one that runs here, else one of this machine alone that is started
-for the sweep and ended with it. posenc is installed on every machine of it.
+The cluster is the one at `address` or RAY_ADDRESS, else one that runs on this machine, else a cluster of this machine
+alone, which is started and ended with the sweep. posenc must be installed on every machine of the cluster.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from posenc.lab.engines.engine import Context, Event, finish_elsewhere, line
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
 
-RETRIES = 3  # of a trial whose process or machine was lost
+RETRIES = 3  # retries of a trial whose process or machine was lost
 LOOK_AGAIN, PATIENCE = 1.0, 5.0  # seconds
 
 
 class Ray:
-    """`workers` trials at a time: as many as the cluster has cores, or devices, where it is None."""
+    """Runs `workers` trials at a time; None: as many as the cluster has cores, or devices."""
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -80,7 +80,7 @@ class Ray:
 
 
 def _reach(address: str) -> None:
-    """Raises ValueError where nothing listens: Ray itself would try for two minutes and then end the process."""
+    """Raises ValueError if nothing listens at the address; Ray would try for two minutes and then end the process."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), PATIENCE).close()

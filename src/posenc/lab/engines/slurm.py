@@ -1,9 +1,9 @@
-"""A job array of SLURM, one trial a job, through submitit. DIR must be on a file system that all machines share.
+"""Runs trials as a SLURM job array, one trial a job, through submitit. DIR must be on a shared file system.
 
     DIR/slurm/text-….pickle     the text, written once
-    DIR/slurm/JOB/              what submitit keeps of a job: its script, output and result
+    DIR/slurm/JOB/              files of submitit for a job: its script, output and result
 
-A job keeps its record itself, so that nothing is lost where the process that submitted it ends before the job does.
+Each job writes its own record, so nothing is lost if the submitting process ends before the job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOK_AGAIN = 2.0  # seconds
 
 
 class Slurm:
-    """`workers` jobs at a time. `cluster` is for trying it where there is no SLURM: submitit's "local"."""
+    """Runs `workers` jobs at a time. `cluster="local"` uses submitit's local executor, for tests without SLURM."""
 
     def __init__(self, workers: int | None = None, cluster: str = "slurm") -> None:
         try:
@@ -82,13 +82,13 @@ class Slurm:
 
 
 class _Job:
-    """What a job runs; submitit pickles it."""
+    """The callable that a job runs; submitit pickles it."""
 
     def __init__(self, folder: Path, text: Path | None, hardware: Hardware, train: Train | None) -> None:
         self.folder, self.text, self.hardware, self.train = folder, text, hardware, train
 
     def __call__(self, trial: Trial, provenance: Mapping[str, str]) -> tuple[bytes | None, str | None]:
-        """The bytes of the record, or why there are none."""
+        """The bytes of the record, or the reason why there are none."""
         try:
             return self.record(trial, provenance), None
         except Exception as error:

@@ -1,7 +1,7 @@
-"""All processes that torchrun has started run one trial after another, each a part of it.
+"""Runs trials one after another, each shared by all processes that torchrun has started.
 
-first process     claims ─► says which ─► runs ─► all say how it went ─► keeps
-the others                  hear       ─► run  ─► all say how it went
+first process     claims ─► sends it    ─► runs ─► all exchange results ─► writes the record
+the others                  receive it  ─► run  ─► all exchange results
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ A_WEEK = datetime.timedelta(days=7)  # the others wait while the first one waits
 
 
 def started() -> bool:
-    """Whether this is one of several processes of torchrun."""
+    """Whether this process is one of several started by torchrun."""
     return int(os.environ.get("WORLD_SIZE", 1)) > 1
 
 
 class Together:
-    """The first process's engine; the others `serve`."""
+    """The engine of the first process; the other processes call `serve`."""
 
     workers = 1
 
@@ -46,7 +46,7 @@ class Together:
                 yield Event(number, 1.0, value=value, failure=failure)
 
     def close(self) -> None:
-        """After an error in the middle of a trial nobody is told: torchrun ends the others."""
+        """Tells the other processes to stop; not after an error in the middle of a trial, when torchrun ends them."""
         if not self._met:
             self._meet()
         if self._others_wait:
@@ -58,7 +58,10 @@ class Together:
 
 
 def serve(text: Corpus | None, hardware: Hardware, train: Train | None) -> None:
-    """What every process but the first does, until the first one ends. Raises ValueError for another text than its."""
+    """Runs trials with the first process until it ends. Called by every other process.
+
+    Raises ValueError if this process has another text than the first.
+    """
     _meet()
     while True:
         word, trial, sha256 = _say(None)
@@ -70,7 +73,7 @@ def serve(text: Corpus | None, hardware: Hardware, train: Train | None) -> None:
 
 
 def _run(trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None) -> tuple[bytes | None, str | None]:
-    """What it came to, or the first process's failure; a process that fails alone leaves the others to the time limit."""
+    """Returns the first process's result, or its error. If another process fails, the rest stop at the time limit."""
     import torch.distributed as dist
 
     value, failure = None, None
@@ -84,7 +87,7 @@ def _run(trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | N
 
 
 def _say(message: Any) -> Any:
-    """The first process's message, in every process."""
+    """Sends the first process's message to every process and returns it."""
     import torch.distributed as dist
 
     box = [message]

@@ -1,1 +1,1 @@
-"""How trials are run: the sweep, its workers, and the time that is left."""
+"""Runs trials: the sweep, its workers, the time budget, and the verification of old results."""

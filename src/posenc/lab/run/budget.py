@@ -1,9 +1,9 @@
 """A time budget turned into training steps.
 
-    speed of every encoding ─► measurements ─► speed again ─► the most steps with which all trials fit the time that is left
+    speed of every encoding ─► measurements ─► speed again ─► the largest number of steps that fits the time left
 
-The speed is measured twice and the faster result counts, so that a moment in which the machine was busy does not halve the
-training. A budget needs trials that run on this machine.
+The speed is measured twice and the faster result counts, so that a short load on the machine does not halve the training.
+A budget needs trials that run on this machine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from posenc.lab.trial.training import Hardware
 
 CLOSING = 12.0  # seconds kept for starting the workers and writing the report
-FEW_ROWS = 8  # scored, to estimate the time of scoring
+FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
 
 Speed = tuple[float, float]  # seconds of a training step, and of scoring
 Kind = tuple[str, str, bool]  # task, encoding, and whether it is an oracle
 
 
 def planned_before(experiment: Experiment, manifest: Mapping[str, Any] | None) -> Experiment | None:
-    """The experiment with the steps that an earlier sweep planned for it; None where there is no such plan."""
+    """The experiment with the steps that an earlier sweep planned for it; None if there is no such plan."""
     if experiment.budget is None or manifest is None:
         return None
     kept = Experiment.model_validate(manifest["experiment"])
@@ -44,8 +44,10 @@ def plan(
     measure: Callable[[], object],
     say: Callable[[str], None],
 ) -> Experiment:
-    """The experiment with as many steps as fit its budget, counted from this call. `measure` is called between the two
-    measurements of speed: what else is measured is paid for by the budget.
+    """The experiment with as many steps as fit its budget, counted from this call.
+
+    `measure` makes the other measurements. It is called between the two measurements of speed, and its time counts
+    against the budget.
     """
     assert experiment.budget is not None
     begun = time.perf_counter()
@@ -71,7 +73,7 @@ def multiplied(experiment: Experiment, factor: int) -> Experiment:
 
 
 def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Hardware) -> dict[Kind, Speed]:
-    """Measured while as many workers run as in the sweep. A kind of trial that breaks is not there."""
+    """The speed of each kind of trial, measured with as many workers as the sweep uses. Kinds that fail are left out."""
     kinds = {kind_of(trial): trial for trial in trials}
     found, names = dict[Kind, Speed](), list(kinds)
     with Workers(workers, (text, hardware)) as running:
@@ -82,7 +84,7 @@ def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Har
 
 
 def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Speed:
-    """Run by a worker: the median of some training steps, and the time of scoring estimated from a few rows."""
+    """The speed of one trial, called in a worker: median time of a few training steps, and estimated time of scoring."""
     from posenc.lab.trial.cost import MANY_STEPS
     from posenc.lab.trial.training import Run
 
@@ -99,7 +101,7 @@ def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable
 
 
 def score(trial: Trial, rows: int, text: Corpus | None, hardware: Hardware) -> tuple[float, int]:
-    """Seconds to score about `rows` rows at every length, and how many they were."""
+    """Seconds to score about `rows` rows at every length, and the number of rows scored."""
     from posenc.lab.trial.training import Run
 
     few = trial.model_copy(update={"task": trial.task.model_copy(update={"held_out": rows})})
@@ -116,7 +118,7 @@ def kind_of(trial: Trial) -> Kind:
 def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int, seconds: float) -> int:
     """The largest multiple of the steps with which all trials end within `seconds`, at least 1, by bisection.
 
-    A trial without a speed broke when it was measured, and will break at once: it takes no time.
+    A trial without a speed failed when it was measured and will fail immediately, so it counts as zero seconds.
     """
     each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
     if not each:
@@ -130,7 +132,7 @@ def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: i
 
 
 def makespan(seconds: list[float], workers: int) -> float:
-    """When the last trial ends if each, the longest first, goes to whichever worker is free."""
+    """The time at which the last trial ends if each trial, the longest first, goes to the next free worker."""
     free = [0.0] * workers
     for one in sorted(seconds, reverse=True):
         free[free.index(min(free))] += one

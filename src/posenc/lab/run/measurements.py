@@ -1,7 +1,7 @@
-"""What a sweep measures besides its trials, in this process and each thing once: cost and exact properties.
+"""Measurements of a sweep besides its trials: cost and exact properties, each made once, in this process.
 
-Every measurement is kept under a key of everything that decides it, but for the machine. A sweep with a budget measures
-before its trials, so that it knows the time that is left; any other sweep measures when none of its trials runs any more.
+Every measurement is kept under a key of everything that decides it, except the machine. A sweep with a budget measures
+before its trials, so that it knows the time left; any other sweep measures after its trials have ended.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def measure(
     say: Say,
     note: Say,
 ) -> dict[str, str]:
-    """Measures what is missing, and returns the keys of all measurements by name. `say` is told what is measured, `note`
-    what could not be.
+    """Makes the missing measurements and returns the keys of all measurements by name.
+
+    `say` is called with the name of each measurement, `note` with a line for each that failed.
     """
     keys = {}
     for one in (_properties(experiment), _cost(experiment, text, hardware)):
@@ -92,7 +93,7 @@ def _properties(experiment: Experiment) -> Measurement | None:
                 rows[trial.encoding] = properties(trial)
             except ModuleNotFoundError as error:
                 rows[trial.encoding] = {"failed": f"cannot: {error}"}
-            except Exception as error:  # the other encodings are measured all the same
+            except Exception as error:  # the other encodings are measured nevertheless
                 rows[trial.encoding] = {"failed": f"failed: {one_line(error)}"}
         return {"order_without": order_without(experiment.size), "rows": rows}
 
@@ -101,7 +102,7 @@ def _properties(experiment: Experiment) -> Measurement | None:
 
 
 def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Measurement | None:
-    """None without a language model and two encodings to compare in it, and elsewhere than on one CPU."""
+    """The cost measurement; None without a language model with two encodings, and on anything but one CPU."""
     plan = next((plan for plan in experiment.tasks if plan.task.name == TIMED_TASK), None)
     if plan is None or text is None or hardware.device != "cpu" or hardware.devices > 1:
         return None
@@ -119,7 +120,7 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
 
 
 def _inputs(experiment: Experiment, plan: TaskPlan, trials: list[Trial]) -> dict[str, Any]:
-    """With a budget the number of steps is a result, and decides nothing that is measured."""
+    """The inputs without the number of steps, which with a budget is a result and does not affect the measurement."""
     training = plan.training if experiment.budget is None else plan.training.model_copy(update={"steps": 1})
     arms = [Arm.parse(trial.encoding, trial.source) for trial in trials]
     recipe = {"task": plan.task, "size": experiment.size, "training": training}

@@ -1,10 +1,10 @@
-"""All trials of an experiment: what is kept already is not run again, what is finished is kept at once.
+"""Runs all trials of an experiment. A trial with a record is not run again; a finished trial is recorded immediately.
 
     tuning trials ─► a learning rate for each task and encoding ─► trials ─► measurements ─► experiment.json
 
-Several sweeps may share a folder: each claims a trial before it starts it, and waits at the end for those that others
-have claimed; the claim of one that died is free again. A trial that fails is named, stops nothing, and is tried again by
-the next sweep.
+Several sweeps may share a folder. Each claims a trial before it starts it, and at the end waits for the trials that others
+have claimed. The claim of a sweep that died is free again. A trial that fails is reported, does not stop the sweep, and is
+tried again by the next sweep.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ What = Literal["found", "running", "done", "failed", "elsewhere", "note", "measu
 
 
 class Update(NamedTuple):
-    """One thing that happened, and where the whole sweep is.
+    """An event of a sweep, and the progress of the whole sweep.
 
     what    found, running, done, failed, elsewhere (another sweep runs it), note or measuring (`line` says what)
-    done    of `total` trials; `left` are seconds, None while nothing is known
+    done    number of finished trials of `total`; `left` is in seconds, None while unknown
     """
 
     what: What
@@ -72,12 +72,12 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`ran` here and `found` there (finished before, or by another sweep meanwhile) are numbers of trials.
+    """The result of a sweep. `ran` trials were run here; `found` were finished before, or by another sweep meanwhile.
 
     failed    with the line that says why
-    missing   not run, since the models that would have chosen their learning rate failed
-    others       files in the folder that are of other settings, another text or another version of the numerics
-    unverified   trials found that were made by code not known to give the same numbers as this
+    missing   not run, because the models that choose their learning rate failed
+    others       files in the folder with other settings, another text or another version of the numerics
+    unverified   found trials made by code that is not known to give the same numbers as the present code
     """
 
     ran: int
@@ -103,10 +103,10 @@ def sweep(
     progress: Progress = lambda update: None,
     train: Train | None = None,
 ) -> Outcome:
-    """Runs what is missing and says what came of it. Under torchrun all processes call it; all but the first only serve.
+    """Runs the missing trials and returns the result. Under torchrun all processes call it; only the first one decides.
 
-    Raises as `corpus.read` does, ValueError where a process of torchrun has another text, and results.Unwritable where
-    the folder cannot be written; KeyboardInterrupt passes through. What is finished by then is kept.
+    Raises as `corpus.read` does, ValueError if a process of torchrun has another text, and results.Unwritable if the
+    folder cannot be written; KeyboardInterrupt passes through. Trials finished by then are kept.
     """
     if hardware is None:
         from posenc.lab.trial.training import Hardware
@@ -128,7 +128,7 @@ def sweep(
 def with_steps(
     experiment: Experiment, folder: Folder, engine: Engine, text: Corpus | None, hardware: Hardware, progress: Progress
 ) -> Experiment:
-    """Turns a budget into steps: those that were planned in this folder before, or else newly planned ones.
+    """Turns a budget into steps: the steps planned in this folder before, or newly planned ones.
 
     Raises ValueError for a budget with an engine whose trials run elsewhere.
     """
@@ -160,7 +160,7 @@ def with_steps(
 
 
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
-    """None where no task reads any."""
+    """The text; None if no task reads it."""
     rows = [plan.task.tokens(plan.task.lengths[-1]) for plan in experiment.tasks if plan.task.reads_text]
     return corpus.read(path, max(rows) + 1) if rows else None
 
@@ -228,7 +228,7 @@ class _Sweep:
     # Who and where --------------------------------------------------------------------------------------------------
 
     def measure(self) -> dict[str, str | None]:
-        """The keys of the measurements. Without a key for the cost, none was taken."""
+        """The keys of the measurements. There is no key for the cost if it was not measured."""
 
         def note(line: str) -> None:
             self.say("note", line=line)
@@ -240,7 +240,7 @@ class _Sweep:
         return {trial.key(self.digest): trial for trial in trials}
 
     def goes_on(self) -> bool:
-        """Whether the last sweep was this one; what it said then holds until it is known better."""
+        """Whether the last sweep had this experiment; its statements stay until they are replaced."""
         kept = self.folder.experiment() or {}
         same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "text"))
         if same:
@@ -248,7 +248,7 @@ class _Sweep:
         return same
 
     def keep_manifest(self, **news: Any) -> None:
-        """A finished sweep that is run again writes nothing."""
+        """Writes the manifest if it changed, so that repeating a finished sweep writes nothing."""
         self.manifest |= news
         if self.folder.experiment() != self.manifest:
             self.folder.put_experiment(self.manifest)
@@ -267,7 +267,7 @@ class _Sweep:
     # Choosing a learning rate ---------------------------------------------------------------------------------------
 
     def choose(self, tuning: Mapping[str, Trial], scores: Mapping[str, Score]) -> tuple[dict[Pair, float], dict[Pair, str]]:
-        """The rate that is best at the trained length, by task and encoding; or why there is none."""
+        """The learning rate that scores best at the trained length, by task and encoding, or why there is none."""
         tried, unchosen = dict[Pair, list[tuple[Score, float]]](), dict[Pair, str]()
         for key, trial in tuning.items():
             pair, rate = (trial.task.name, trial.encoding), trial.training.learning_rate
@@ -294,7 +294,7 @@ class _Sweep:
     # Running --------------------------------------------------------------------------------------------------------
 
     def run(self, trials: Mapping[str, Trial], keep: Callable[[Trial, Record], Any]) -> dict[str, Any]:
-        """What `keep` makes of each record; those that failed are not there."""
+        """The result of `keep` for each record. Trials that failed are left out."""
         kept = dict[str, Any]()
         for key, trial in trials.items():
             record, unusable = self.folder.look(key)
@@ -327,13 +327,13 @@ class _Sweep:
     def run_free(
         self, keys: Sequence[str], trials: Mapping[str, Trial], keep: Callable[[Trial, Record], Any]
     ) -> dict[str, Any]:
-        """Those of them that nobody else claims meanwhile."""
+        """Runs those trials that no other sweep claims meanwhile."""
         kept, claims = dict[str, Any](), dict[str, Claim]()
 
         def claim(number: int) -> bool:
             key = keys[number]
             if key not in claims and (got := self.folder.claim(key)) is not None:
-                if self.folder.has(key):  # finished by another sweep since it was looked for
+                if self.folder.has(key):  # another sweep finished it after the search
                     got.release()
                     return False
                 claims[key] = got
@@ -391,7 +391,7 @@ class _Sweep:
 
 
 def scored(trial: Trial, record: Record) -> Score:
-    """How well it does at the trained length, the smaller the better: bits, or first the share of rows not all right."""
+    """The score at the trained length, smaller is better: bits, or the negative share of right rows and then bits."""
     if record.about["failed"] is not None:
         return (math.inf, math.inf)
     measures = {name: _mean(record.rows, name, trial.task.length) for name in ("bits", "exact")}
@@ -399,7 +399,7 @@ def scored(trial: Trial, record: Record) -> Score:
 
 
 def _mean(rows: pa.Table, kind: str, length: int) -> float:
-    """Over the targets; infinite where there are none."""
+    """The mean over the targets; infinite without targets."""
     of = pc.and_(pc.equal(rows["kind"].cast("string"), kind), pc.equal(rows["length"], length))
     of = pc.and_(of, pc.equal(rows["mode"].cast("string"), SAME_TARGETS))
     of = pc.and_(of, pc.equal(rows["change"].cast("string").fill_null(""), ""))

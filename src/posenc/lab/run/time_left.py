@@ -1,7 +1,7 @@
-"""How long a sweep still takes, from what its trials have taken so far.
+"""Estimates the time left of a sweep from the times of its trials so far.
 
 expected seconds of a trial = mean of its task and encoding, else of its task, else of all
-left                        = what is left of all trials / workers, but no less than the longest of those running
+left                        = time left of all trials / workers, at least the time left of each running trial
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
 
-TELLS = 0.02  # the share of a running trial from which on it says how long such trials take
+TELLS = 0.02  # share of a running trial that must be done before its time is used for estimates
 
 
 class TimeLeft:
     def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._workers, self._clock = workers, clock
         self._waiting: dict[str, Trial] = {}
-        self._running: dict[str, tuple[float, float]] = {}  # when it began, its share
+        self._running: dict[str, tuple[float, float]] = {}  # start time, share done
         self._took: dict[tuple[str, ...], list[float]] = defaultdict(list)
 
     def waits(self, key: str, trial: Trial) -> None:
@@ -40,7 +40,7 @@ class TimeLeft:
             self._took[kind].append(seconds)
 
     def left(self) -> float | None:
-        """Seconds; None while nothing is known."""
+        """Seconds left; None while unknown."""
         running = {key: (self._clock() - begun, share) for key, (begun, share) in self._running.items()}
         took: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for key, (seconds, share) in running.items():
@@ -61,7 +61,7 @@ class TimeLeft:
 
 
 def _kinds(trial: Trial) -> list[tuple[str, ...]]:
-    """From the closest to the widest."""
+    """Keys for the mean, from the most specific to the most general."""
     return [(trial.task.name, trial.encoding), (trial.task.name,), ()]
 
 

@@ -1,8 +1,8 @@
-"""Whether results of other code are still what this code computes: some of their trials are run again and compared.
+"""Verifies that this code reproduces the results of other code: a sample of the trials is run again and compared.
 
-    records whose fingerprint is not today's ─► a sample that covers their tasks and encodings ─► run again ─► compare
+    records with an older fingerprint ─► a sample that covers their tasks and encodings ─► run again ─► compare
 
-All equal bit for bit: the pairs of fingerprints are recorded, and the results stay. Otherwise nothing is recorded.
+If all are equal bit for bit, the pairs of fingerprints are recorded and the results stay. Otherwise nothing is recorded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAME = ("failed", "cannot", "chance", "baseline", "trained_tokens", "parameters"
 
 
 class Kept(NamedTuple):
-    """A finished trial of the last sweep, the fingerprint it was made with, and today's."""
+    """A finished trial of the last sweep, and the fingerprints of the code that made it and of the present code."""
 
     trial: Trial
     record: Record
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Rerun:
-    """A trial that was run again. `differences` are lines, none where every number is equal."""
+    """A trial that was run again. `differences` holds a line for each difference, and is empty if every number is equal."""
 
     kept: Kept
     differences: tuple[str, ...]
@@ -66,7 +66,7 @@ class Rerun:
 
 
 def kept_trials(folder: Folder) -> list[Kept]:
-    """Every finished trial of the last sweep. Raises ValueError for one that this posenc cannot run."""
+    """Every finished trial of the last sweep. Raises ValueError for a trial that this version of posenc cannot run."""
     manifest, found = folder.experiment() or {}, list[Kept]()
     for key in (*manifest.get("tuning", ()), *manifest.get("keys", ())):
         if (record := folder.get(key)) is not None:
@@ -76,16 +76,16 @@ def kept_trials(folder: Folder) -> list[Kept]:
 
 
 def touched(folder: Folder, kept: Sequence[Kept]) -> list[Kept]:
-    """Those made by code that is neither today's nor known to give the same numbers."""
+    """Trials made by code that is neither the present code nor known to give the same numbers."""
     known = verified.pairs(folder.path)
     return [one for one in kept if not verified.stands(one.record.about, one.today, known)]
 
 
 def sample(kept: Sequence[Kept], size: int, referenced: frozenset[str] = frozenset()) -> list[Kept]:
-    """At least `size` of them, and as many as it takes for every task and every encoding among them.
+    """A sample of at least `size` trials that contains every task and every encoding.
 
-    The choice is the same for the same folder and code. Trials that were really trained come first, and among them those
-    with a reference (`referenced` are their keys).
+    The sample is the same for the same folder and code. Trials that were trained come first, and among them those with a
+    reference (`referenced` are their keys).
     """
 
     def order(one: Kept) -> tuple[bool, bool, int, str]:
@@ -116,7 +116,7 @@ def run_again(
     ended: Callable[[Rerun], None],
     train: Train | None = None,
 ) -> list[Rerun]:
-    """Runs them on an engine and compares each with its record and its references; nothing is written."""
+    """Runs the trials on an engine and compares each with its record and its references. Writes nothing."""
     there = verified.references(folder.path)
     origins = [provenance(one.trial, hardware) for one in chosen]
     context = Context(text, hardware, lambda number: True, origins, folder.path, train)
@@ -140,7 +140,7 @@ def run_again(
 
 
 def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Mapping[str, str]) -> Rerun:
-    """The re-run against the record; if that differs, against each reference."""
+    """Compares the re-run with the record and, if that differs, with each reference."""
     about = {**again.about, "key": kept.key, "text": kept.record.about["text"], "provenance": dict(origin)}
     record = Record({**about, "numerics": kept.record.about["numerics"]}, again.rows)
     lines = differences(again, kept.record)
@@ -150,7 +150,7 @@ def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Ma
 
 
 def differences(one: Record, other: Record) -> tuple[str, ...]:
-    """A line for everything that is not the same bit for bit; times, dates and machines aside."""
+    """A line for every difference, bit for bit. Times, dates and machines are not compared."""
     lines = [
         f"{name}: {one.about[name]!r} instead of {other.about[name]!r}"
         for name in SAME
@@ -170,7 +170,7 @@ def differences(one: Record, other: Record) -> tuple[str, ...]:
 
 
 def record_equal(folder: Folder, stood_for: Sequence[Kept], reruns: Sequence[Rerun], hardware: Hardware) -> int:
-    """Adds the verification to the folder; returns how many pairs of fingerprints it says are equal."""
+    """Adds the verification to the folder. Returns the number of pairs of fingerprints recorded as equal."""
     equal = sorted({(one.old, one.today) for one in stood_for})
     entry = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,10 +1,10 @@
-"""Single-threaded worker processes that end with their parent, whatever ends it.
+"""Single-threaded worker processes that end when their parent ends, for any reason.
 
     parent ── (number, function, arguments) ──► worker
     parent ◄── (number, "share" | "done" | "failed", …) ── worker
 
-Each has a pipe of its own. A worker whose parent is gone finds the pipe closed at its next report and stops.
-Small models train faster side by side than on several threads; RoPE of the lab's size on two quiet cores, bytes a second:
+Each worker has its own pipe. A worker whose parent has ended finds the pipe closed at its next report and stops.
+Small models train faster in parallel processes than on several threads. RoPE at the lab's size on two idle cores, bytes/s:
 one thread 55 000, one process with two threads 76 000, two workers 104 000.
 """
 
@@ -25,20 +25,20 @@ from typing import Any, NamedTuple
 REPORT_EVERY = 0.2  # seconds
 MOST_WORKERS = 64
 
-# glibc hands large blocks back to the system and pays for every page when it asks again: scoring CoPE took twice to four
-# times as long. A worker keeps them.
+# By default glibc returns large blocks to the system and pays page faults for each new one: scoring CoPE took two to four
+# times as long. A worker keeps the blocks.
 MEMORY_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(2**30), "MALLOC_MMAP_THRESHOLD_": str(2**30)}
 
 
 class Job(NamedTuple):
-    """`function(shared, *arguments, report)`, both sides importable; `report` takes the share that is done."""
+    """A call of `function(shared, *arguments, report)`. The function is importable; `report` takes the share done."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
 
 class Event(NamedTuple):
-    """What a job came to: a share from 0 to 1, then a value or the line that says why there is none."""
+    """A report of a job: a share from 0 to 1, and at the end a value or the line that says why there is none."""
 
     number: int
     share: float
@@ -51,10 +51,10 @@ class Event(NamedTuple):
 
 
 class Workers:
-    """`count` processes, each with its own copy of `shared`. Leaving the context ends them at once."""
+    """`count` processes, each with its own copy of `shared`. Leaving the context ends them immediately."""
 
     def __init__(self, count: int, shared: Any, environments: Sequence[Mapping[str, str]] = ()) -> None:
-        """`environments` are given to the workers in turn: each has its own device."""
+        """Starts the workers. `environments` are assigned to them in turn, so that each has its own device."""
         self.count, self._shared, self._environments = count, shared, environments or ({},)
         self._processes: dict[Connection, SpawnProcess] = {}
         self._numbers: dict[Connection, int] = {}
@@ -74,10 +74,10 @@ class Workers:
         self._numbers.clear()
 
     def run(self, jobs: Sequence[Job], take: Callable[[int], bool] = lambda number: True) -> Iterator[Event]:
-        """Runs them in their order on whichever worker is free; yields shares and ends as they come.
+        """Runs the jobs in order, each on the next free worker; yields reports and results as they arrive.
 
-        A job that raises, or whose process dies, fails by itself: the others go on. `take` is asked just before a job
-        starts, and may say no.
+        A job that raises, or whose process dies, fails alone; the others go on. `take` is called just before a job
+        starts; the job is skipped if it returns False.
         """
         waiting = list(enumerate(jobs))[::-1]
         running: dict[Connection, int] = {}
@@ -88,11 +88,11 @@ class Workers:
                 if waiting and connection not in running:
                     try:
                         connection.send(waiting[-1])
-                    except (BrokenPipeError, ConnectionResetError):  # it died idle; its successor gets the job
+                    except (BrokenPipeError, ConnectionResetError):  # it died while idle; its replacement gets the job
                         self._replace(connection)
                     else:
                         running[connection] = waiting.pop()[0]
-            for ready in wait(list(running)) if running else ():  # none where none was to be taken
+            for ready in wait(list(running)) if running else ():  # no worker runs if no job was taken
                 assert isinstance(ready, Connection)
                 try:
                     event: Event = ready.recv()
@@ -123,7 +123,7 @@ class Workers:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches the whole process group; what is started here leaves it to the parent, which gets it afterwards."""
+    """Blocks Ctrl-C, which reaches the whole process group, in processes started here; the parent gets it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -136,7 +136,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(wanted: Mapping[str, str], over: bool = False) -> Iterator[None]:
-    """For what is started here. Settings of the user's own stay, unless `over`."""
+    """Sets environment variables for processes started here. Values set by the user stay, unless `over`."""
     before = {name: os.environ.get(name) for name in wanted if over or name not in os.environ}
     os.environ.update({name: wanted[name] for name in before})
     try:
@@ -150,7 +150,7 @@ def _environment(wanted: Mapping[str, str], over: bool = False) -> Iterator[None
 
 
 def cores() -> int:
-    """Cores this process may use: its affinity, and the quota of its control group where there is one."""
+    """The number of cores this process may use, by its affinity and by the quota of its control group, if there is one."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()

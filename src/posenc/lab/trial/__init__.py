@@ -1,1 +1,1 @@
-"""One trial: the model, its training and its scores."""
+"""Runs one trial: the model, its training, its scores, and the measurements of cost and exact properties."""

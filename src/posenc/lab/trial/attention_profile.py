@@ -1,4 +1,4 @@
-"""Where heads look, while a model trains: mean probability by distance, tables that grow alike, links between words.
+"""Attention during training: mean probability by distance, similarity of learned rows, links between words.
 
     distance   query - key      3  2  1  0 -1        probability of each, mean over the queries that have such a key
     similarity cos(table[p], table[p'])              of a learned table
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from jaxtyping import Float
 
 SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the steps
-FEW = 8  # rows that are looked at where no links are asked for
+FEW = 8  # rows that are recorded if the task has no links
 MOST_LINKED = 16
 MOST_TABLE_ROWS = 64
 
 
 class Profile:
-    """`look` at the steps of `steps`: held-out rows at the trained length, those that have links where there are any."""
+    """Records attention at the steps `steps`, on held-out rows at the trained length; rows with links if there are any."""
 
     def __init__(self, task: Task, text: Corpus | None, steps: int) -> None:
         self.causal, self.steps = task.causal, frozenset(round(share * steps) for share in SHARES)
@@ -60,7 +60,7 @@ class Profile:
 
         model.hidden(self.tokens.to(device), at, watcher=watch)
         if not all(bool(probs.isfinite().all()) for probs in layers):
-            return  # the next step's loss says so
+            return  # the loss of the next step reports it
         for layer, probs in enumerate(layers):
             self.add_distances(rows, probs, step=step, layer=layer)
             self.add_links(rows, probs, step=step, layer=layer)
@@ -91,7 +91,7 @@ class Profile:
 
 
 def add_similarity(rows: Rows, encoding: Learned, step: int) -> None:
-    """Of up to 64 rows, evenly spread; those of the positions, not what a model keeps for other uses before them."""
+    """Cosines of up to 64 evenly spaced rows; only rows of positions, not reserved rows before them."""
     table = encoding.table[encoding.row_offset :].double().cpu()
     chosen = torch.arange(0, len(table), -(-len(table) // MOST_TABLE_ROWS))
     unit = F.normalize(table[chosen], dim=1)

@@ -1,8 +1,8 @@
-"""Time on this machine relative to no encoding. All encodings take turns in one process, so that load hits them alike.
+"""Time on this machine relative to no encoding. All encodings take turns in one process, so load affects them equally.
 
     ratio of a round = its time / NoPE's time in the same round;   reported: median and quartiles over the rounds
 
-The row of NoPE is a second copy of it against the first: its spread is the noise of the measurement.
+The row of NoPE compares a second copy with the first; its spread is the noise of the measurement.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from posenc.positions import Positions
 
 KINDS = ("prefill", "decode", "training")
 FEWEST, MOST = 5, 25  # rounds
-MANY_STEPS = 10**6  # of a training of which only a few steps are taken
+MANY_STEPS = 10**6  # length of a training run of which only a few steps are taken
 
 Calls = dict[str, Callable[[], object]]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """One attention layer of ordinary size for prefill and decode, float32, one thread; training is the lab's own model."""
+    """Sizes: one attention layer for prefill and decode, float32, one thread. Training uses the lab's model."""
 
     d_model: int = 512
     n_heads: int = 8
     prompt: int = 512
-    tokens: int = 8  # decoded one after another per turn, each from the same cache
+    tokens: int = 8  # tokens decoded per turn, each from the same cache
 
 
 def cost(
@@ -52,9 +52,10 @@ def cost(
     report: Callable[[float], None],
     sizes: Sizes = Sizes(),
 ) -> dict[str, Any]:
-    """Plain JSON. `trials` are one for each encoding, of one task and size; rounds last about `seconds`, 5 to 25 of them.
+    """The cost of each encoding, as plain JSON.
 
-    An encoding that breaks is left out, and `failures` says why.
+    `trials` are one for each encoding, of one task and size. 5 to 25 rounds take about `seconds`. An encoding that fails
+    is left out, and `failures` says why.
     """
     nope = trials[0].model_copy(update={"encoding": "nope", "source": None})
     failures: dict[str, str] = {}
@@ -67,7 +68,7 @@ def cost(
                 calls = _calls(trial, text, sizes)
                 for call in calls.values():
                     call()
-            except Exception as error:  # the other encodings are measured all the same
+            except Exception as error:  # the other encodings are measured nevertheless
                 failures[trial.encoding] = f"{type(error).__name__}: {error}".splitlines()[0]
             else:
                 contenders |= {(kind, trial.encoding): call for kind, call in calls.items()}

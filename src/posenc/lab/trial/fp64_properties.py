@@ -1,11 +1,11 @@
 """Properties of an encoding that need no training, measured in fp64 with random parameters.
 
-order            by how much the output changes when a sentence is reversed, beyond being reversed itself
+order            how much the output changes when a sentence is reversed, beyond the same reversal
 reordered        the same for random re-orderings
 shift            max |A(X, p + s) - A(X, p)|
 decode           max |token by token with a cache - all at once|
 memory           bytes of prepared tables per token, number of parameters
-positions        the largest one, where there is one
+positions        the largest position, if there is one
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SAME = 1e-9  # in fp64, outputs of size one: rounding is 1e-15, an ODE solver's 
 
 
 def properties(trial: Trial) -> dict[str, Any]:
-    """All of them for the trial's encoding at its size, as plain JSON."""
+    """All properties of the trial's encoding at its size, as plain JSON."""
     model, arm, size = new_model(trial), Arm.parse(trial.encoding, trial.source), trial.size
     encoding = model.encoding(0)
     return {
@@ -71,7 +71,7 @@ def order(arm: Arm, size: Size, *, causal: bool) -> float | None:
 def reordered(arm: Arm, size: Size) -> float:
     """The same over random re-orderings of six words, bidirectional where that is defined.
 
-    The sentence pairs are reversals. A symmetric bias such as ALiBi's is the same from both sides and misses them.
+    The sentence pairs are reversals. A symmetric bias such as ALiBi's does not change under reversal and misses them.
     """
     encoding = _for_order(arm, size, causal=False)
     causal = "causal_only" in encoding.traits
@@ -101,7 +101,7 @@ def shift(encoding: PositionalEncoding, size: Size) -> float:
 
 @torch.no_grad()
 def decode(encoding: PositionalEncoding, size: Size) -> float:
-    """A prompt of a third of the tokens, then one at a time."""
+    """The largest difference when a third of the tokens is a prompt and the others follow one at a time."""
     attention, x = _attention(encoding, size)
     prompt = TOKENS // 3
     out, cache = attention.decode(x[:, :prompt], Positions.arange(1, prompt))
@@ -122,6 +122,6 @@ def _attention(encoding: PositionalEncoding, size: Size) -> tuple[Attention, tor
 
 @torch.no_grad()
 def table_bytes_per_token(encoding: PositionalEncoding, tokens: int = 32) -> float:
-    """What `prepare` computes once for all layers, in float32."""
+    """Bytes per token of the tables that `prepare` computes once for all layers, in float32."""
     prepared = encoding.prepare(Positions.arange(1, tokens))
     return sum(table.numel() * table.element_size() for tables in prepared.tables.values() for table in tables) / tokens

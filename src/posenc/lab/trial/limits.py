@@ -1,3 +1,3 @@
-"""What a trial says of lengths beyond an encoding's largest position."""
+"""The text of cells at lengths beyond an encoding's largest position."""
 
 TABLE_ENDS = "table ends at"

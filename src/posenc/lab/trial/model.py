@@ -1,4 +1,4 @@
-"""A small Transformer that takes any encoding; nothing else differs between two arms.
+"""A small Transformer that takes any encoding. Two arms of an experiment differ by the encoding only.
 
     x = token embedding
     per layer:  x = encoding.at_layer(n).embed(x)
@@ -6,9 +6,9 @@
                 x = x + W_down · gelu(W_up · norm(x))
     logits = W_head · norm(x)
 
-A decoder, or an encoder where attention is not causal. Absolute encodings are added to the residual stream at layer 0,
+A decoder, or an encoder if attention is not causal. Absolute encodings are added to the residual stream at layer 0,
 FLOATER's at every layer.
-Legend: b rows, t tokens, n asked places, d d_model, h heads, v vocabulary.
+Legend: b rows, t tokens, n target positions, d d_model, h heads, v vocabulary.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Size
     from posenc.lab.trial.parallel import Shards
 
-EMBEDDING = 1.0  # standard deviation of the token embeddings when training begins
+EMBEDDING = 1.0  # standard deviation of the initial token embeddings
 
 
 class Norm(nn.Module):
@@ -48,7 +48,7 @@ class Norm(nn.Module):
 
 
 class Watcher(Protocol):
-    """Sees what a layer attends with, and at which positions."""
+    """Receives the inputs of a layer's attention, and its positions."""
 
     def __call__(self, q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None: ...
 
@@ -91,7 +91,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """`model(tokens, model.prepare(at))`; `positions` is how many positions the encoding meets in training."""
+    """`model(tokens, model.prepare(at))`; `positions` is the number of positions seen in training."""
 
     def __init__(self, arm: Arm, size: Size, *, vocabulary: int, causal: bool, positions: int, seed: int) -> None:
         super().__init__()
@@ -109,15 +109,16 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def _draw_tables(self) -> None:
-        """Learned rows begin at the scale of the embeddings they join: BERT and GPT-2 draw both with one deviation. With
-        0.02 beside 1 they would be unread for half of a short training.
+        """Draws the parameters. Learned rows have the scale of the embeddings that they are added to, as in BERT and GPT-2.
+
+        With a deviation of 0.02 beside 1, the model does not use them during half of a short training (LOG.md).
         """
         for encoding in self.encodings:
             if isinstance(encoding, Learned):
                 encoding.table.normal_(0, EMBEDDING)
 
     def prepare(self, at: Positions) -> Positions:
-        """Tables for all layers at once: layers of one configuration read the same."""
+        """Computes tables for all layers. Layers with the same configuration share one table."""
         prepared: Positions = self.encodings[0].prepare(at)  # type: ignore[operator]
         return prepared
 
@@ -127,7 +128,7 @@ class Transformer(nn.Module):
     def hidden(
         self, tokens: Int[Tensor, "b t"], at: Positions, shards: Shards | None = None, watcher: Watcher | None = None
     ) -> Float[Tensor, "b t d"]:
-        """The residual stream after the last layer; `shards` where other processes hold the rest of the rows."""
+        """The residual stream after the last layer; `shards` if other processes hold the rest of each row."""
         x: Tensor = self.embedding(tokens)
         for n, layer in enumerate(self.layers):
             x = layer(x, self.encoding(n), at, shards, watcher)
@@ -149,10 +150,10 @@ class Transformer(nn.Module):
 
 @torch.no_grad()
 def draw(model: nn.Module, seed: int, n_layers: int) -> None:
-    """Every matrix from a generator of its own, seeded by its name: the same in every arm.
+    """Draws every matrix from a generator seeded by its name, so that all arms have the same weights.
 
-    N(0, 1/fan_in), what is added to the residual stream smaller by √(2 layers); embeddings N(0, 1); the head N(0, 0.06²),
-    so that the first guess is not far from uniform.
+    N(0, 1/fan_in); matrices that write to the residual stream are divided by √(2 layers); embeddings N(0, 1); the head
+    N(0, 0.06²), so that the first predictions are nearly uniform.
     """
     for name, parameter in model.named_parameters():
         if parameter.ndim < 2:

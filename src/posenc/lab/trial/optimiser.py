@@ -1,4 +1,4 @@
-"""AdamW as every arm is trained with it: what decays, and how the rate goes.
+"""AdamW and its learning rate schedule, the same for every arm.
 
     rate    0 ╱ 1 ╲ 0
            warmup, then the rest of the steps
@@ -14,12 +14,12 @@ from posenc.lab.trial.model import Transformer
 
 
 def schedule(step: int, steps: int, warmup: float) -> float:
-    """Up in a straight line, then down to 0 in another."""
+    """The learning rate factor: linear warmup to 1, then linear decay to 0."""
     return min(1.0, (step + 1) / max(1.0, warmup * steps)) * (1 - step / steps)
 
 
 def groups(model: Transformer, weight_decay: float) -> list[dict[str, Any]]:
-    """For AdamW: what decays, and what does not."""
+    """Parameter groups for AdamW: with weight decay, and without."""
     own = {id(parameter) for parameter in model.encodings.parameters()}
     decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in own]
     rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in own]

@@ -1,11 +1,11 @@
-"""One trial on several processes, started by `torchrun`: each computes a part, gradients are those of the whole.
+"""One trial on several processes started by `torchrun`: each computes a part of the batch, gradients are summed.
 
     shard="rows"        rank 0 | a a a a |        shard="sequence"    rank 0 | rank 1
                                | b b b b |                            a a    | a a
                         rank 1 | c c c c |                            b b    | b b
                                | d d d d |                            c c    | c c     keys and values come from all
 
-Every process draws the same batch from the same generator and takes its part, so nobody has to send data.
+Every process draws the same batch from the same generator and takes its part, so no data is sent.
 Legend: b rows, t tokens, h heads, s shards, d channels.
 """
 
@@ -30,13 +30,13 @@ Shard = Literal["rows", "sequence"]
 
 
 def world() -> tuple[int, int]:
-    """Which process this is, of how many, as torchrun says; 0 of 1 without it."""
+    """Rank and number of processes, as set by torchrun; 0 and 1 without it."""
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
 @dataclass(frozen=True)
 class Shards:
-    """Where the keys of the whole rows sit, of which this process has a part."""
+    """The positions of all keys of the rows, of which this process has a part."""
 
     at: Positions
 
@@ -46,7 +46,7 @@ class Shards:
 
 
 class _Gather(torch.autograd.Function):
-    """Forward: the parts of all processes, side by side. Backward: what all of them want of mine, summed."""
+    """Forward: the parts of all processes, concatenated. Backward: the gradients of this part, summed over processes."""
 
     @staticmethod
     def forward(context: Any, mine: Tensor) -> Tensor:
@@ -64,9 +64,9 @@ class _Gather(torch.autograd.Function):
 
 
 class Part:
-    """What one process computes of a batch: its tokens, where they sit, at which of them something is asked, and what.
+    """The part of a batch that one process computes: tokens, positions, target positions and targets.
 
-    No dataclass: Lightning Fabric would take it to pieces.
+    Not a dataclass, because Lightning Fabric would rebuild it.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Part:
         self.tokens, self.at, self.shards = tokens.to(device), at, shards
 
     def asked(self, hidden: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
-        """The places where something is asked: the head is not computed for others."""
+        """The positions that have a target; the head is computed only there."""
         flat = hidden.flatten(0, 1)
         return flat if self.places is None else flat.index_select(0, self.places)
 
@@ -92,9 +92,9 @@ class Part:
 def part_of(
     tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions, how: Shard, device: torch.device
 ) -> Part:
-    """This process's part of the rows, or of every row, padded so that all parts are as long.
+    """This process's part of the rows, or of every row, padded so that all parts have the same length.
 
-    Raises ValueError where there are fewer rows than processes.
+    Raises ValueError if there are fewer rows than processes.
     """
     rank, size = world()
     at = at.to(device)
@@ -111,7 +111,7 @@ def part_of(
 
 
 def padded(at: Positions, missing: int) -> Positions:
-    """With `missing` more tokens that nobody sees, at the last position, since a table may end there."""
+    """The part with `missing` padding tokens more, at the last position, because a table may end there."""
     if not missing:
         return at
     last = at.take(torch.full((missing,), at.length - 1, device=at.coords.device))

@@ -1,4 +1,4 @@
-"""RoPE's frequencies changed after training, the weights as they are, for texts s times as long as those trained on.
+"""Changes RoPE's frequencies after training, with unchanged weights, for texts s times as long as in training.
 
 interpolation   ω / s                                     Chen et al. 2023, section 3.2
 ntk             base · s^(d/(d-2)) instead of base        Peng et al. 2023, section 3.1
@@ -19,7 +19,7 @@ from posenc.lab.trial.model import Transformer
 
 
 def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
-    """The same encoding with other frequencies; `trained` is how many positions it met. At factor 1 it is itself."""
+    """The encoding with other frequencies; `trained` is the trained length. At factor 1 nothing changes."""
     change_of: dict[str, Callable[[Frequencies], Frequencies]] = {
         "interpolation": lambda f: frequencies.linear(f, factor),
         "ntk": lambda f: frequencies.ntk(f, factor),
@@ -32,7 +32,7 @@ def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
 
 @contextmanager
 def wearing(model: Transformer, rope: RoPE) -> Iterator[None]:
-    """The model with another rotation in all layers, and its own again afterwards."""
+    """Replaces the rotation in all layers of the model, and restores it afterwards."""
     own = model.encodings
     model.encodings = nn.ModuleList([rope])
     try:

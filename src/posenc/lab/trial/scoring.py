@@ -1,9 +1,9 @@
-"""Held-out rows scored at every length, item by item.
+"""Scores held-out rows at every length, item by item.
 
-    same targets       ………………………│ targets │      the task's rows at that length, the targets that the task asks
-    non-overlapping    │ row │ row │ row │ row │    a language model: the longest windows cut up, every byte counts once
+    same targets       ………………………│ targets │      the task's rows at that length, with the task's targets
+    non-overlapping    │ row │ row │ row │ row │    language model: the longest windows cut into rows, every byte a target
 
-Legend: b rows, t tokens, n asked places.
+Legend: b rows, t tokens, n target positions.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 NO_NUMBER = "the score was no number"
 CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists
-CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings write all its logits down
+CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings store all its logits
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Of every target: its bits, and whether the largest logit says it; both 0 where nothing is asked."""
+    """For every target: its bits, and whether it has the largest logit; both 0 at positions without a target."""
 
     bits: Float[Tensor, "b t"]
     right: Float[Tensor, "b t"]
@@ -49,7 +49,7 @@ class Scores:
 
 @torch.no_grad()
 def scores(model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"]) -> Scores:
-    """On the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64."""
+    """Computes on the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64."""
     model.eval()
     device = model.head.weight.device
     at = model.prepare(Positions.arange(1, tokens.shape[1], device=device))
@@ -68,7 +68,7 @@ def scores(model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, 
 def score_lengths(
     model: Transformer, task: Task, text: Corpus | None, rows: Rows, report: Callable[[float], None]
 ) -> dict[str, str]:
-    """Adds a row for every item at every length; returns the lengths that cannot be scored, and why."""
+    """Adds a row for every item at every length. Returns the lengths that cannot be scored, with the reason."""
     cannot = dict[str, str]()
     for length in task.lengths:
         if (why := out_of_reach(model, task.tokens(length))) is not None:
@@ -96,7 +96,7 @@ def out_of_reach(model: Transformer, tokens: int) -> str | None:
 def non_overlapping(
     model: Transformer, task: LanguageModel, text: Corpus | None, rows: Rows, cannot: dict[str, str]
 ) -> None:
-    """Every byte is a target, so these rows tell the bits by position as well."""
+    """Adds the non-overlapping scores. Every byte is a target, so these rows also give the bits by position."""
     for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
         if str(length) in cannot:
             continue
@@ -113,7 +113,7 @@ def items(batch: Batch) -> Int[Tensor, "b"]:
 
 
 def add_items(rows: Rows, found: Scores, item: Int[Tensor, "b"], **where: Any) -> None:
-    """An item's rows are counted together; all of its targets must be right for `exact`."""
+    """Sums the rows of each item; `exact` is 1 if all targets of the item are right."""
     number, place = item.unique(return_inverse=True)
 
     def summed(of_row: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
     batch ─► this process's part ─► Σ loss / targets of the whole batch ─► gradients ─► clip ─► AdamW
 
-Every arm of a seed sees the same rows in the same order and starts from the same shared weights; the rate goes up in one
-straight line and down in another. Lightning Fabric brings precision and processes (`torchrun`), the loop is plain.
+All arms of a seed see the same rows in the same order and start from the same shared weights. The learning rate warms up
+and decays linearly. Lightning Fabric handles precision and processes (`torchrun`).
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from posenc.lab.trial.scoring import add_items, items, score_lengths, scores
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # no banners
+logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # suppresses banners
 
 Report = Callable[[float], None]
-TRAINING = 0.9  # of a trial, for the progress; the rest is scoring
-POINTS = 20  # of the training curve
+TRAINING = 0.9  # share of a trial's progress; the rest is scoring
+POINTS = 20  # points of the training curve
 SCORING_AT_MOST = timedelta(days=1)  # the other processes wait for the first
 CAUSAL_ONLY = "causal only"
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """What a trial runs on. `devices` beyond one are processes that torchrun has started, this being one of them.
+    """The hardware of a trial. More than one device means that torchrun has started as many processes.
 
-    shard   what processes share: the rows of a batch, or the tokens of every row
+    shard   what is divided among processes: the rows of a batch, or the tokens of every row
     """
 
     device: str = "cpu"
@@ -62,14 +62,14 @@ class Hardware:
     shard: parallel.Shard = "rows"
 
     def fabric(self, precision: Precision) -> Fabric:
-        """Raises ValueError where there are not as many processes as devices."""
+        """Raises ValueError if the number of processes is not the number of devices."""
         _, size = parallel.world()
         if self.devices != size:
             raise ValueError(
                 f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; this is one of {size} processes"
             )
         here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
-        with warnings.catch_warnings():  # imported here: who only reads results does not wait for it
+        with warnings.catch_warnings():  # imported here, so that reading results does not wait for it
             warnings.simplefilter("ignore")
             from lightning_fabric import Fabric
             from lightning_fabric.plugins.environments.lightning import LightningEnvironment
@@ -81,7 +81,7 @@ class Hardware:
             num_nodes=size // here,
             precision=precision,
             strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
-            plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # neither SLURM nor MPI is asked
+            plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # SLURM and MPI are not detected
         )
         fabric.launch()
         return fabric
@@ -92,10 +92,10 @@ def ignore(_: float) -> None:
 
 
 def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> Record | None:
-    """The record; None on every process but the first. `report` is told the share that is done.
+    """Runs the trial and returns its record; None on every process but the first. `report` takes the share done.
 
-    Raises ValueError for a task that reads text without one, frequencies to change that there are not, and hardware
-    that there is not; what an encoding raises is passed on.
+    Raises ValueError for a task that needs a text and has none, for `after` without frequencies to change, and for missing
+    hardware. Errors of an encoding are passed on.
     """
     if trial.task.reads_text and text is None:
         raise ValueError(f"text: the task {trial.task.name} reads one, got None")
@@ -103,7 +103,7 @@ def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware()
 
 
 class Run:
-    """`record()` is the whole trial, `losses()` its steps one at a time, `score()` what the model is worth by now."""
+    """`record()` runs the whole trial, `losses()` yields the loss of each step, `score()` scores the model as it is."""
 
     def __init__(self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> None:
         self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
@@ -118,7 +118,7 @@ class Run:
         self.tokens = 0
 
     def record(self) -> Record | None:
-        """The first process scores; the others wait, so that nobody leaves while somebody still talks."""
+        """Scores in the first process; the others wait, so that no process ends during communication."""
         record = self.measured()
         self.fabric.barrier()
         return record
@@ -140,7 +140,7 @@ class Run:
         return Record(self.about(failed, cannot, seconds), self.rows.table()) if self.fabric.global_rank == 0 else None
 
     def train(self) -> str | None:
-        """Trains in place; returns why it ended early, where it did."""
+        """Trains in place. Returns the reason if training ended early, else None."""
         since, every = list[float](), max(1, self.steps // POINTS)
         self.watch(0)
         for step, loss in enumerate(self.losses(), start=1):
@@ -161,7 +161,7 @@ class Run:
             self.model.train()
 
     def losses(self) -> Iterator[float]:
-        """Takes a step whenever asked and yields its loss in bits a target."""
+        """Takes one training step per iteration and yields its loss in bits per target."""
         training, seed = self.trial.training, self.trial.seed
         data = torch.Generator().manual_seed(seed_of("data", seed))
         places = torch.Generator().manual_seed(seed_of("positions", seed))
@@ -175,7 +175,7 @@ class Run:
             at = self.arm.training_positions(batch.tokens.shape[1], self.longest, places)
             asked = max(1, int((batch.targets != IGNORE).sum()))
             part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
-            loss = objective(part) * (self.fabric.world_size / asked)  # DDP takes the mean over processes
+            loss = objective(part) * (self.fabric.world_size / asked)  # DDP averages over processes
             optimizer.zero_grad()
             self.fabric.backward(loss)
             self.fabric.clip_gradients(objective, optimizer, max_norm=training.clip, error_if_nonfinite=False)
@@ -184,7 +184,7 @@ class Run:
             yield self.mean(loss.detach()).item() / math.log(2)
 
     def mean(self, loss: Tensor) -> Tensor:
-        """Over processes."""
+        """The sum over processes."""
         reduced = self.fabric.all_reduce(loss, reduce_op="mean")
         assert isinstance(reduced, Tensor)
         return reduced
@@ -197,7 +197,7 @@ class Run:
         return cannot
 
     def score_changes(self) -> None:
-        """RoPE's frequencies changed for every length beyond the trained one."""
+        """Scores the model with changed RoPE frequencies at every length beyond the trained one."""
         rope, trained = self.model.encoding(0), self.task.tokens(self.task.length)
         for length in self.task.lengths if self.trial.after else ():
             if (factor := self.task.tokens(length) / trained) <= 1:
@@ -228,7 +228,7 @@ class Run:
 
 
 class Objective(nn.Module):
-    """The sum of the losses, in nats, over what is asked in a part; a module, so that processes can share its gradients."""
+    """The sum of the losses of a part, in nats; a module, so that gradients are reduced over processes."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
@@ -242,7 +242,7 @@ class Objective(nn.Module):
 
 
 def new_model(trial: Trial) -> Transformer:
-    """Learned tables end where training ends: at the trained length, at the longest one with randomised positions."""
+    """The number of positions of learned tables: the trained length, or the longest one with randomised positions."""
     arm, (task, _, _) = Arm.parse(trial.encoding, trial.source), plan(trial)
     positions = task.tokens(max(task.lengths) if arm.randomized else task.length)
     return Transformer(
@@ -251,7 +251,7 @@ def new_model(trial: Trial) -> Transformer:
 
 
 def plan(trial: Trial) -> tuple[Task, int, int]:
-    """Task, steps and rows a step. An oracle trains at the longest length, on as many tokens a step and in all."""
+    """Task, steps and rows per step. An oracle trains at the longest length, with equal tokens per step and in total."""
     task, steps, rows = trial.task, trial.training.steps, trial.training.rows
     if not trial.oracle:
         return task, steps, rows

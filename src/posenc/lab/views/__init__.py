@@ -1,4 +1,4 @@
-"""What an experiment found, for people: one HTML file, pictures, tables, Markdown in both languages.
+"""Shows what an experiment found: one HTML file, pictures, CSV tables, and Markdown in both languages.
 
 findings ─► write(findings, directory) ─┬─ index.html             everything, in one file
                                         ├─ *.svg                  curves-TASK, pareto-factor, pareto-area
@@ -15,7 +15,10 @@ from posenc.lab.views.cells import Findings
 
 
 def write(findings: Findings, directory: Path) -> list[Path]:
-    """Every file whole or as it was. Raises ValueError for findings of another format, OSError where it cannot write."""
+    """Writes each file completely or leaves it unchanged.
+
+    Raises ValueError for findings of another format, OSError if a file cannot be written.
+    """
     from posenc.lab.views.markdown import markdown
     from posenc.lab.views.page import page
     from posenc.lab.views.pictures import pictures
@@ -23,7 +26,8 @@ def write(findings: Findings, directory: Path) -> list[Path]:
 
     if findings.get("format") != 1:
         raise ValueError(
-            f"findings: expected format 1, got {findings.get('format')!r}; write the report with the posenc it is of"
+            f"findings: expected format 1, got {findings.get('format')!r}; "
+            "write the report with the version of posenc that made them"
         )
     if not findings["tasks"]:
         raise ValueError("findings: expected at least one task, got none")

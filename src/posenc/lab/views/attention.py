@@ -1,8 +1,8 @@
 """Attention by distance, head by head, over the steps of training, beside the learned table at the same step.
 
 probability                     one small panel for each layer and head; left is back in the text.
- 1 |        ._                  Without a script the panels show the last step of one encoding; with it, any step
-.1 |     _/'                    of any. All curves travel as heights on paper, so that the script only joins them.
+ 1 |        ._                  Without JavaScript the panels show the last step of one encoding; with it, any
+.1 |     _/'                    step of any encoding. The page holds curves as heights, which the script joins.
    +---------+
     16  4  1 0
 """
@@ -28,7 +28,7 @@ from posenc.plots.style import DIVERGING, mix
 
 WIDTH, HEIGHT = 200, 128
 FRAME = svg.Frame(42, WIDTH - 8, 24, HEIGHT - 20, (0, 1), (1e-4, 1), False, y_log=True)
-LAYERS, HEADS, STEPS, DISTANCES, ROWS = 4, 8, 12, 64, 96  # no more of each on the page
+LAYERS, HEADS, STEPS, DISTANCES, ROWS = 4, 8, 12, 64, 96  # at most this many of each on the page
 
 Head = tuple[int, int]
 Profile = Mapping[int, float]
@@ -85,7 +85,7 @@ def _profiles(findings: Findings, task: Task) -> str:
 
 
 def gather(task: Task) -> Looks:
-    """What the page shows of the profiles, evenly chosen where there are too many."""
+    """The part of the profiles that the page shows; an even selection if there are too many."""
     rows = task["attention"]
     steps, distances = sorted({row["step"] for row in rows}), sorted({one for row in rows for one in row["distance"]})
     layers, heads = sorted({row["layer"] for row in rows}), sorted({row["head"] for row in rows})
@@ -119,14 +119,14 @@ class Chosen:
 
 
 def even(values: Sequence[int], most: int) -> list[int]:
-    """First and last among them."""
+    """Evenly spaced, including the first and the last."""
     if len(values) <= most:
         return list(values)
     return [values[round(n * (len(values) - 1) / (most - 1))] for n in range(most)]
 
 
 def near_first(distances: Sequence[int], most: int) -> list[int]:
-    """All of them, or those nearest to even steps on the paper's own scale."""
+    """All of them, or those nearest to even steps on the scale of the axis."""
     if len(distances) <= most:
         return list(distances)
     low, high = bent(distances[0]), bent(distances[-1])
@@ -141,7 +141,7 @@ def bent(distance: float) -> float:
 
 
 def across(looks: Looks, distance: float) -> float:
-    """Where a distance stands on paper: back at the left."""
+    """The x coordinate of a distance; earlier tokens are at the left."""
     low, high = -bent(max(looks.distances)), -bent(min(min(looks.distances), 0))
     return FRAME.x((-bent(distance) - low) / ((high - low) or 1))
 
@@ -151,7 +151,7 @@ def up(probability: float) -> float:
 
 
 def _paper(looks: Looks, arm: str) -> dict[str, Any]:
-    """Tenths of the paper's unit: "x" of the distances, "y" by step and panel."""
+    """Coordinates in tenths of a unit: "x" of the distances, "y" by step and panel."""
     ordered = sorted(looks.distances, reverse=True)
 
     def heights(profile: Profile) -> list[int]:
@@ -187,7 +187,7 @@ def _ticks(looks: Looks) -> list[int]:
 
 
 def _controls(looks: Looks, arm: str) -> str:
-    """Shown by the script alone."""
+    """The controls, which only the script makes visible."""
     last = len(looks.steps) - 1
     options = "".join(
         f'<option value="{html.escape(name)}"{" selected" if name == arm else ""}>{html.escape(_option(name))}</option>'
@@ -202,13 +202,13 @@ def _controls(looks: Looks, arm: str) -> str:
 
 
 def _option(name: str) -> str:
-    """An option holds no markup: both languages stand in it where they differ."""
+    """The text of an option. It holds no markup, so it contains both languages where they differ."""
     words = title(name)
     return words.en if words.en == words.zh else " · ".join(words)
 
 
 def _strongest(looks: Looks, names: Sequence[str]) -> str:
-    """What the panels show, in words."""
+    """The content of the panels as a table."""
 
     def entry(profile: Profile) -> str:
         if not profile:
@@ -243,7 +243,7 @@ def _matrices(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matrix(matrix: Sequence[Sequence[float]]) -> str:
-    """A picture in the page itself; every so-manieth row of a large one."""
+    """The matrix as an inline PNG; a large matrix is thinned to every n-th row and column."""
     every = -(-len(matrix) // ROWS)
     shades = [[round(127.5 * (1 + max(min(one, 1.0), -1.0))) for one in row[::every]] for row in matrix[::every]]
     palette = [mix(DIVERGING, shade / 255) for shade in range(256)]
@@ -251,7 +251,7 @@ def _matrix(matrix: Sequence[Sequence[float]]) -> str:
 
 
 def _by_distance(found: Mapping[str, Any]) -> str:
-    """What the picture shows, in numbers: rows apart against steps."""
+    """The content of the picture as a table: number of rows between two rows against training step."""
     size = len(found["matrices"][-1])
     apart = [one for one in (1, 2, 4, 8, 16, 32, 64, 128, 256) if one < size]
     body = []
@@ -267,7 +267,7 @@ def _by_distance(found: Mapping[str, Any]) -> str:
 
 
 def _links(findings: Findings, task: Task) -> str:
-    """The head that looks most, at the last step, for each encoding and link."""
+    """The head with the highest probability at the last step, for each encoding and link."""
     last: dict[str, int] = {}
     for row in task["links"]:
         last[row["arm"]] = max(last.get(row["arm"], 0), row["step"])
@@ -295,5 +295,5 @@ def _links(findings: Findings, task: Task) -> str:
 
 
 def script_safe(data: Any) -> str:
-    """JSON that ends no script element."""
+    """JSON that cannot close the script element around it."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")

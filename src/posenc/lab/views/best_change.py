@@ -9,7 +9,10 @@ from posenc.lab.views.words import of, say
 
 
 def best_change(task: Task) -> Words:
-    """At 4 times the trained length, or else the longest that all changes have. Empty where nothing can be compared."""
+    """The sentence for 4 times the trained length, or the longest length that all changes have.
+
+    Empty if nothing can be compared.
+    """
     found = after_training(task)
     if found is None or "" not in found[1]:
         return Words("", "")

@@ -1,4 +1,4 @@
-"""A small PNG by hand: one byte a point, which names a colour of a palette.
+"""Writes a small PNG with a palette: one byte for each pixel.
 
 signature ─ IHDR size ─ PLTE colours ─ IDAT rows ─ IEND
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def png(shades: Sequence[Sequence[int]], palette: Sequence[str]) -> bytes:
-    """`shades` are rows of 0 … 255, `palette` as many colours "#rrggbb"."""
+    """The bytes of the file. `shades` are rows of 0 … 255, `palette` holds 256 colours "#rrggbb"."""
     size = struct.pack(">IIBBBBB", len(shades[0]), len(shades), 8, 3, 0, 0, 0)
     colours = b"".join(bytes.fromhex(colour[1:]) for colour in palette)
     rows = b"".join(b"\0" + bytes(row) for row in shades)

@@ -1,6 +1,6 @@
-"""What a number of the findings is called and how it is written, the same in the page, the pictures and the Markdown.
+"""How numbers of the findings are named and written, the same in the page, the pictures and the Markdown.
 
-bits are written as 2.24, exact match as 97.3 of a hundred; a cell without a number says why
+Bits are written as 2.24, exact match as a percentage, 97.3. A cell without a number states the reason.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Task = Mapping[str, Any]
 Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
-STRETCHES = 24  # single places are few targets each: their noise would hide the curve
+STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
 
 
 class Cell(NamedTuple):
-    """`number` and `seeds` are there where something may be said; `words` say what stands in the cell."""
+    """A cell of a table: `words` are its text; `number` and `seeds` are empty if it has no score."""
 
     kind: Kind
     words: Words
@@ -33,7 +33,7 @@ class Cell(NamedTuple):
 
 
 def cell(task: Task, arm: Arm, length: int) -> Cell:
-    """Beyond the trained length nothing is said of what did not learn it."""
+    """The cell at a length; longer lengths have no score if the trained length was not learnt."""
     found = arm["cells"].get(str(length)) or {}
     state = found.get("state") or (arm["state"] if found.get("mean") is None else None)
     if state and state != NOT_LEARNT:
@@ -48,12 +48,12 @@ def cell(task: Task, arm: Arm, length: int) -> Cell:
 
 
 def kind_of(state: str) -> Kind:
-    """Of a state other than not learnt."""
+    """The kind of a cell in a state other than "not learnt"."""
     return "cannot" if state.startswith("cannot") else "failed" if state.startswith("failed") else "missing"
 
 
 def reason(state: str) -> Words:
-    """A state in both languages; what a machine said stays as it said it."""
+    """A state in both languages; error messages stay as they are."""
     kind, _, why = state.partition(": ")
     if state == NOT_LEARNT:
         return say("not learnt")
@@ -100,7 +100,7 @@ def fold(number: float) -> str:
 
 
 def factor(found: Mapping[str, Any] | None, top: float) -> str:
-    """>8× where the longest length, `top` trained ones, was still valid; brackets where there is an interval."""
+    """The factor as text: ">8×" if the longest length, `top` times the trained one, is valid; the interval in brackets."""
     if found is None:
         return "–"
 
@@ -121,7 +121,7 @@ def far(task: Task) -> str:
 
 
 def top(task: Task) -> float:
-    """The longest length in trained ones."""
+    """The longest length as a multiple of the trained length."""
     return float(max(task["lengths"]) / task["length"])
 
 
@@ -140,13 +140,13 @@ def mean_at(arm: Arm, length: str) -> float | None:
 
 
 def learnt(task: Task) -> list[Arm]:
-    """Those that may be judged, the best at the trained length first."""
+    """Encodings that learnt the trained length, the best at that length first."""
     arms = [arm for arm in task["arms"] if arm["learnt"] and mean_at(arm, home(task)) is not None]
     return sorted(arms, key=lambda arm: worse(task, arm["cells"][home(task)]["mean"]))
 
 
 def in_order(task: Task) -> list[Arm]:
-    """Learnt at every length first, by the mean over them; then by what was reached at the trained length."""
+    """Encodings with a score at every length first, by their mean; then the others by their score at the trained length."""
 
     def key(arm: Arm) -> tuple[int, float]:
         at_home = mean_at(arm, home(task))
@@ -160,13 +160,13 @@ def in_order(task: Task) -> list[Arm]:
 
 
 def stretch(task: Task) -> int:
-    """How many neighbouring places are one point of the loss by position."""
+    """How many neighbouring positions are averaged to one point of the loss by position."""
     longest = max((arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]), default=0)
     return max(-(-longest // STRETCHES), 1)
 
 
 def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
-    """Loss by position: the mean place and the mean bits of each stretch."""
+    """Loss by position: mean position and mean bits of each group of neighbouring positions."""
     width = stretch(task)
     found: dict[int, list[tuple[float, float]]] = {}
     for place, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):

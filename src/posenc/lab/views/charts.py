@@ -30,7 +30,7 @@ PERCENT = (0.0, 100.0)
 
 
 def curves(findings: Findings, task: Task) -> svg.Chart | None:
-    """Quality against length of all that learnt the task; None where none did."""
+    """Quality against length of the encodings that learnt the task; None if none did."""
     arms = learnt(task)
     names = arms_of(findings)
     series = [
@@ -67,13 +67,13 @@ def points(task: Task, arm: Arm) -> list[tuple[float, float, Sequence[float]]]:
 
 
 def rings(task: Task, arm: Arm) -> list[tuple[float, float]]:
-    """The model trained at the longest length, there."""
+    """The score at the longest length of the model that was trained there."""
     found = ((arm["oracle"] or {}).get(far(task)) or {}).get("mean")
     return [] if found is None else [(float(far(task)), scale(task) * found)]
 
 
 def note(task: Task, arm: Arm) -> Words:
-    """The change at the longest length, or where the curve ends."""
+    """The change at the longest length, or the length at which the curve ends."""
     rise = arm["rise"].get(far(task))
     if rise is not None:
         return same(gained(task, rise["mean"]))
@@ -82,7 +82,7 @@ def note(task: Task, arm: Arm) -> Words:
 
 
 def levels(task: Task) -> list[svg.Level]:
-    """Chance at every length, and what a model without context would score."""
+    """Chance at every length, and the score of a model that ignores the context."""
     chance = [
         (float(length), scale(task) * task["chance"][str(length)])
         for length in task["lengths"]
@@ -95,7 +95,7 @@ def levels(task: Task) -> list[svg.Level]:
 
 
 def not_drawn(task: Task) -> Words | None:
-    """Who is not in the chart, with the number that was not enough, or why there is none."""
+    """Encodings that are not in the chart, with their score at the trained length or the reason why there is none."""
 
     def why(found: Cell) -> Words:
         return found.words
@@ -125,10 +125,10 @@ def after(task: Task) -> svg.Chart | None:
 
 
 def places(findings: Findings, task: Task) -> svg.Chart | None:
-    """Loss along one reading."""
+    """Loss by position in one long window."""
     names = arms_of(findings)
     if task["measure"] != "bits" or not task["causal"]:
-        return None  # places are no lengths there: answers stand behind their questions, or only some places are asked
+        return None  # there, positions are not lengths: answers follow questions, or few positions have targets
     arms = [arm for arm in learnt(task) if arm["by_position"]]
     if not arms:
         return None
@@ -147,7 +147,7 @@ def places(findings: Findings, task: Task) -> svg.Chart | None:
 
 
 def learning(findings: Findings, task: Task) -> svg.Chart | None:
-    """Loss while training, of all arms: whether more of it might have helped."""
+    """Training loss of all encodings, which shows whether more training might have helped."""
     names = arms_of(findings)
     arms = [arm for arm in task["arms"] if arm["curve"] and arm["curve"]["step"]]
     if not arms:
@@ -167,7 +167,7 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
 
 
 def _plain(arm: Arm, points: Sequence[tuple[float, float]], names: Sequence[str]) -> svg.Series:
-    """A curve without seeds."""
+    """A curve without dots for single seeds."""
     return svg.Series(label(arm["name"]), look(arm["name"], names).classes, [(x, y, ()) for x, y in points])
 
 
@@ -200,7 +200,7 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
 
 
 def _reached(task: Task, name: str, over: str) -> Words:
-    """A name, and >8× where the longest length was still valid."""
+    """A name, with ">8×" if the longest length was still valid."""
     arm = next(arm for arm in task["arms"] if arm["name"] == name)
     said = label(name)
     if over != "factor" or not arm["factor"]["censored"]:
@@ -209,7 +209,7 @@ def _reached(task: Task, name: str, over: str) -> Words:
 
 
 def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, list[svg.Mark]] | None:
-    """Of a task with a single length: all arms, hollow where not learnt."""
+    """A chart of a task with a single length: all encodings, hollow dots if not learnt."""
     names, rows = arms_of(findings), []
     for arm in in_order(task):
         found = cell(task, arm, task["length"])
@@ -239,7 +239,7 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
 
 
 def _beats(one: Sequence[tuple[float, float, float]], other: Sequence[tuple[float, float, float]], less: bool) -> bool:
-    """No worse in both, better in one."""
+    """Whether one is at least as good in both measures and better in one."""
     time, other_time = one[0][1], other[0][1]
     good, other_good = (-one[1][1], -other[1][1]) if less else (one[1][1], other[1][1])
     return time <= other_time and good >= other_good and (time, good) != (other_time, other_good)
@@ -267,7 +267,7 @@ def _area_axis(task: Task, spots: Sequence[svg.Spot]) -> svg.Axis:
 
 
 def enclosing(marks: Sequence[float], low: float, high: float) -> list[float]:
-    """Those of `marks` that span low … high with a little room, at least two."""
+    """The marks that cover low … high with a margin, at least two."""
     first = max((n for n, mark in enumerate(marks) if mark <= low), default=0)
     last = min((n for n, mark in enumerate(marks) if mark >= high), default=len(marks) - 1)
     if last == first:

@@ -1,4 +1,4 @@
-"""The section about cost: time of every encoding relative to none, one panel for each kind of call."""
+"""The section about cost: time of every encoding relative to no encoding, one panel for each kind of call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("prefill", "decode", "training")
 
 
 def costs(findings: Findings) -> str:
-    """Empty where no cost was measured."""
+    """The section; empty if no cost was measured."""
     cost = findings["cost"]
     names = arms_of(findings)
     if not cost or not cost["rows"].keys() & set(names):

@@ -1,6 +1,6 @@
-"""Pieces of an HTML file that asks nothing of the network and says everything in both languages.
+"""Parts of an HTML file that loads nothing from the network and contains both languages.
 
-document(title, body, styles=, scripts=)     the whole file; only these very scripts may run in it
+document(title, body, styles=, scripts=)     the whole file; its policy allows only these scripts
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LANGUAGES = (("en", "English"), ("zh", "中文"))
 
 
 def document(title: str, body: str, *, styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """Scripts run in the head of the body, in their order."""
+    """The whole file. The scripts run at the start of the body, in order."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -40,7 +40,7 @@ def document(title: str, body: str, *, styles: Sequence[str], scripts: Sequence[
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Nothing is loaded; pictures are part of the file."""
+    """The content security policy: nothing is loaded, and pictures are part of the file."""
     known = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in known) or "'none'"
     return (
@@ -66,13 +66,13 @@ def tag(kind: str, words: Words, classes: str = "") -> str:
 
 
 def span(words: Words) -> str:
-    """Once where both languages say the same."""
+    """The text in both languages; once if they are equal."""
     en, zh = map(html.escape, words)
     return en if en == zh else f'<span class="en" lang="en">{en}</span><span class="zh" lang="zh">{zh}</span>'
 
 
 def table(kind: str, head: Sequence[str], body: Sequence[Sequence[str]], caption: Words | None = None) -> str:
-    """`head` and the first of every row become headings; the other cells are given whole."""
+    """A table. `head` and the first cell of each row become headings; the other cells are complete <td> elements."""
     heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     rows = "".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, *cells in body)
     said = "" if caption is None else tag("caption", caption)
@@ -81,11 +81,11 @@ def table(kind: str, head: Sequence[str], body: Sequence[Sequence[str]], caption
 
 
 def both(chart: svg.Chart, height: int) -> str:
-    """One for wide windows and one for narrow ones, where letters would become too small."""
+    """A chart for wide windows and one for narrow windows, where the text of the first would be too small."""
     wide, narrow = svg.lines(chart, width=940, height=height), svg.lines(chart, width=370, height=430)
     return f'<div class="chart wide">{wide}</div><div class="chart narrow">{narrow}</div>'
 
 
 def heat(share: float) -> str:
-    """The style of a cell from 0, good, to 1, bad; the letters keep their contrast."""
+    """The style of a heat map cell, from 0 (good) to 1 (bad), with a text colour of enough contrast."""
     return f"background:{mix(HEAT, share)};color:{'#fff' if share > 0.55 else '#1d2129'}"

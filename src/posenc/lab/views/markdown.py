@@ -1,4 +1,4 @@
-"""The report as Markdown, in one language: the same sentences, tables and numbers as the page, the pictures beside it."""
+"""The report as Markdown in one language: the sentences, tables and numbers of the page, with pictures as files."""
 
 from __future__ import annotations
 
@@ -135,6 +135,6 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Letters that Markdown or HTML would take for its own."""
+    """The text with characters escaped that mean something in Markdown or HTML."""
     flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
     return "".join("\\" + letter if letter in r"\`*_[]|" else letter for letter in flat)

@@ -1,4 +1,4 @@
-"""The report as one HTML file that asks nothing of the network: pictures inline, light and dark, both languages.
+"""The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ attention ─ properties ─
 published ─ how
@@ -43,7 +43,7 @@ from posenc.lab.views.summary_table import Entry, stars
 from posenc.lab.views.words import listed, of, say
 
 BRAND = "posenc lab"
-MANY = 5  # seeds, from which on there are intervals over them
+MANY = 5  # with this many seeds or more there are intervals over seeds
 PARTS = (
     "answer",
     "stars",
@@ -157,7 +157,7 @@ def _curve(findings: Findings, task: Task, wide: bool) -> str:
 
 
 def _dots(findings: Findings, task: Task) -> str:
-    """Of a task with one length, or that nobody learnt: the trained length alone."""
+    """The chart of a task with one length, or that no encoding learnt: the trained length alone."""
     made = charts.strips(findings, task)
     drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
     note = tag("p", say("hollow" if learnt(task) else "nobody"), "small")
@@ -212,7 +212,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
 
 
 def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
-    """Every seed; of many the interval, where there is one."""
+    """Every seed; for many seeds the interval, if there is one."""
     interval = arm["cells"][str(length)].get("interval")
     if len(found.seeds) >= MANY and interval:
         return "–".join(value(task, bound) for bound in interval)
@@ -220,7 +220,7 @@ def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
 
 
 def _side_by_side(task: Task) -> str:
-    """Windows that do not overlap: another question, and therefore another table."""
+    """The table of scores over non-overlapping windows, whose targets differ between lengths."""
     arms = [arm for arm in in_order(task) if arm["learnt"] and arm["non_overlapping"]]
     if not arms:
         return ""
@@ -235,7 +235,7 @@ def _side_by_side(task: Task) -> str:
 
 
 def _joined(cells: Sequence[str]) -> list[str]:
-    """Neighbours without a number that say the same become one."""
+    """Merges neighbouring cells that have no number and the same text."""
     joined = []
     for cell_, same_ones in itertools.groupby(cells):
         count = len(list(same_ones))
@@ -245,7 +245,7 @@ def _joined(cells: Sequence[str]) -> list[str]:
 
 
 def shares(task: Task) -> Callable[[float], float]:
-    """From 0, the best that was learnt, to 1, the worst; the exact match from all to none."""
+    """The shade of a cell: bits from 0 (best) to 1 (worst) of the learnt scores, exact match from all to none."""
     if not is_bits(task):
         return lambda number: 1 - number
     means = [
@@ -366,7 +366,7 @@ def _published(findings: Findings) -> str:
 
 
 def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
-    """The main task over the whole width, the others side by side."""
+    """The chart of the main task over the whole width, the others side by side."""
     main = main_task(findings)
     others = [task for task in findings["tasks"] if task is not main]
     found = _task(main, content(main, True))
@@ -385,7 +385,7 @@ def _drawn(chart: svg.Chart, wide: bool, height: int) -> str:
 
 
 def _name(arm: str, arms: Sequence[str]) -> str:
-    """A name with the line that stands for it everywhere."""
+    """A name with a sample of its line."""
     stroke = '<svg class="swatch {}" viewBox="0 0 26 6" aria-hidden="true"><path d="M1 3H25" class="curve"/></svg>'
     return stroke.format(look(arm, arms).classes) + span(title(arm))
 

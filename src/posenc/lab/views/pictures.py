@@ -1,7 +1,7 @@
-"""The charts of the page as SVG files in either language, for a README or a paper; they follow a reader's dark theme.
+"""The charts of the page as SVG files in each language, for a README or a paper; they follow the reader's dark theme.
 
-curves-TASK.svg, curves-TASK.zh-CN.svg     quality against length; one dot a seed where there is one length only
-pareto-factor.svg, pareto-area.svg, …      cost against what it buys
+curves-TASK.svg, curves-TASK.zh-CN.svg     quality against length; with one length, one dot for each seed
+pareto-factor.svg, pareto-area.svg, …      cost against quality
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC'
 
 
 def pictures(findings: Findings) -> dict[str, str]:
-    """By file name."""
+    """The SVG files by name."""
     drawn = [*_curves(findings), *_pareto(findings)]
     return {
         f"{name}{ENDING[language]}.svg": standalone(drawing, title, note, language)
@@ -34,9 +34,9 @@ def pictures(findings: Findings) -> dict[str, str]:
 
 
 def curves_drawn(findings: Findings, task: Task, *, width: int = 940, height: int = 470) -> str:
-    """Quality against length of what learnt the task; of a task with one length, or that nothing learnt, that length alone.
+    """Quality against length of the encodings that learnt the task.
 
-    Empty where there is no score at all.
+    For a task with one length, or that no encoding learnt, the chart shows that length alone. Empty if there is no score.
     """
     if len(task["lengths"]) > 1 and learnt(task):
         chart = charts.curves(findings, task)
@@ -46,7 +46,7 @@ def curves_drawn(findings: Findings, task: Task, *, width: int = 940, height: in
 
 
 def standalone(drawing: str, title: Words, note: Words, language: Language) -> str:
-    """A drawing of the page as a file of its own, with a title."""
+    """A chart of the page as a separate file with a title."""
     found = re.match(r'<svg viewBox="0 0 (\S+) (\S+)"', drawing)
     assert found is not None
     width, height = float(found[1]), float(found[2])
@@ -82,7 +82,7 @@ def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
 def _pareto(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
     called = of(main_task(findings)["title"])
     note = Words(
-        f"{called.en}; full dots: no other is both faster to train and better",
+        f"{called.en}; filled dots: no other encoding is both faster to train and better",
         f"{called.zh}；实心点：没有其他编码既训练更快又更好",
     )
     for over in ("factor", "area"):

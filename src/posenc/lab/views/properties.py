@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 
 def properties(findings: Findings) -> str:
-    """Empty where they were not measured."""
+    """The section; empty if the properties were not measured."""
     found, size = findings["properties"], findings["size"]
     if not found:
         return ""
@@ -64,7 +64,7 @@ def _holds(difference: float) -> str:
 
 
 def _largest(row: Row) -> str:
-    """0 in front of it where no position may be negative."""
+    """The largest position as text; "0…" comes first if positions may not be negative."""
     top = row["largest_position"]
     said = span(say("any")) if top is None else str(top)
     return f"0…{said}" if row["from_zero"] else said

@@ -1,4 +1,4 @@
-"""How the numbers came about, what is missing among them, and how to get them again."""
+"""How the numbers were made, which are missing, and how to repeat them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def how(findings: Findings) -> str:
 
 
 def facts(findings: Findings) -> list[tuple[str, str]]:
-    """Names of sentences, and HTML."""
+    """The rows of the table: the key of a label, and HTML."""
     trials = findings["trials"]
     said = say("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
     seeds = ", ".join(map(str, findings["seeds"]))
@@ -41,7 +41,7 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
 
 
 def limits(findings: Findings) -> Iterator[Words]:
-    """What a reader of these numbers should keep in mind."""
+    """The limitations of these numbers."""
     task, names = main_task(findings), arms_of(findings)
     numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1}
     yield say("limit size")
@@ -63,7 +63,7 @@ def _text(text: Mapping[str, Any] | None) -> str:
 
 
 def _pairs(given: Mapping[str, Any] | None) -> str:
-    """name value, name value; what is itself a mapping in brackets."""
+    """A mapping as text: "name value, name value"; a nested mapping stands in brackets."""
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
@@ -81,7 +81,7 @@ def training(task: Task) -> Words:
 
 
 def rate(task: Task) -> Words:
-    """One for all, or what was chosen from."""
+    """The learning rate of all encodings, or the rates from which it was chosen."""
     chosen = {arm["name"]: arm["learning_rate"] for arm in task["arms"] if arm["learning_rate"] is not None}
     if len(task["learning_rates"]) > 1:
         rows = listed([Words(f"{title(name).en} {rate:g}", f"{title(name).zh} {rate:g}") for name, rate in chosen.items()])
@@ -92,14 +92,14 @@ def rate(task: Task) -> Words:
 
 def gate(task: Task) -> Words:
     rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
-    if limit is None or not is_bits(task):  # of the exact match the rule says it already
+    if limit is None or not is_bits(task):  # for exact match the rule already states the limit
         return rule
     said = say("gate limit", limit=value(task, limit), unit=unit(task))
     return Words(f"{rule.en} ({said.en})", f"{rule.zh}（{said.zh}）")
 
 
 def chance(task: Task) -> str:
-    """One number where it is the same at every length."""
+    """The values by length; one number if they are all equal."""
     given = {int(length): value(task, found) for length, found in task["chance"].items()}
     if len(set(given.values())) == 1:
         return next(iter(given.values()))
@@ -107,7 +107,7 @@ def chance(task: Task) -> str:
 
 
 def lengths(task: Task) -> str:
-    """The trained one in brackets."""
+    """The lengths, the trained one in brackets."""
     return " ".join(f"[{length}]" if length == task["length"] else str(length) for length in task["lengths"])
 
 
@@ -139,7 +139,7 @@ def absent(why: str) -> Words:
 
 
 def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
-    """task, encoding, seed and why, of everything that is missing or failed."""
+    """Task, encoding, seed and reason of every trial that is missing or failed."""
     titles = {task["name"]: of(task["title"]) for task in findings["tasks"]}
     return [
         (titles.get(row["task"], same(row["task"])), title(row["arm"]), str(row["seed"]), absent(row["why"]))

@@ -1,4 +1,4 @@
-"""How a curve is drawn: the colour says how position enters, the dashes tell encodings of one colour apart.
+"""How a curve is drawn: the colour shows how position enters, the dashes distinguish encodings of one colour.
 
                  solid        dashed            dotted      dash-dot: with random positions
     ink          NoPE                                       no position
@@ -9,7 +9,7 @@
     amber        CoPE                                       positions computed from the content
     pink         a user's own, in their order
 
-The colours keep apart for every common kind of colour blindness (CIE76 distance above 20 in all three simulations).
+The colours stay distinct for every common kind of colour blindness (CIE76 distance above 20 in all three simulations).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CHANGES = {
 
 
 def look(arm: str, arms: Sequence[str]) -> Look:
-    """`arms` are all of the experiment: those of one colour share its dashes, in the order of the catalogue."""
+    """The style of an encoding. `arms` are all of the experiment; within a colour, dashes follow the catalogue's order."""
     encoding = arm.removesuffix(RANDOMIZED)
     colour = _colour(encoding)
     if arm != encoding:
@@ -88,14 +88,14 @@ def _colour(encoding: str) -> str:
 
 
 def label(arm: str) -> Words:
-    """A title short enough to stand beside a curve."""
+    """A title short enough for the label of a curve."""
     encoding = arm.removesuffix(RANDOMIZED)
     en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding))
     return Words(f"{en} + random", f"{zh}＋随机") if arm != encoding else Words(en, zh)
 
 
 def sheet() -> str:
-    """The style sheet of all of them."""
+    """The style sheet of all curves."""
 
     def colours(palette: dict[str, str]) -> str:
         return " ".join(f".{name} {{ --k: {colour}; }}" for name, colour in palette.items())

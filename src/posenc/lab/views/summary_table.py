@@ -1,6 +1,6 @@
-"""The measured table that stands where notes give stars: one row for each encoding.
+"""The table of measured values, one row for each encoding, in place of the star ratings of the founding notes.
 
-quality in training length · how far it reaches · area · cost · what it adds · the tasks answered row by row
+quality at the trained length · valid length factor · area · cost · parameters and tables · tasks scored by exact match
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIMES = ("training", "prefill", "decode")
 
 
 class Entry(NamedTuple):
-    """A cell: what stands in it, in small below it, and which kind of cell without a number it is."""
+    """A cell: its text, the small text below, and its kind if it has no number."""
 
     words: Words
     small: Words = Words("", "")
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 class Stars(NamedTuple):
-    head: list[tuple[Words, Words]]  # a name, and in small what it is measured in
+    head: list[tuple[Words, Words]]  # a name, and in small type its unit
     rows: list[tuple[str, list[Entry]]]
 
 
@@ -105,7 +105,7 @@ def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
 
 
 def _other(task: Task, arm: Arm | None) -> Entry:
-    """Quality at the trained length, and how far it reaches where longer ones were asked."""
+    """Quality at the trained length, and the valid length factor if longer lengths were scored."""
     if arm is None:
         return Entry(say("not asked"), kind="none")
     at_home = cell(task, arm, task["length"])

@@ -1,4 +1,4 @@
-"""Charts as inline SVG, in both languages at once; colours and fonts come from the page's style sheet.
+"""Charts as inline SVG that contain both languages; colours and fonts come from the style sheet of the page.
 
 lines     curves with every seed as a dot, names at their right ends
 strips    every seed as a dot and the mean as a stroke per name
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from posenc.bilingual import Words
 
-LEADING = 17.0  # between two names
+LEADING = 17.0  # pixels between two names
 NOTHING = Words("", "")
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -24,9 +24,9 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 @dataclass(frozen=True)
 class Series:
-    """A curve: `points` are (x, mean, every seed), x ascending; `kind` are the classes that colour and dash it.
+    """A curve: `points` are (x, mean, every seed), x ascending; `kind` holds the classes for its colour and dashes.
 
-    `rings` are single (x, y) of the same name that belong to no curve.
+    `rings` are single points (x, y) of the same name that are not on the curve.
     """
 
     name: Words
@@ -37,14 +37,14 @@ class Series:
 
 
 class Mark(NamedTuple):
-    """A dashed line at one x, with its words."""
+    """A dashed vertical line at one x, with its label."""
 
     at: float
     words: Words
 
 
 class Level(NamedTuple):
-    """A dotted line to hold the curves against, with its words: (x, y), x ascending."""
+    """A dotted reference line with its label: points (x, y), x ascending."""
 
     points: Sequence[tuple[float, float]]
     words: Words
@@ -56,7 +56,7 @@ def level(height: float, xs: Sequence[float], words: Words) -> Level:
 
 @dataclass(frozen=True)
 class Chart:
-    """`levels` outside of what the curves span are left out; `y_range` where it is not theirs to say."""
+    """A chart. `levels` outside the range of the curves are left out; `y_range` overrides that range."""
 
     series: Sequence[Series]
     ticks: Sequence[tuple[float, str]]
@@ -70,7 +70,7 @@ class Chart:
 
 
 class Strip(NamedTuple):
-    """A row of dots; a hollow one does not count."""
+    """A row of dots; hollow dots mark what was not learnt."""
 
     name: Words
     kind: str
@@ -89,7 +89,7 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """Where data land on paper: x from `left` to `right`, y from `bottom` up to `top`."""
+    """Maps data to coordinates of the drawing: x from `left` to `right`, y from `bottom` up to `top`."""
 
     left: float
     right: float
@@ -108,7 +108,7 @@ class Frame:
 
 
 def _share(value: float, within: tuple[float, float], log: bool) -> float:
-    """0 … 1; the middle where there is but one value."""
+    """The share 0 … 1 of the range; ½ if the range has one value."""
     low, high = within
     if low == high:
         return 0.5
@@ -116,7 +116,7 @@ def _share(value: float, within: tuple[float, float], log: bool) -> float:
 
 
 def lines(chart: Chart, *, width: int, height: int) -> str:
-    """Names stand at the right, a line apart from each other; on a wide chart with their notes."""
+    """The chart. Names are at the right, one line apart; a wide chart adds their notes."""
     values = [value for one in chart.series for _, mean, seeds in one.points for value in (mean, *seeds)]
     values += [y for one in chart.series for _, y in one.rings]
     wide = width > 600
@@ -138,7 +138,7 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
 
 
 def ratios(rows: Sequence[Ratio], *, width: int, described: Words) -> str:
-    """The line at 1 is the reference."""
+    """The chart of ratios, with a reference line at 1."""
     pitch = 26
     height = pitch * len(rows) + 34
     low = min(0.8, *(row.low for row in rows))
@@ -160,13 +160,13 @@ def ratios(rows: Sequence[Ratio], *, width: int, described: Words) -> str:
 
 @dataclass(frozen=True)
 class Spot:
-    """A place of two measures, each with low and high."""
+    """A point of two measures, each with low and high."""
 
     name: Words
     kind: str
     x: tuple[float, float, float]  # low, middle, high
     y: tuple[float, float, float]
-    front: bool  # none is better in both
+    front: bool  # no other is better in both
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Axis:
 
 
 def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int, described: Words) -> str:
-    """A full dot is one of the front."""
+    """The scatter chart; filled dots are on the Pareto front."""
     left, right, top, bottom = 44.0, width - 16.0, 28.0, height - 46.0
     frame = Frame(left + 12, right - 12, top + 14, bottom - 14, x.range, y.range, x.log, y.log)
     parts = [spoken(4, 14, y.words, "axis", "start")]
@@ -209,21 +209,21 @@ def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int,
 
 
 def bars(frame: Frame, spots: Sequence[Spot]) -> list[Box]:
-    """What the intervals of `spots` cover."""
+    """The range that the intervals of `spots` cover."""
     across = [(frame.x(spot.x[0]), frame.y(spot.y[1]) - 3, frame.x(spot.x[2]), frame.y(spot.y[1]) + 3) for spot in spots]
     down = [(frame.x(spot.x[1]) - 3, frame.y(spot.y[2]), frame.x(spot.x[1]) + 3, frame.y(spot.y[0])) for spot in spots]
     return across + down
 
 
 def written(letters: str) -> float:
-    """How wide, in Latin letters."""
+    """The width of a text, in Latin letters."""
     return sum(1.0 if ord(letter) < 0x2E80 else 1.8 for letter in letters)
 
 
 def beside(
     dots: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], within: Box, over: Sequence[Box] = ()
 ) -> list[tuple[float, float]]:
-    """Left and top of a name beside each dot: `within` the frame and over nothing where there is room for that."""
+    """Left and top of the name beside each dot: `within` the frame, and without overlaps if there is room."""
     left, top, right, bottom = within
     taken = [*over, *((x - 6, y - 6, x + 6, y + 6) for x, y in dots)]
 
@@ -251,7 +251,7 @@ def beside(
 
 
 def strips(rows: Sequence[Strip], axis: Axis, levels: Sequence[Mark], *, width: int, described: Words) -> str:
-    """The names stand at the left, what all are held against as upright lines."""
+    """The chart of strips: names at the left, reference values as vertical lines."""
     pitch = 26
     height = pitch * len(rows) + 62
     frame = Frame(150, width - 24, 24, height - 38, axis.range, (0, 1), axis.log)
@@ -273,7 +273,7 @@ def strips(rows: Sequence[Strip], axis: Axis, levels: Sequence[Mark], *, width: 
 
 
 def spaced(wanted: Sequence[float], apart: float, low: float, high: float) -> list[float]:
-    """Heights as wanted, but `apart` from each other and within low … high; neighbours share what they have to give up."""
+    """The wanted heights, moved to be `apart` from each other and within low … high; neighbours share the shift."""
     groups: list[list[int]] = []
 
     def heights(group: Sequence[int]) -> list[float]:
@@ -303,7 +303,7 @@ def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
 
 
 def _end(one: Series) -> tuple[float, float]:
-    """Where its name is led to."""
+    """The point that its name is connected to."""
     return one.points[-1][:2] if one.points else one.rings[-1]
 
 
@@ -328,7 +328,7 @@ def _grid(frame: Frame, chart: Chart) -> str:
 
 
 def apart(places: Sequence[float], least: float) -> list[int]:
-    """The last one, and from the left whatever is `least` away from those kept."""
+    """Keeps the last one and, from the left, those at least `least` away from the ones kept."""
     kept: list[int] = []
     for n, place in enumerate(places[:-1]):
         if places[-1] - place >= least and (not kept or place - places[kept[-1]] >= least):
@@ -337,18 +337,18 @@ def apart(places: Sequence[float], least: float) -> list[int]:
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
-    """In whole steps, with a little room."""
+    """The range of the axis in whole steps, with a margin."""
     low, high = min(values), max(values)
     step = step_of(high - low)
     while True:
         within = math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
         if (wider := step_of(within[1] - within[0])) == step:
             return within
-        step = wider  # the room made the grid coarser: whole steps of that
+        step = wider  # the margin made the grid coarser: use whole steps of the new grid
 
 
 def step_of(span: float) -> float:
-    """Of the grid: the least of 1, 2, 5 times a power of ten that gives no more than six steps."""
+    """The step of the grid: the smallest of 1, 2, 5 times a power of ten that gives at most six steps."""
     power = 10.0 ** math.floor(math.log10(max(span, 1e-9) / 6))
     return next(step for step in (power, 2 * power, 5 * power, 10 * power) if span <= 6 * step * (1 + 1e-9))
 
@@ -372,7 +372,7 @@ def text(x: float, y: float, text: str, kind: str, anchor: str) -> str:
 
 
 def spoken(x: float, y: float, words: Words, kind: str, anchor: str) -> str:
-    """Once where both languages say the same."""
+    """The text in both languages; once if they are equal."""
     if words.en == words.zh:
         return text(x, y, words.en, kind, anchor)
     return text(x, y, words.en, f"{kind} en", anchor) + text(x, y, words.zh, f"{kind} zh", anchor)

@@ -1,8 +1,8 @@
 """The findings as CSV, every number in full.
 
-cells.csv       long: one line for each task, encoding, setting, length and seed; what has no number says why
+cells.csv       long: one line for each task, encoding, setting, length and seed; a cell without a number states the reason
 summary.csv     one line for each task and encoding: the measured table
-published.csv   what others published, held against it
+published.csv   published claims, compared with these results
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _published(findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Numbers as Python writes them, which read back as they were; nothing is an empty cell."""
+    """A value as text: a number as Python's repr, which reads back unchanged; None as an empty cell."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(columns), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()

@@ -39,7 +39,7 @@ class Engine(Protocol):
         """The number of trials that run at a time."""
 
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
-        """Yields events as they arrive; a value is the bytes of a record's file. A failed trial does not stop the others."""
+        """Yields events as they arrive; a value is the bytes of a record's file. A failed trial does not stop others."""
 
     def close(self) -> None:
         """Ends processes and connections that `run` keeps for reuse."""

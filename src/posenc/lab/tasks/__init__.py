@@ -1,4 +1,4 @@
-"""What a model of the lab is trained and scored on; one file per task, each of which draws itself.
+"""The tasks that models of the lab are trained and scored on; one file per task, which generates its own data.
 
     tasks.load("copy")(length=10, lengths=(10, 20, 40)).training_batch(rows=32, random=generator)
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def names() -> tuple[str, ...]:
-    """The files that define a task: a class whose `name` is the file's. Reading them imports nothing."""
+    """The files that define a task, which is a class whose `name` is the name of the file. Imports none of them."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return tuple(file.stem for file in files if f'\n    name: Literal["{file.stem}"]' in file.read_text(encoding="utf-8"))
 

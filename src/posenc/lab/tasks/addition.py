@@ -1,11 +1,11 @@
-"""Add two numbers of as many digits, units first throughout, so that a carry is known when it is needed.
+"""Add two numbers with the same number of digits, units first, so that each carry is known when it is needed.
 
     47 + 85 = 132
     tokens    [ ^  7  4  +  5  8  =  2  3  1 ]
     targets   [ .  .  .  .  .  .  2  3  1  $ ]
 
-Operands may begin with zeros, the sum always has one digit more than they have. Lee et al. 2023, arXiv 2307.03381, write
-the answer reversed; McLeish et al. 2024, arXiv 2405.17399, everything, as here.
+Operands may have leading zeros; the sum always has one digit more than the operands. Lee et al. 2023, arXiv 2307.03381,
+reverse the answer only; McLeish et al. 2024, arXiv 2405.17399, reverse operands and answer, as here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from posenc.lab.tasks.task import Batch
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-BEGIN, PLUS, EQUALS, END = 10, 11, 12, 13  # after the digits
+BEGIN, PLUS, EQUALS, END = 10, 11, 12, 13  # tokens after the digits
 
 
 class Addition(Drawn):
@@ -50,12 +50,12 @@ class Addition(Drawn):
         return int(100**length)
 
     def chance(self, length: int) -> float:
-        """Every digit guessed evenly but the last, which is 0 or 1; the end known."""
+        """Chance: uniform over digits, except the last digit, which is 0 or 1; the end token is known."""
         return 0.5 * 10.0**-length
 
 
 def added(a: Int[Tensor, "b n"], b: Int[Tensor, "b n"]) -> Int[Tensor, "b m"]:
-    """Digit by digit with the carry; m = n + 1."""
+    """The sum, digit by digit with the carry; m = n + 1."""
     carry, digits = torch.zeros_like(a[:, 0]), []
     for column_sum in (a + b).unbind(1):
         digits.append((column_sum + carry) % 10)

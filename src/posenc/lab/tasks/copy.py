@@ -1,4 +1,4 @@
-"""Say a string again. Kazemnejad et al. 2023, arXiv 2305.19466: the copy task.
+"""Repeat a string. Kazemnejad et al. 2023, arXiv 2305.19466: the copy task.
 
 tokens    [ ^  c  a  c  =  c  a  c ]
 targets   [ .  .  .  .  c  a  c  $ ]

@@ -1,12 +1,12 @@
 """One bit of memory: write, read and ignore instructions, each with a bit; a read gives the bit last written.
 
     length 4
-    tokens    [ w  1  i  0  r  1  r ]       the first writes, the last reads, what is ignored is random
-    targets   [ .  .  .  .  1  .  1 ]       reads only: all else is not to be known
+    tokens    [ w  1  i  0  r  1  r ]       the first writes, the last reads, ignored bits are random
+    targets   [ .  .  .  .  1  .  1 ]       reads only: nothing else can be predicted
 
-Liu et al. 2023, arXiv 2306.00946, have a fixed share of the instructions ignored and find the errors in the sparse tail,
-where writes are far from reads. Here `acting` of those between the first and the last write or read on average, however
-long the row: the longer, the sparser. With 3, 79 % are ignored at length 16 and 98 % at 128, like FFL(.8) and FFL(.98).
+Liu et al. 2023, arXiv 2306.00946, ignore a fixed share of the instructions and find errors in the sparse tail, where writes
+are far from reads. Here, on average `acting` instructions between the first and the last write or read, at every length, so
+longer rows are sparser. With 3, 79 % are ignored at length 16 and 98 % at 128, like FFL(.8) and FFL(.98).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn
 from posenc.lab.tasks.task import IGNORE, Batch
 
-WRITE, READ, SKIP = 2, 3, 4  # after the bits
+WRITE, READ, SKIP = 2, 3, 4  # tokens after the bits
 
 
 class FlipFlop(Drawn):
     name: Literal["flip_flop"] = "flip_flop"
     length: int = Field(default=16, ge=2)
     lengths: tuple[int, ...] = (16, 20, 24, 32, 64, 128)
-    acting: float = Field(default=3, gt=0)  # they write or read evenly
+    acting: float = Field(default=3, gt=0)  # writes and reads are equally likely
 
     title: ClassVar[Words] = Words("Flip-flop memory", "触发器记忆")
     unit: ClassVar[Words] = Words("instructions", "指令数")
@@ -46,7 +46,7 @@ class FlipFlop(Drawn):
         instructions = torch.where(acts, WRITE + kinds, SKIP)
         instructions[:, 0], instructions[:, -1] = WRITE, READ
         place = torch.arange(length).expand(rows, -1)
-        written = place.where(instructions == WRITE, 0).cummax(dim=1).values  # where the last write is, at or before
+        written = place.where(instructions == WRITE, 0).cummax(dim=1).values  # the index of the last write so far
         reads = instructions == READ
         bits = torch.where(reads, bits.gather(1, written), bits)
         targets = torch.stack([bits.where(reads, IGNORE), torch.full_like(bits, IGNORE)], dim=2)
@@ -57,10 +57,10 @@ class FlipFlop(Drawn):
         return int(2 * each ** (length - 2))
 
     def chance(self, length: int) -> float:
-        """Every read guessed evenly: ½ for the last, and ½ or 1 for each instruction in the middle that may be one."""
+        """Chance with a random bit at every read: ½ for the last, and a factor ½ for each read in the middle."""
         read = self._acts(length) / 2
         return 0.5 * (1 - read / 2) ** (length - 2)
 
     def _acts(self, length: int) -> float:
-        """The probability of an instruction in the middle to write or read."""
+        """The probability that an instruction in the middle writes or reads."""
         return min(1.0, self.acting / max(1, length - 2))

@@ -1,4 +1,4 @@
-"""Pairs of short Chinese sentences of the same characters, of which one is so and the other is not.
+"""Pairs of short Chinese sentences with the same characters, one labelled yes and the other no.
 
     kind       | asks                           | yes                            | no
     agent      | does the larger animal do it?  | 猫追老鼠   老鼠被猫追上了          | 老鼠追猫   猫被老鼠追上了
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
 
-HELD_OUT = 5  # one combination of words in so many
+HELD_OUT = 5  # one combination of words in this many is held out
 AGENT, NEGATION, CONTRAST = KINDS = ("agent", "negation", "contrast")
 
 LARGER = ("猫", "狗", "狼", "狐狸", "老虎", "豹子")
@@ -33,7 +33,7 @@ DONE_BY_MANY = ("会游泳", "会下棋", "喜欢唱歌", "喜欢喝茶", "住�
 SURE = ("来", "去", "同意", "知道", "答应", "回家", "参加", "带伞")  # 他不一定来
 FELT = ("喜欢", "满意", "高兴", "放心", "习惯", "愿意", "舒服", "同意")  # 我不很喜欢
 
-ASPECTS = (  # what can be praised or blamed together: (what, praise, blame)
+ASPECTS = (  # aspects of one thing that can be praised or criticised: (aspect, praise, criticism)
     (
         ("这部电影", "很好看 很感人 很有趣", "很无聊 很老套 很难懂"),
         ("演员表演", "精彩 自然 到位", "生硬 平淡 夸张"),
@@ -61,7 +61,8 @@ ASPECTS = (  # what can be praised or blamed together: (what, praise, blame)
     ),
 )
 BUT = ("但", "但是", "可是", "不过")
-EXAMPLES = ("猫追老鼠", "演员表演精彩/这部电影很无聊")  # combinations always held out, so that attention is seen on them
+# Combinations that are always held out, because attention is recorded on them.
+EXAMPLES = ("猫追老鼠", "演员表演精彩/这部电影很无聊")
 
 DAY = ("今天", "昨天", "前天", "上周末", "那天早上", "上个星期六")
 AROUND = ("天刚亮，", "外面下着小雨，", "太阳刚刚下山，", "街上人来人往，", "天上飘着几朵白云，")
@@ -93,7 +94,7 @@ class Pair:
 
 @cache
 def pairs() -> tuple[Pair, ...]:
-    """All of them, kind by kind."""
+    """All pairs, kind by kind."""
     return (*_agent(), *_negation(), *_contrast())
 
 
@@ -126,10 +127,10 @@ def _contrast() -> Iterator[Pair]:
 
 
 def adjuncts(kind: str, room: int, draw: Callable[[int], int]) -> tuple[str, str]:
-    """What stands before and after a core, `room` characters together; `draw(n)` is one of 0 … n-1.
+    """The adjuncts before and after a core, `room` characters in total; `draw(n)` is one of 0 … n-1.
 
-    First the lengths of the slots, evenly among those that fill the room, then in each a piece of that length. Raises
-    KeyError where none do.
+    First draws the lengths of the slots, uniformly among those that fill the room, then for each slot an adjunct of that
+    length. Raises KeyError if no lengths fill the room.
     """
     choices = fillings(kind)[room]
     lengths = choices[draw(len(choices))]
@@ -142,9 +143,9 @@ def adjuncts(kind: str, room: int, draw: Callable[[int], int]) -> tuple[str, str
 
 @cache
 def fillings(kind: str) -> dict[int, list[tuple[int, ...]]]:
-    """By the room that they fill: lengths of the slots, 0 for one that is left out.
+    """Lengths of the slots, by the number of characters they fill; 0 for a slot that is left out.
 
-    What is no event has no place and, after a day or a scene, needs someone who says it.
+    A sentence that is not an event has no adjunct of location and, after a time or a scene, needs one that names a source.
     """
     found = dict[int, list[tuple[int, ...]]]()
     for lengths in product(*([0, *sorted({len(piece) for piece in pieces})] for pieces in SLOTS)):

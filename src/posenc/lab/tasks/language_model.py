@@ -1,10 +1,10 @@
-"""The next byte of real text. Trained on windows of one length; scored on the same last bytes, however long the context.
+"""Predict the next byte of real text. Trained on windows of one length, scored on the same last bytes at every length.
 
     tokens    [ d  e  f   _  f  ]          held-out window   ……………………………………………………│ targets │
     targets   [ e  f  _   f  o  ]          context 1×                        ├──────┼─────────┤
                                            context 8×    ├──────────────────────────┼─────────┤
 
-So a longer context brings no easier bytes, only more text before them.
+A longer context does not change the scored bytes; it only adds text before them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class LanguageModel(Task):
         return 8.0
 
     def baseline(self, text: Corpus | None) -> float:
-        """By a table of byte pairs: what is known from the byte before alone."""
+        """The baseline: bits by a table of byte pairs, which uses only the byte before."""
         last = self._held_out(text).windows[:, -self.targets - 1 :]
         return pair_bits(given(text).train)[last[:, :-1], last[:, 1:]].mean().item()
 

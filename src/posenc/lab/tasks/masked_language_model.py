@@ -1,12 +1,12 @@
-"""Bytes hidden in real text, read from both sides. Trained with hidden places all over the row; scored on the same
-hidden bytes in its middle, the context growing on both sides.
+"""Predict masked bytes of real text with bidirectional attention. Trained with masks all over the row, scored on the same
+masked bytes in its middle, while the context grows on both sides.
 
     tokens    [ d  ▒  f  _  f  ▒  o ]      held-out window   …………………………│ targets │…………………………
     targets   [ .  e  .  .  .  o  . ]      context 1×                 ├───┼─────────┼───┤
                                            context 4×    ├────────────────┼─────────┼────────────────┤
 
 A hidden byte is always the token ▒ (BERT leaves a fifth of them readable, which is for fine-tuning and not needed here).
-Without positions every ▒ of a row gets the same answer: little more than how often each byte occurs, the baseline.
+Without positions every ▒ of a row gets the same prediction, little better than the byte frequencies (the baseline).
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class MaskedLanguageModel(Task):
         return 8.0
 
     def baseline(self, text: Corpus | None) -> float | None:
-        """By how often each byte occurs."""
+        """The baseline: bits by the frequency of each byte."""
         held_out, _, asked = self._held_out(text)
         return byte_bits(given(text).train)[held_out.windows[asked]].mean().item()
 
     def _held_out(self, text: Corpus | None) -> tuple[HeldOut, Bool[Tensor, "n w"], Bool[Tensor, "n w"]]:
-        """Windows, the places hidden in them, and those of them that are asked for: in the middle, as many in each row."""
+        """Windows, their masked positions, and the scored ones among those: in the middle, equally many in each row."""
         longest = self.lengths[-1]
         held_out = held_out_windows(given(text), longest, self.held_out)
         random = torch.Generator().manual_seed(int(hashlib.sha256(b"hidden places").hexdigest()[:8], 16))
@@ -93,6 +93,6 @@ class MaskedLanguageModel(Task):
 
 
 def _places(rows: int, width: int, share: float, random: torch.Generator) -> Bool[Tensor, "rows width"]:
-    """True at that share of the places of every row, at one of them at least."""
+    """True at that share of the positions of every row, and at one at least."""
     order = torch.rand(rows, width, generator=random).argsort(dim=1)
     return order < max(1, round(share * width))

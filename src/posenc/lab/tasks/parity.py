@@ -1,9 +1,9 @@
-"""Is the number of ones odd? A negative control: no encoding of position is expected to help a Transformer count so far.
+"""Is the number of ones odd? A negative control: no positional encoding is expected to help a Transformer here.
 
     tokens    [ ^  1  0  1  1  = ]
     targets   [ .  .  .  .  .  1 ]      1 odd, 0 even
 
-Hahn 2020, arXiv 1906.06755, why not; Kazemnejad et al. 2023, arXiv 2305.19466, have it among their tasks.
+Hahn 2020, arXiv 1906.06755, gives the reason; Kazemnejad et al. 2023, arXiv 2305.19466, use it as a task.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 
-BEGIN, EQUALS = 2, 3  # after the bits
+BEGIN, EQUALS = 2, 3  # tokens after the bits
 
 
 class Parity(Drawn):
@@ -44,5 +44,5 @@ class Parity(Drawn):
         return int(2**length)
 
     def chance(self, length: int) -> float:
-        """One bit guessed evenly."""
+        """Chance: one random bit."""
         return 0.5

@@ -1,11 +1,11 @@
-"""A key of digits somewhere in filler, asked for at the end.
+"""Retrieve a key of digits that stands somewhere in filler text.
 
     length 5, digits 2
     tokens    [ ^  x  z  !  4  7  y  z  x  ?  4 ]       ! announces the key, ? asks for it
     targets   [ .  .  .  .  .  .  .  .  .  4  7 ]
 
-Mohtashami and Jaggi 2023, arXiv 2305.16300. The depth is drawn evenly. Their filler is a few sentences again
-and again; here it is random, so that it says nothing about where it is.
+Mohtashami and Jaggi 2023, arXiv 2305.16300. The depth is uniform. Their filler repeats a few sentences; here it
+is random, so that it contains no information about its position.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Passkey(Drawn):
         filler = torch.randint(10, 10 + self.filler, (rows, length), generator=random)
         depth = torch.randint(length + 1, (rows, 1), generator=random)
 
-        # filler and hidden beside each other; each place of the hay says which of them it takes
+        # filler and key side by side; `hay` holds the index that each position takes
         place, taken = torch.arange(length + self.digits + 1), self.digits + 1
         before, after = place < depth, place >= depth + taken
         source = torch.where(before, place, torch.where(after, place - taken, length + place - depth))
@@ -56,5 +56,5 @@ class Passkey(Drawn):
         return int((length + 1) * 10**self.digits * self.filler**length)
 
     def chance(self, length: int) -> float:
-        """Every digit guessed evenly."""
+        """Chance: uniform over digits."""
         return 10.0**-self.digits

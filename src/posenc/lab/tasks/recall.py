@@ -1,8 +1,8 @@
 """Multi-query associative recall: pairs of key and value, then some of the keys again, in another order.
 
     length 3, queries 2
-    tokens    [ ^  A  4  B  3  C  6  B  3  A ]      no key comes twice among the pairs, nor among the queries
-    targets   [ .  .  .  .  .  .  .  3  .  4 ]      what followed the key when it came first
+    tokens    [ ^  A  4  B  3  C  6  B  3  A ]      no key repeats among the pairs, nor among the queries
+    targets   [ .  .  .  .  .  .  .  3  .  4 ]      the value that followed the key
 
 Arora et al. 2023, arXiv 2312.04927. Longer rows have more pairs to choose from and as many queries. Keys are
 the same set at every length, so it must hold as many as the longest row has pairs.
@@ -29,7 +29,7 @@ class Recall(Drawn):
     lengths: tuple[int, ...] = (8, 10, 12, 16, 32)
     keys: int = Field(default=32, ge=1)
     values: int = Field(default=8, ge=2)
-    queries: int = Field(default=4, ge=1)  # or as many as there are pairs, where those are fewer
+    queries: int = Field(default=4, ge=1)  # or the number of pairs, if that is smaller
 
     title: ClassVar[Words] = Words("Associative recall", "联想回忆")
     unit: ClassVar[Words] = Words("pairs to remember", "要记住的键值对数")
@@ -52,7 +52,7 @@ class Recall(Drawn):
     def draw(self, rows: int, length: int, random: torch.Generator) -> Batch:
         if length > self.keys:
             raise ValueError(f"length: expected at most {self.keys} pairs, of which there are keys; got {length}")
-        # The order of random numbers is a draw without replacement.
+        # Sorting random numbers draws without replacement.
         keys = torch.rand(rows, self.keys, generator=random).argsort(dim=1)[:, :length] + self.values
         values = torch.randint(self.values, (rows, length), generator=random)
         asked = torch.rand(rows, length, generator=random).argsort(dim=1)[:, : self._queries(length)]
@@ -67,7 +67,7 @@ class Recall(Drawn):
         return int(math.perm(self.keys, length) * self.values**length * math.perm(length, self._queries(length)))
 
     def chance(self, length: int) -> float:
-        """Every value guessed evenly."""
+        """Chance: uniform over values."""
         return float(self.values) ** -self._queries(length)
 
     def _queries(self, length: int) -> int:

@@ -1,4 +1,4 @@
-"""Say a string backwards. Kazemnejad et al. 2023, arXiv 2305.19466: the reverse task.
+"""Reverse a string. Kazemnejad et al. 2023, arXiv 2305.19466: the reverse task.
 
 tokens    [ ^  c  a  b  =  b  a  c ]
 targets   [ .  .  .  .  b  a  c  $ ]

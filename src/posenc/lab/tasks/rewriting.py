@@ -1,9 +1,9 @@
-"""A string of symbols, a separator, and the string written anew by some rule: copy, reverse, sort.
+"""A string of symbols, a separator, and the string rewritten by a rule: copy, reverse, sort.
 
-    tokens    [ ^  c  a  c  =  x  y  z ]      ^ begins the row: a place to count from for a model without positions
-    targets   [ .  .  .  .  x  y  z  $ ]      $ ends the answer: where to stop is part of it
+    tokens    [ ^  c  a  c  =  x  y  z ]      ^ begins the row: a reference for a model without positions
+    targets   [ .  .  .  .  x  y  z  $ ]      $ ends the answer: the model must also predict the end
 
-The alphabet is smaller than the strings are long, so symbols repeat and no symbol tells its place.
+The alphabet is smaller than the strings are long, so symbols repeat and do not identify their positions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rewriting(Drawn):
 
     @abstractmethod
     def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
-        """The answer."""
+        """The answer for a string."""
 
     @property
     def vocabulary(self) -> int:
@@ -53,5 +53,5 @@ class Rewriting(Drawn):
         return int(self.alphabet**length)
 
     def chance(self, length: int) -> float:
-        """Every symbol guessed evenly among the alphabet, the end known."""
+        """Chance: uniform over the alphabet; the end token is known."""
         return float(self.alphabet) ** -length

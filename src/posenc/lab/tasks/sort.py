@@ -1,9 +1,9 @@
-"""Say the symbols of a string in ascending order. Kazemnejad et al. 2023, arXiv 2305.19466: the sort task.
+"""Sort the symbols of a string in ascending order. Kazemnejad et al. 2023, arXiv 2305.19466: the sort task.
 
     tokens    [ ^  c  a  c  b  =  a  b  c  c ]
     targets   [ .  .  .  .  .  a  b  c  c  $ ]
 
-What comes next depends on how many of each symbol there are, not on where they are.
+The answer depends on the number of each symbol, not on the positions of the symbols.
 """
 
 from __future__ import annotations

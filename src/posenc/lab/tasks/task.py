@@ -1,7 +1,7 @@
-"""The contract of a task: draw rows to train on, give the rows that are scored, say what knowing nothing is worth.
+"""The interface of a task: rows to train on, rows to score, and the score of guessing.
 
     tokens    [ a  b  c  =  a  b  c ]      what the model reads
-    targets   [ .  .  .  a  b  c  . ]      what it has to say there; "." is IGNORE: nothing is asked
+    targets   [ .  .  .  a  b  c  . ]      what it has to predict; "." is IGNORE: no target
 
 Legend: b rows, t tokens.
 """
@@ -28,7 +28,7 @@ IGNORE = -100
 
 @dataclass(frozen=True)
 class Link:
-    """A pair of places in a row whose attention is worth measuring: does `query` look at `key`?"""
+    """A pair of positions in a row whose attention probability is recorded, from `query` to `key`."""
 
     name: str  # such as "无聊→电影"
     row: int
@@ -47,10 +47,10 @@ class Batch:
 
 
 class Task(BaseModel, ABC):
-    """Fields are the task's settings and decide, with seed and text, every row that it draws.
+    """The base class. Its fields are the settings of the task; with the seed and the text they determine every row.
 
-    length    the longest one trained on, in the task's own unit
-    lengths   those scored, ascending; `length` is among them and nothing below it is extrapolation
+    length    the longest length in training, in the unit of the task
+    lengths   the scored lengths, ascending; `length` is among them, and larger ones are extrapolation
     held_out  rows scored at each length
     """
 
@@ -62,11 +62,11 @@ class Task(BaseModel, ABC):
     held_out: int = Field(default=256, ge=1)
 
     title: ClassVar[Words]
-    unit: ClassVar[Words]  # what a length counts: "bytes of context"
-    measure: ClassVar[Literal["bits", "exact"]]  # bits a target, less is better; or the share of rows all right
+    unit: ClassVar[Words]  # the unit of lengths: "bytes of context"
+    measure: ClassVar[Literal["bits", "exact"]]  # bits per target, lower is better; or the share of rows entirely right
     causal: ClassVar[bool] = True
     reads_text: ClassVar[bool] = False
-    shows_attention: ClassVar[bool] = False  # attention by distance is recorded while it trains
+    shows_attention: ClassVar[bool] = False  # whether attention by distance is recorded during training
 
     @model_validator(mode="after")
     def _lengths_are_in_order(self) -> Task:
@@ -81,20 +81,20 @@ class Task(BaseModel, ABC):
 
     @abstractmethod
     def tokens(self, length: int) -> int:
-        """How many tokens a row of that length has, at most: so far do positions reach."""
+        """The largest number of tokens in a row of that length, and so the number of positions needed."""
 
     @abstractmethod
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
-        """Rows of one length, up to the trained one; every draw is from `random`."""
+        """Rows of one length up to the trained one; all random numbers come from `random`."""
 
     @abstractmethod
     def scored(self, length: int, text: Corpus | None) -> Batch:
-        """The held-out rows at a length: always the same, none of them ever trained on where that can be."""
+        """The held-out rows at a length: always the same, and never trained on where enough different rows exist."""
 
     @abstractmethod
     def chance(self, length: int) -> float:
-        """What knowing nothing scores, in `measure`."""
+        """The score of guessing, in `measure`."""
 
     def baseline(self, text: Corpus | None) -> float | None:
-        """What a model without context would score at the trained length, where that says more than chance."""
+        """The score at the trained length of a model that ignores the context; None if chance says as much."""
         return None

@@ -1,7 +1,7 @@
-"""What both tasks on real text share: windows to train on, windows to score, and tables that know no context.
+"""Shared by both tasks on real text: windows to train on, windows to score, and byte statistics for baselines.
 
     document 0   ├─────── one window in the middle ───────┤
-    document 1   ├───── window ─────┤├───── window ─────┤      a second one only where every document has its first
+    document 1   ├───── window ─────┤├───── window ─────┤      a second window only if every document has one
 
 Legend: n windows, w bytes of a window.
 """
@@ -29,9 +29,9 @@ def given(text: Corpus | None) -> Corpus:
     return text
 
 
-@lru_cache(maxsize=4)  # a trial asks for the same ones at every step
+@lru_cache(maxsize=4)  # cached, because a trial asks for the same ones at every step
 def training_windows(text: Corpus, width: int) -> Windows:
-    """Raises ValueError where no training document is so long."""
+    """Random training windows. Raises ValueError if no training document has `width` bytes."""
     windows = Windows(text.train, width)
     if not windows.count:
         raise ValueError(f"text: no training document of {text.source} has {width} bytes")
@@ -40,13 +40,13 @@ def training_windows(text: Corpus, width: int) -> Windows:
 
 class HeldOut(NamedTuple):
     windows: Int[Tensor, "n w"]
-    document: Int[Tensor, "n"]  # which held-out document a window is of
+    document: Int[Tensor, "n"]  # the held-out document of each window
 
 
 def held_out_windows(text: Corpus, width: int, most: int) -> HeldOut:
-    """Up to `most` windows that do not overlap, over as many documents as can be, in the documents' order.
+    """Up to `most` non-overlapping windows, from as many documents as possible, in the order of the documents.
 
-    Raises ValueError where no held-out document is so long.
+    Raises ValueError if no held-out document has that many bytes.
     """
     rooms = [len(document) // width for document in text.held_out]
     shares = [0] * len(rooms)
@@ -61,12 +61,12 @@ def held_out_windows(text: Corpus, width: int, most: int) -> HeldOut:
 
 
 def _starts(length: int, width: int, share: int) -> list[int]:
-    """Of `share` windows, each in the middle of its own part of the document."""
+    """Starts of `share` windows, each in the middle of its part of the document."""
     return [n * length // share + (length // share - width) // 2 for n in range(share)]
 
 
 def byte_bits(documents: Sequence[bytes]) -> Float[Tensor, "256"]:
-    """Bits of a byte by how often it occurs, each counted once more than it does."""
+    """Bits of each byte by its frequency, with add-one smoothing."""
     counts = 1 + sum(
         (torch.bincount(_bytes(document), minlength=BYTES) for document in documents),
         torch.zeros(BYTES, dtype=torch.float64),
@@ -75,7 +75,7 @@ def byte_bits(documents: Sequence[bytes]) -> Float[Tensor, "256"]:
 
 
 def pair_bits(documents: Sequence[bytes]) -> Float[Tensor, "256 256"]:
-    """[before, byte]: bits of a byte by the one before it, each pair counted once more than it occurs."""
+    """[before, byte]: bits of each byte given the byte before, with add-one smoothing."""
     counts = torch.ones(BYTES, BYTES, dtype=torch.float64)
     for document in documents:
         text = _bytes(document)

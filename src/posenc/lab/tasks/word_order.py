@@ -1,10 +1,10 @@
-"""Short Chinese sentences whose label the order of the characters alone decides; `grammar` makes them.
+"""Classify short Chinese sentences whose label depends only on the order of the characters; `grammar` generates them.
 
-    tokens    [ ? 猫 追 老 鼠 ]      [ ? 老 鼠 追 猫 ]      read from both sides; a token is a character
-    targets   [ ✓ .  .  .  . ]      [ ✗ .  .  .  . ]      said at the leading token alone
+    tokens    [ ? 猫 追 老 鼠 ]      [ ? 老 鼠 追 猫 ]      bidirectional; a token is a character
+    targets   [ ✓ .  .  .  . ]      [ ✗ .  .  .  . ]      the label is predicted at the first token
 
-Every sentence is as frequent as its twin, which has the same characters and the other label: what cannot see order is
-right in exactly half of them. Longer sentences have more adjuncts around the same cores.
+Every sentence is as frequent as its twin, which has the same characters and the other label, so a model that cannot see
+order is right in exactly half of them. Longer sentences have more adjuncts around the same cores.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
 if TYPE_CHECKING:
     from posenc.lab.experiment.corpus import Corpus
 
-ASK, NO, YES = range(3)  # then the characters
-LEAST, SHORTEST = 4, 12  # characters: of a sentence that is trained on, of one that is scored, where every kind has some
+ASK, NO, YES = range(3)  # tokens before the characters
+# The least number of characters of a sentence in training, and of a scored one, at which every kind has sentences.
+LEAST, SHORTEST = 4, 12
 LINKS = (("追", "猫"), ("追", "老鼠"), ("无聊", "电影"), ("精彩", "演员表演"), ("精彩", "电影"))
 
 
 class WordOrder(Task):
-    """An item is a sentence; 2n and 2n+1 are twins, the first is so. The kinds take turns.
+    """An item is a sentence; 2n and 2n+1 are twins, of which the first is labelled yes. The kinds alternate.
 
-    One combination of words in five is held out. Half of the training batches have `length` characters; the number in the
-    others is drawn evenly up to it. (All drawn evenly, a learned table hardly meets its last places.)
+    One combination of words in five is held out. Half of the training batches have `length` characters; the others have
+    a uniform number up to it. (If all were uniform, the last rows of a learned table would be trained rarely.)
     """
 
     name: Literal["word_order"] = "word_order"
@@ -61,7 +62,7 @@ class WordOrder(Task):
         return 1 + length
 
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
-        """Twins side by side; where `rows` is odd, one of them is alone."""
+        """Pairs of twins; if `rows` is odd, one sentence has no twin."""
         length = LEAST + _below(self.length + 1 - LEAST, random) if _below(2, random) else self.length
         kinds = [fitting for kind in KINDS if (fitting := _fitting(kind, length, False))]
         drawn = []
@@ -78,7 +79,7 @@ class WordOrder(Task):
         return 0.5
 
     def _held_out(self) -> list[Pair]:
-        """The examples first; all fit the shortest length, so that they are the same at every one."""
+        """The held-out rows, examples first; all fit the shortest length, so that they are the same at every length."""
         random = torch.Generator().manual_seed(0)
         kinds = []
         for kind in KINDS:
@@ -91,13 +92,13 @@ class WordOrder(Task):
 
 @cache
 def longest_sentence() -> int:
-    """Up to it, every core can be filled up to every length."""
+    """The largest number of characters up to which every core can be extended to every length."""
     shortest = {kind: min(len(pair) for pair in grammar.pairs() if pair.kind == kind) for kind in KINDS}
     return min(_filled(kind) + shortest[kind] for kind in KINDS)
 
 
 def _filled(kind: str) -> int:
-    """The largest room that it, and every smaller one, can fill."""
+    """The largest room such that it and every smaller room can be filled."""
     room = 0
     while room + 1 in grammar.fillings(kind):
         room += 1
@@ -128,7 +129,7 @@ def _batch(pairs: list[Pair], length: int, random: torch.Generator, rows: int) -
 
 
 def _links(core: str, row: int, start: int) -> list[Link]:
-    """From every character of one word to every character of the other, where both are in the core."""
+    """Links from every character of one word to every character of the other, if both are in the core."""
     return [
         Link(f"{word}→{other}", row, start + core.index(word) + i, start + core.index(other) + j)
         for word, other in LINKS

@@ -121,7 +121,7 @@ def _extension(
     method: str, config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, trained: int, factor: float, length: int
 ) -> Extension:
     settings, note = SETTINGS[method](rotation, trained, factor)
-    fragment = _fragment(config, settings, length, trained, rotation.base)
+    fragment = new_settings(config, settings, length, trained, rotation.base)
     changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
     before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
     return Extension(method, length, factor, fragment, before.at_length(trained), after.at_length(length), note)
@@ -179,7 +179,7 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
 SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "longrope": _longrope}
 
 
-def _fragment(
+def new_settings(
     config: Mapping[str, Any], settings: dict[str, Any], length: int, trained: int, base: float
 ) -> dict[str, Any]:
     """The settings in the file's own spelling: rope_parameters if it has them, otherwise rope_theta and rope_scaling."""

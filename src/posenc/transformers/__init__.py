@@ -6,12 +6,24 @@
     pt.attach(model, posenc.create("nope"), layers=range(3, 32, 4))  in some layers
     pt.parameters(model)                                             of learned encodings, for the optimiser
     pt.detach(model)
+    pt.from_pretrained(folder)                                       a saved model, with what was attached to it
+    pt.fast(model), pt.slow(model)                                   posenc's rotation kernel, or the model's own again
+    pt.extend(model, 131072, method="yarn")                          a longer context, in the configuration too
+    with pt.length(model, prompt + new): …                           dynamic NTK and LongRoPE: one length per request
+    pt.register_rope("mine", frequencies), pt.unregister_rope(…)     a rope_type of one's own, global to the process
 
-Only registered interfaces of transformers and module hooks are used. Needs the package transformers.
+Registered interfaces of transformers, module hooks and, for `fast`, a forward of each module's own: nothing of transformers
+is changed. Needs the package transformers.
 """
 
 from posenc.transformers.attach import attach as attach
 from posenc.transformers.attach import detach as detach
 from posenc.transformers.attach import parameters as parameters
 from posenc.transformers.decoder import Unsupported as Unsupported
+from posenc.transformers.extension import extend as extend
+from posenc.transformers.kernel_rotation import fast as fast
+from posenc.transformers.kernel_rotation import slow as slow
 from posenc.transformers.loaded import from_pretrained as from_pretrained
+from posenc.transformers.request_length import length as length
+from posenc.transformers.rope_types import register_rope as register_rope
+from posenc.transformers.rope_types import unregister_rope as unregister_rope

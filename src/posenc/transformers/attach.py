@@ -20,6 +20,7 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
+from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.saved import forget_config, write_config
 
 RECORD = "_posenc_attached"
@@ -90,9 +91,14 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
 
 
 def detach(model: nn.Module) -> nn.Module:
-    """Takes off all that `attach` has put on: the model computes as it did before. Returns the model."""
+    """Takes off all that `attach` and `fast` have put on: the model computes as it did before. Returns the model."""
+    was_fast = is_fast(model)
+    if was_fast:
+        slow(model)
     record: Attached | None = getattr(model, RECORD, None)
     if record is None:
+        if was_fast:
+            return model
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     for handle in record.handles:
         handle.remove()

@@ -1,0 +1,107 @@
+"""A longer context for a loaded model: new rotary frequencies, in the model and in its configuration."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc import checks
+from posenc.inspection.extension import METHODS, SETTINGS, new_settings, pretrained_length, rotation_to_change
+from posenc.transformers.decoder import Unsupported
+from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
+
+
+def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) -> nn.Module:
+    """Changes the model's rotary frequencies so that it reads `length` positions; returns the model.
+
+        extend(model, 131072)
+        extend(model, 131072, "yarn", factor=16.0, beta_fast=64.0)
+        extend(model, 131072, "longrope", short_factor=[…], long_factor=[…])
+
+    method    "yarn", "linear", "ntk", "llama3" or "longrope", as in posenc.frequencies
+    options   numbers of the method by their names in `rope_parameters`; `factor` is length / trained length if left out.
+              "longrope" needs short_factor and long_factor, one number for each pair
+
+    The configuration gets new `rope_parameters` and `max_position_embeddings`, so that `save_pretrained` writes them and
+    plain transformers loads the same model. Frequencies are computed by transformers and compared with posenc's. Where
+    layers of different kinds have their own frequencies, those of full attention change.
+
+    Raises ValueError for a length that is not longer, an unknown method or option, and a model that is scaled by a method
+    which does not record the trained length; Unsupported for a model that does not rotate or whose code does not read
+    such settings. The model is then as it was.
+    """
+    from posenc.dialects import ConfigError, read_config
+
+    checks.whole(length=length)
+    checks.one_of(METHODS, method=method)
+    modules = rotary_modules(model)
+    config = text_config(model)
+    name = type(model).__name__
+    before = config.to_dict()
+    try:
+        spec = read_config(before, defaults=True)
+        rotation = rotation_to_change(spec)
+    except ValueError as error:
+        raise Unsupported(
+            f"model: the frequencies of this {name} cannot be changed: {str(error).removeprefix('--extend-to: ')}"
+        ) from error
+    trained = pretrained_length(spec, rotation)
+    if trained is None or spec.trained_length is None:
+        raise ValueError(f"model: the configuration of this {name} does not give max_position_embeddings")
+    if length <= spec.trained_length:
+        raise ValueError(f"length: expected more than the {spec.trained_length} positions of this {name}, got {length}")
+    if rotation.kind not in ("rotary", "partial") and "original_length" not in dict(rotation.parameters):
+        raise ValueError(f"model: this {name} is scaled by {rotation.kind!r}, which does not record the trained length")
+
+    factor = options.pop("factor", length / trained)
+    checks.positive(factor=factor)
+    settings, _ = SETTINGS[method](rotation, trained, float(factor))
+    _check_options(method, options)
+    changes = new_settings(before, settings | options, length, trained, rotation.base)
+    changed = copy.deepcopy(config)
+    _set(changed, changes)
+    try:
+        new = rotation_to_change(read_config(changed.to_dict(), defaults=True))
+        expected = new.frequencies("float32").at_length(1).values
+    except ConfigError as error:
+        raise ValueError(f"method, options: this {name} cannot be extended by {method!r} so: {error}") from error
+    if new == rotation:
+        raise Unsupported(f"model: no layer of this {name} would change; all have windows")
+    fresh = [_fresh(module, changed) for module in modules]
+    wanted_now = torch.tensor(expected)
+    if not any(torch.equal(wanted_now, held) for one in fresh for key, held in one.items() if key.endswith(FREQUENCIES)):
+        raise Unsupported(f"model: the code of {name} does not compute the frequencies that {method!r} asks for")
+
+    _set(config, changes)
+    for module, wanted in zip(modules, fresh, strict=True):
+        device = next(module.buffers(recurse=False)).device
+        set_state(module, {key: one.to(device) if isinstance(one, torch.Tensor) else one for key, one in wanted.items()})
+    return model
+
+
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    from posenc.dialects.rotary import NEEDED, TYPES
+
+    taken = [] if method == "ntk" else list(TYPES[method][1])
+    allowed = [key for key in taken if key != "original_max_position_embeddings"]
+    if unknown := sorted(options.keys() - set(allowed)):
+        raise ValueError(f"options: {method!r} takes {', '.join(allowed) or 'factor'}, got {', '.join(unknown)}")
+    if method == "longrope" and (missing := [key for key in NEEDED[method] if key not in options]):
+        raise ValueError(f"options: 'longrope' needs {', '.join(missing)}, one number for each pair")
+
+
+def _set(config: Any, changes: dict[str, Any]) -> None:
+    for key, value in copy.deepcopy(changes).items():
+        setattr(config, key, value)
+
+
+def _fresh(module: nn.Module, config: Any) -> dict[str, Any]:
+    """What a rotary embedding of this class holds when it is built from `config`."""
+    try:
+        with torch.device("cpu"):
+            return state(type(module)(config))
+    except TypeError as error:
+        raise Unsupported(f"model: transformers cannot build a {type(module).__name__} for this: {error}") from error

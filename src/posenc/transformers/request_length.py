@@ -1,0 +1,92 @@
+"""One length per request, for frequencies that depend on it: dynamic NTK and LongRoPE.
+
+transformers chooses these frequencies anew in every forward pass, from the largest position so far. Keys that are cached
+already keep the old rotation, so that prefill followed by decoding differs from one pass, and a long request changes the
+next one (huggingface/transformers#25104). One set of frequencies for the whole request has neither problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc import checks
+from posenc.transformers.rotary import FREQUENCIES, SCALING, rotary_modules, set_state, state, text_config
+
+
+@contextmanager
+def length(model: nn.Module, n: int) -> Iterator[nn.Module]:
+    """Inside, the model has the frequencies of a request of n tokens, and keeps them.
+
+        with length(model, prompt + new):
+            model.generate(ids, max_new_tokens=new)
+
+    n counts the prompt and all tokens to be generated. The frequencies are those of `at_length(n)` in transformers' own
+    arithmetic. The model is as it was afterwards, also after an exception. One model serves one length at a time.
+
+    Raises ValueError for n below 1 and for a model whose frequencies do not depend on length, Unsupported for a model
+    without a rotary embedding.
+    """
+    checks.whole(n=n)
+    modules = rotary_modules(model)
+    kinds = _kinds(text_config(model))
+    fixed = [(module, _fixed(model, module, kinds, n)) for module in modules]
+    before = [state(module) for module in modules]
+    if not any(changes for _, changes in fixed):
+        said = ", ".join(dict.fromkeys(kinds.values()))
+        raise ValueError(f"model: the frequencies of this {type(model).__name__} do not depend on length: {said}")
+    try:
+        for (module, changes), own in zip(fixed, before, strict=True):
+            set_state(module, own | changes)
+        yield model
+    finally:
+        for module, own in zip(modules, before, strict=True):
+            set_state(module, own)
+
+
+def _kinds(config: Any) -> dict[str | None, str]:
+    """The rope_type that the configuration gives to each kind of layer; to all layers under None."""
+    settings = config.rope_parameters or {}
+    nested = config.nested_rope_parameter_keys(settings)
+    if not nested:
+        return {None: settings.get("rope_type", "default")}
+    return {label: settings[label]["rope_type"] for label in nested if settings[label] is not None}
+
+
+def _fixed(model: nn.Module, module: Any, kinds: dict[str | None, str], n: int) -> dict[str, Any]:
+    """The buffers and attributes of a rotary embedding that stays at the frequencies of n tokens; empty if it does already.
+
+    Without "dynamic" or "longrope" in rope_type, transformers leaves the frequencies alone.
+    """
+    changes: dict[str, Any] = {}
+    still = dict(kinds)
+    for label, kind in kinds.items():
+        prefix = "" if label is None else f"{label}_"
+        if ("dynamic" in kind or kind == "longrope") and hasattr(module, prefix + FREQUENCIES):
+            values, scale = _frequencies(model, label, n)
+            own = getattr(module, prefix + FREQUENCIES)
+            changes[prefix + FREQUENCIES] = torch.tensor(values, dtype=torch.float32, device=own.device)
+            changes[prefix + SCALING] = scale
+            still[label] = "default"
+    if changes:
+        changes["rope_type"] = still.get(None, still)
+    return changes
+
+
+def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[tuple[float, ...], float]:
+    from posenc.dialects import read_config
+
+    spec = read_config(text_config(model).to_dict(), defaults=True)
+    rotation = next(
+        use.rotation
+        for layer in spec.layers
+        if label is None or layer.kind == label
+        for use in layer.uses
+        if use.rotation is not None
+    )
+    found = rotation.frequencies("float32").at_length(n)
+    return found.values, found.cos_sin_scale

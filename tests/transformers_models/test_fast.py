@@ -1,0 +1,173 @@
+"""posenc.transformers.fast on tiny random models: the model's own bits and gradients, closer in bf16, one model only."""
+
+import copy
+
+import pytest
+import torch
+import transformers
+
+import posenc
+import posenc.transformers as pt
+from families.harness import config_of
+
+transformers.logging.set_verbosity_error()
+IDS = torch.randint(3, 30, (2, 10), generator=torch.Generator().manual_seed(0))
+ROTARY_LAYERS = {
+    "llama": 4,
+    "cohere": 4,  # interleaved, tables too
+    "glm": 4,  # interleaved, half of the head
+    "phi": 4,  # half of the head
+    "gemma3_text": 4,  # two kinds of layers
+    "gpt_oss": 4,  # tables that hold each number once
+    "smollm3": 3,  # the last layer does not rotate
+}
+
+
+def model_of(model_type="llama", **sizes):
+    torch.manual_seed(0)
+    config = config_of(model_type, **sizes)
+    return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+
+
+def losses(model):
+    model.zero_grad()
+    loss = model(input_ids=IDS, labels=IDS, use_cache=False).loss
+    loss.backward()
+    return loss.detach(), [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+def kernel_calls(monkeypatch):
+    """Counts how often posenc rotates."""
+    from posenc.transformers import kernel_rotation
+
+    calls = []
+    kept = kernel_rotation.rotate_both
+    monkeypatch.setattr(kernel_rotation, "rotate_both", lambda *given: calls.append(1) or kept(*given))
+    return calls
+
+
+@pytest.mark.parametrize("model_type", ROTARY_LAYERS)
+def test_float32_has_the_models_own_bits_and_gradients(model_type, monkeypatch):
+    model = model_of(model_type)
+    own_loss, own = losses(model)
+    calls = kernel_calls(monkeypatch)
+    assert pt.fast(model) is model
+    calls.clear()
+    loss, gradients = losses(model)
+    assert len(calls) == ROTARY_LAYERS[model_type]
+    assert torch.equal(loss, own_loss)
+    for gradient, expected in zip(gradients, own, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+    pt.slow(model)
+    calls.clear()
+    assert torch.equal(losses(model)[0], own_loss)
+    assert not calls
+
+
+@torch.no_grad()
+def test_bfloat16_is_closer_to_float64():
+    """The rotation as each layer calls it: of random queries, with tables in bf16 as the model hands them over."""
+    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as own
+
+    from posenc.transformers.kernel_rotation import Form, rotation
+
+    q, k = torch.randn(2, 1, 4, 64, 16, generator=torch.Generator().manual_seed(1)).bfloat16()
+    angle = torch.arange(64)[None, :, None] * torch.tensor([1.0, 0.1, 0.01, 0.001] * 4)
+    cos, sin = angle.cos().bfloat16(), angle.sin().bfloat16()
+    exact = own(q.double(), k.double(), cos.double(), sin.double())
+
+    def error(got):
+        return sum((one.double() - other).square().mean() for one, other in zip(got, exact, strict=True))
+
+    assert error(rotation(Form("half", "half", "half"))(q, k, cos, sin)) < 0.7 * error(own(q, k, cos, sin))
+
+
+@torch.no_grad()
+def test_only_this_model_changes(monkeypatch):
+    model, other = model_of(), model_of()
+    pt.fast(model)
+    calls = kernel_calls(monkeypatch)
+    other(input_ids=IDS, use_cache=False)
+    assert not calls
+    same = copy.deepcopy(model)
+    same(input_ids=IDS, use_cache=False)
+    assert len(calls) == 4
+    pt.slow(same)
+    calls.clear()
+    same(input_ids=IDS, use_cache=False)
+    assert not calls
+    model(input_ids=IDS, use_cache=False)
+    assert len(calls) == 4
+
+
+@torch.no_grad()
+def test_with_attach_in_either_order_and_undone_by_detach():
+    model = model_of()
+    own = model(input_ids=IDS, use_cache=False).logits
+    alibi = posenc.create("alibi", n_heads=4)
+    pt.attach(model, alibi, layers=[1])
+    attached = model(input_ids=IDS, use_cache=False).logits
+    pt.fast(model)
+    assert torch.equal(model(input_ids=IDS, use_cache=False).logits, attached)
+    pt.detach(model)
+    pt.attach(pt.fast(model), alibi, layers=[1])
+    assert torch.equal(model(input_ids=IDS, use_cache=False).logits, attached)
+    pt.detach(model)
+    assert pt.detach(pt.fast(model)) is model
+    assert not any("forward" in vars(module) for module in model.modules())
+    assert torch.equal(model(input_ids=IDS, use_cache=False).logits, own)
+
+
+@torch.no_grad()
+def test_one_graph():
+    model = pt.fast(model_of(num_hidden_layers=2))
+    expected = model(input_ids=IDS, use_cache=False).logits
+    compiled = torch.compile(model, fullgraph=True, backend="eager")(input_ids=IDS, use_cache=False).logits
+    torch.testing.assert_close(compiled, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_gradient_checkpointing_and_generation():
+    model = model_of()
+    _, own = losses(model)
+    settings = {"max_new_tokens": 5, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    tokens = model.generate(input_ids=IDS, **settings)
+    pt.fast(model)
+    assert torch.equal(model.generate(input_ids=IDS, **settings), tokens)
+    model.train()
+    model.gradient_checkpointing_enable()
+    for gradient, expected in zip(losses(model)[1], own, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+
+
+OTHERS = [
+    ("gpt2", "no attention module of GPT2Model calls apply_rotary_pos_emb"),
+    ("llama4_text", "no attention module of Llama4ForCausalLM calls apply_rotary_pos_emb"),
+]
+
+
+@pytest.mark.parametrize(("model_type", "said"), OTHERS)
+def test_other_rotations_are_refused_by_name(model_type, said):
+    model = model_of(model_type)
+    with pytest.raises(pt.Unsupported, match=said):
+        pt.fast(model)
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+def test_a_layout_other_than_the_configurations_is_refused(monkeypatch):
+    """The comparison with the model's own rotation, not the configuration, has the last word."""
+    from posenc.transformers import kernel_rotation
+
+    model = model_of()
+    monkeypatch.setattr(kernel_rotation, "_layouts", lambda *_: ("interleaved", "interleaved"))
+    with pytest.raises(pt.Unsupported, match="LlamaAttention does not rotate in layout 'interleaved'"):
+        pt.fast(model)
+    assert not any("forward" in vars(module) or module._forward_pre_hooks for module in model.modules())
+
+
+def test_twice_and_never():
+    model = model_of()
+    with pytest.raises(ValueError, match="this LlamaForCausalLM has its own rotation"):
+        pt.slow(model)
+    pt.fast(model)
+    with pytest.raises(ValueError, match="has posenc's rotation already"):
+        pt.fast(model)

@@ -442,7 +442,7 @@ def test_an_interruption_keeps_what_is_finished(monkeypatch, tmp_path, capsys):
     assert not kept["complete"]
     said = capsys.readouterr()
     assert json.loads(said.out) == kept
-    assert "what was finished" in said.err
+    assert "finished results" in said.err
 
 
 def test_a_worker_that_dies_is_reported(monkeypatch):

@@ -162,7 +162,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path, capsys, monkey
     path.write_text("mine")
     code, _, err = explore(capsys, monkeypatch, "--export", str(path))
     assert code == 2
-    assert "is already there; --force replaces files" in err
+    assert "exists; --force replaces it" in err
     assert path.read_text() == "mine"
     code, out, err = explore(capsys, monkeypatch, "--export", str(path), "--force")
     assert (code, err) == (0, "")
@@ -175,7 +175,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path, capsys, monkey
     ("name", "more", "said"),
     [("page", (), "should end in .html"), ("page.js", (), "should end in .html"),
      ("no/page.html", (), "there is no folder"),
-     ("folder.html", ("--force",), "is already there"), ("page.html", ("--port", "9000"), "serves nothing"),
+     ("folder.html", ("--force",), "exists; --force replaces it"), ("page.html", ("--port", "9000"), "serves nothing"),
      ("page.html", ("--no-browser",), "serves nothing")],
 )  # fmt: skip
 def test_what_cannot_be_written_is_said_before_anything_is_computed(tmp_path, capsys, monkeypatch, name, more, said):

@@ -1,4 +1,4 @@
-"""The command line: one line per command; the commands live in posenc/commands."""
+"""The command line. Each command is one module of posenc/commands."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS = {
-    "compare": "Which encoding, and why: train, measure and compare on real text.",
-    "lab": "Train short, test long: experiments that a reviewer would accept and anyone can repeat.",
-    "bench": "Right, and how fast: ours beside the floor and every installed peer.",
-    "explore": "See, touch and compare every encoding, in a browser; offline, English and Chinese.",
-    "list": "Every encoding: where it acts, what holds for it, who uses it.",
-    "show": "A picture of one encoding, in the terminal or as a file.",
-    "convert": "A checkpoint in the other rotary layout, bit for bit.",
-    "inspect": "What a model's config.json does with position, and what breaks beyond its training length.",
-    "compare-configs": "Are the positions of two models the same? If not, where they first differ.",
-    "walk": "The worked sums of the founding notes, every matrix on the way.",
-    "claims": "What the founding notes claim, computed, with a verdict.",
+    "compare": "Train, measure and compare encodings on text; print one table and write a report.",
+    "lab": "Experiments: train on short sequences, test on long ones, and report with every seed.",
+    "bench": "Check results against fp64, then measure speed and memory against a lower bound and other libraries.",
+    "explore": "Open the interactive views of every encoding in a browser; offline, English and Chinese.",
+    "list": "List the encodings: where each acts, its properties, the models that use it.",
+    "show": "Draw a picture of one encoding, in the terminal or to a file.",
+    "convert": "Convert a checkpoint to the other rotary layout, bit for bit.",
+    "inspect": "Read a config.json: how the model uses positions, and what fails beyond its training length.",
+    "compare-configs": "Compare how two models use positions; print where they first differ.",
+    "walk": "Print the worked examples of the founding notes, with every matrix.",
+    "claims": "Check the claims of the founding notes by computation, with a verdict for each.",
 }
 LAB = {
-    "run": "Train and score what is missing of an experiment; then the report.",
-    "report": "The report of a folder anew, from its results.",
-    "list": "The presets and tasks; with a folder, its trials and their scores.",
-    "show": "One trial: settings, scores, training curve, times, versions.",
-    "verify": "Are results of other code still what this code computes? A sample is run again.",
-    "add": "Your own encoding in the same comparison, once it obeys the laws it declares.",
+    "run": "Train and score the missing trials of an experiment, then write its report.",
+    "report": "Write the report of a folder again, from its results.",
+    "list": "List the presets and tasks; with a folder, its trials and their scores.",
+    "show": "Show one trial: settings, scores, training curve, times, versions.",
+    "verify": "Run a sample of stored results again and check that the current code gives the same.",
+    "add": "Add your own encoding to a comparison, after it passes the laws it declares.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {
@@ -49,7 +49,7 @@ LAB_EPILOG = "Examples:  posenc lab run quick   ·   posenc lab list   ·   pose
 
 
 class LazyGroup(TyperGroup):
-    """Loads a command's file when that command runs; for the list in --help a name and a line are enough."""
+    """A command group that imports a command's module only when that command runs. --help needs only names and lines."""
 
     lines = COMMANDS
     module = "posenc.commands.{}_"
@@ -96,7 +96,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _top(version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
-    """posenc: positional encodings for Transformers, compared, explained and proven."""
+    """posenc: positional encodings for Transformers, compared, explained and tested."""
     if version:
         from posenc import __version__
 
@@ -117,15 +117,15 @@ lab = typer.Typer(
 
 @lab.callback()
 def _lab() -> None:
-    """Train short, test long: experiments that a reviewer would accept and anyone can repeat."""
+    """Experiments: train on short sequences, test on long ones, and report with every seed."""
 
 
 def run() -> None:
-    """Exit code 0 done, 1 failed, 2 used wrongly, 130 interrupted; one line for each, never a traceback."""
+    """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. Errors print one line."""
     try:
         app()
     except KeyboardInterrupt:
-        sys.exit(_say("interrupted; what was finished is kept", 130))
+        sys.exit(_say("interrupted; finished results are kept", 130))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -81,7 +81,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   let worst = 0;
   let over = 0;
   function footer(): HTMLElement {
-    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t({ en: "numbers by the Python library, drawn by this page; nothing is loaded from anywhere else", zh: "数值由 Python 库计算，本页只负责绘制；不从其他任何地方加载内容" })), h("p", {}, check));
+    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t({ en: "the Python library computes the numbers, this page draws them; nothing is loaded from other servers", zh: "数值由 Python 库计算，本页只负责绘制；不从其他服务器加载内容" })), h("p", {}, check));
   }
   function checked(difference: number, count: number): void {
     worst = Math.max(worst, difference);

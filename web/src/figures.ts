@@ -39,7 +39,7 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
   place.append(strip, h("div", { class: "row" }, h("button", { type: "button", class: "primary", "data-role": "swap", click: () => {
     order = 1 - order;
     draw();
-  } }, t(both("Change places", "交换位置")))), said);
+  } }, t(both("Swap the words", "交换两个词")))), said);
 }
 
 export function integers(place: HTMLElement, _: Data, { t }: Opening): void {
@@ -54,9 +54,9 @@ export function integers(place: HTMLElement, _: Data, { t }: Opening): void {
       return [bar(0, 0, value, "word-bar"), bar(23, 0, value + p, "sum-bar")];
     }));
     svg.setAttribute("aria-label", t(both(`A word of six numbers between −1 and 1, and the same word plus ${p}`, `六个介于 −1 与 1 之间的数组成的词，以及它加上 ${p} 之后`)));
-    said.textContent = t(both(`grey: the word · amber: the word plus its place, ${p}`, `灰：词本身 · 琥珀：词加上位置号码 ${p}`));
+    said.textContent = t(both(`grey: the word · amber: the word plus its position, ${p}`, `灰：词本身 · 琥珀：词加上位置序号 ${p}`));
   };
-  place.append(svg, slider(t(both("place", "位置")), 0, 500, 3, draw), said);
+  place.append(svg, slider(t(both("position", "位置")), 0, 500, 3, draw), said);
 }
 
 export function binary(place: HTMLElement, data: Data, { t }: Opening): void {
@@ -67,7 +67,7 @@ export function binary(place: HTMLElement, data: Data, { t }: Opening): void {
     strip.replaceChildren(...digits.map((bit, index) => h("span", { class: bit ? "bit on" : "bit" }, h("b", {}, bit), h("small", {}, t(both(`every ${2 ** (4 - index)}`, `每 ${2 ** (4 - index)} 步`))))));
     strip.setAttribute("aria-label", `${p} = ${digits.join("")}`);
   };
-  place.append(strip, slider(t(both("place", "位置")), 0, 31, 6, draw));
+  place.append(strip, slider(t(both("position", "位置")), 0, 31, 6, draw));
 }
 
 export function sinusoid(place: HTMLElement, data: Data, { t }: Opening): void {
@@ -76,13 +76,13 @@ export function sinusoid(place: HTMLElement, data: Data, { t }: Opening): void {
   const map = squares(numbers, 1, isDark(place));
   const mark = s("rect", { x: -0.2, width: 32.4, height: 1, class: "row-mark" });
   map.append(mark);
-  map.setAttribute("aria-label", t(both("Thirty-two places and their rows of sines and cosines", "三十二个位置，每个位置一行正弦与余弦")));
+  map.setAttribute("aria-label", t(both("Thirty-two positions and their rows of sines and cosines", "三十二个位置，每个位置一行正弦与余弦")));
   const hands = h("div", { class: "hands", "aria-hidden": "true" });
   const draw = (p: number) => {
     mark.setAttribute("y", String(p));
     hands.replaceChildren(...[0, 3, 6, 9].map((pair) => clock([{ angle: p * omega.values[pair]!, colour: "var(--channel)" }])));
   };
-  place.append(h("div", { class: "map-and-hands" }, map, hands), slider(t(both("place", "位置")), 0, 31, 6, draw));
+  place.append(h("div", { class: "map-and-hands" }, map, hands), slider(t(both("position", "位置")), 0, 31, 6, draw));
 }
 
 export function rotation(place: HTMLElement, data: Data, { t }: Opening): void {
@@ -90,7 +90,7 @@ export function rotation(place: HTMLElement, data: Data, { t }: Opening): void {
   const [k, said, dial] = [3, h("p", { class: "formula" }), h("div", { class: "one-clock", role: "img" })];
   const draw = (p: number) => {
     dial.replaceChildren(clock([{ angle: p * omega, colour: "var(--position)" }, { angle: (p + k) * omega, colour: "var(--channel)" }], true));
-    dial.setAttribute("aria-label", t(both(`Two hands ${k} places apart`, `相距 ${k} 个位置的两根指针`)));
+    dial.setAttribute("aria-label", t(both(`Two hands ${k} positions apart`, `相距 ${k} 个位置的两根指针`)));
     said.replaceChildren(`(${p} + ${k}) · `, v("ω"), " − ", `${p} · `, v("ω"), " = ", h("output", {}, `${shown(((p + k) * omega - p * omega) * 180 / Math.PI, 1)}°`));
   };
   place.append(dial, slider("p", 0, 31, 6, draw), said);
@@ -105,7 +105,7 @@ export function relative(place: HTMLElement, data: Data, { t }: Opening): void {
   const said = h("p", { class: "formula" });
   const draw = (lag: number) => {
     line.setAttribute("points", `${0.5},${lag + 0.5} ${23.5 - lag},${23.5}`);
-    said.replaceChildren(v("i"), " − ", v("j"), ` = ${lag}:  `, h("output", {}, shown(scores.values[lag * 24]!, 3)), " ", h("span", { class: "small" }, t(both(`at all ${24 - lag} places`, `在全部 ${24 - lag} 处`))));
+    said.replaceChildren(v("i"), " − ", v("j"), ` = ${lag}:  `, h("output", {}, shown(scores.values[lag * 24]!, 3)), " ", h("span", { class: "small" }, t(both(`at all ${24 - lag} positions`, `在全部 ${24 - lag} 个位置`))));
   };
   place.append(map, slider(t(both("distance", "距离")), 0, 20, 3, draw), said);
 }

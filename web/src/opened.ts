@@ -137,10 +137,10 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`), h("h1", {}, t(view.title)), h("p", { class: "lead" }, t(view.idea)),
     view.controls.length ? panel.element : null, trouble, place_, formula,
     h("div", { class: "pair" },
-      h("section", { class: "card notice" }, h("h2", {}, t({ en: "What to notice", zh: "看什么" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
+      h("section", { class: "card notice" }, h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
         view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
       code.element),
-    h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Before", zh: "上一个" }),
+    h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
       copyButton(() => address.link(written(view.name, state, initial)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" })), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
   const draw: Draw = view.build(stage);
   panel.draw(state);

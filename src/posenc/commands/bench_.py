@@ -1,4 +1,4 @@
-"""`posenc bench`: correctness, then speed beside the floor and every installed peer."""
+"""`posenc bench`: correctness, then speed compared with a lower bound and the installed peer libraries."""
 
 from __future__ import annotations
 
@@ -26,30 +26,36 @@ def command(
         list[str] | None, typer.Argument(help="rope, bias, table, step; all four if left out.", show_default=False)
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    peers: Annotated[str, typer.Option(help="auto: every installed one; none; or names with commas between.")] = "auto",
+    peers: Annotated[str, typer.Option(help="auto (every installed one), none, or names separated by commas.")] = "auto",
     threads: Annotated[
-        str, typer.Option(help="Thread counts with commas between; 1,2 if left out.", show_default=False)
+        str, typer.Option(help="Thread counts separated by commas; 1,2 if left out.", show_default=False)
     ] = "",
     seconds: Annotated[float, typer.Option(help="Time for each contender in each comparison.")] = 1.0,
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.", show_default=False)] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="Also how cost grows with tokens, heads, batch.")] = False,
-    memory: Annotated[bool, typer.Option("--memory/--no-memory", help="Peak memory, a process for each contender.")] = True,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Maximum number of rounds.", show_default=False)] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Also measure how cost grows with tokens, heads and batch.")
+    ] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory/--no-memory", help="Measure peak memory, in one process per contender.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="A new or empty folder for results.json, results.md and pictures.", show_default=False),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 also where a bar is not met.")] = False,
-    scale: Annotated[str, typer.Option(hidden=True, help="full, or tiny for a trial of the machinery.")] = "full",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also exit with code 1 if a speed or memory limit is missed.")
+    ] = False,
+    scale: Annotated[str, typer.Option(hidden=True, help="full, or tiny for tests.")] = "full",
 ) -> None:
-    """Is it right, and what does it cost? Our paths beside the floor and every installed peer, on the same inputs.
+    """Check results against fp64, then measure speed and memory against a lower bound and every installed peer library.
 
-    First each contender is compared with fp64: where ours is wrong, no speed of ours is shown and the exit code is 1. Then
-    they take turns: medians with quartiles, as ratios to the floor (copying the same bytes, attention without a bias,
-    filling the table, a training step without an encoding), and peak memory. All four take half an hour and more;
-    --seconds 0.2, --threads 1 and --peers none shorten it.
+    If posenc is wrong, its speed is not shown and the exit code is 1. Otherwise the contenders run in turn on the same
+    inputs. The results are medians with quartiles, as ratios to the floor (copying the same bytes, attention without a
+    bias, filling the table, a training step without an encoding), and peak memory. All four benchmarks take half an hour or
+    more; --seconds 0.2, --threads 1 and --peers none shorten them.
 
-    Also says whether posenc's C++ kernels run. Interrupted, it shows and writes what is finished.
+    Also prints whether posenc's C++ kernels run. If interrupted, it shows and writes the finished results.
 
     Examples:  posenc bench rope   ·   posenc bench bias --peers none --threads 1   ·   posenc bench --out results --strict
     """
@@ -63,7 +69,7 @@ def command(
     quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
     quiet.print(f"posenc bench: {machine.running()}", soft_wrap=True, markup=False)
     done: dict[str, Any] = {}
-    with interruptible("what was finished is shown" + (f" and in {folder}" if folder else "")):
+    with interruptible("finished results are shown" + (f" and written to {folder}" if folder else "")):
         try:
             with shown(quiet) as progress:
                 run(request, progress, done)
@@ -83,7 +89,7 @@ def asked(
     scale: str,
     memory: bool,
 ) -> Any:
-    """The request. Raises BadParameter for what there is not."""
+    """The benchmark request made from the options. Raises BadParameter for invalid ones."""
     from posenc.benchmarks.peers import chosen
     from posenc.benchmarks.plan import BENCHMARKS
     from posenc.benchmarks.runner import Request
@@ -101,7 +107,7 @@ def asked(
     words = threads.split(",") if threads else [str(count) for count in (1, 2) if count <= cores]
     if not all(word.strip().isdecimal() and 1 <= int(word) <= cores for word in words):
         raise typer.BadParameter(
-            f"expected numbers from 1 to {cores} with commas between, got {threads!r}", param_hint="--threads"
+            f"expected numbers from 1 to {cores} separated by commas, got {threads!r}", param_hint="--threads"
         )
     try:
         standing = chosen(peers, device)
@@ -121,7 +127,7 @@ def asked(
 
 
 def fresh(out: Path) -> Path:
-    """The folder, made. Raises FileExistsError where it would write over anything."""
+    """Creates the output folder. Raises FileExistsError if it is a file or not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(f"--out {out}: {'is not empty' if out.is_dir() else 'is a file'}; name a new folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -129,7 +135,7 @@ def fresh(out: Path) -> Path:
 
 
 def finish(done: dict[str, Any], folder: Path | None, as_json: bool, loud: Console) -> None:
-    """Prints and writes what there is."""
+    """Prints the results and writes them to the folder, if there is one."""
     from posenc.benchmarks.report import show, write
 
     if not done.get("results"):
@@ -145,7 +151,7 @@ def finish(done: dict[str, Any], folder: Path | None, as_json: bool, loud: Conso
 
 
 def verdict(done: dict[str, Any], strict: bool, quiet: Console) -> int:
-    """1 where a gate is red or a worker broke, and with --strict where a bar is missed."""
+    """The exit code: 1 if a result is wrong or a worker failed, or, with --strict, if a limit is missed; else 0."""
     red = [result["title"] for result in done["results"] if result["gate"] == "red"]
     missed = [bar for bar in done["bars"] if not bar["met"]]
     for line in (
@@ -158,7 +164,7 @@ def verdict(done: dict[str, Any], strict: bool, quiet: Console) -> int:
 
 @contextmanager
 def shown(console: Console) -> Iterator[Progress]:
-    """A bar with the time left; a line for every comparison where nobody watches."""
+    """A progress bar with the time left; without a terminal, one line per comparison."""
     if not console.is_terminal:
         yield in_lines(console, "bench")
         return

@@ -1,4 +1,4 @@
-"""`posenc claims`: the ledger in the terminal, or as JSON."""
+"""`posenc claims`: the checked claims of the founding notes, in the terminal or as JSON."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def command(
     verdict: Annotated[str, typer.Option(help="Only the claims with this verdict.", show_default=False)] = "",
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """What the founding notes claim, what computing it gives, and the verdict.
+    """The claims of the founding notes, each with the computed value and a verdict.
 
-    true           holds as printed
-    false          does not hold
-    partly         one half of it holds, or one special case
-    truncated      right digits, cut off instead of rounded
-    limit          approached, never reached
-    convention     right in one notation, wrong in the other
-    contradiction  the notes say both
-    opinion        no formula decides it
+    true           correct as printed
+    false          not correct
+    partly         correct in part, or in a special case
+    truncated      the digits are truncated instead of rounded
+    limit          a limit that no finite case reaches
+    convention     correct in one notation, wrong in another
+    contradiction  the notes contradict each other
+    opinion        cannot be computed
 
     Examples:  posenc claims --note 003   ·   posenc claims --verdict partly --lang zh   ·   posenc claims --json
     """
@@ -70,7 +70,7 @@ def _number(note: str) -> str:
 
 
 def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
-    """The ledger for machines."""
+    """The claims as JSON data."""
     return {
         "claims": [
             {
@@ -88,7 +88,7 @@ def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
 
 
 def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
-    """The ledger for readers: claim, computed value, verdict; the numbers of the notes beside."""
+    """The claims as a table: number of the note, claim, computed value, verdict."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

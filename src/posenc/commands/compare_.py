@@ -19,27 +19,30 @@ UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def command(
-    text: Annotated[Path | None, typer.Option(help="A file or folder of text instead.", show_default=False)] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="A file or folder of text instead of the Python standard library.", show_default=False),
+    ] = None,
     encodings: Annotated[
         str | None,
         typer.Option(
-            help="Some of them, separated by commas; NAME+randomized trains at random positions; mine.py:Mine is yours.",
+            help="Names separated by commas; NAME+randomized trains at random positions; FILE.py:CLASS is your own.",
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(help="Time for the whole: 90s, 5m, 1h. More time, more training.")] = "5m",
+    budget: Annotated[str, typer.Option(help="Total time: 90s, 5m, 1h. More time means more training.")] = "5m",
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("posenc-compare"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="This many training steps, however long they take.", show_default=False)
+        int | None, typer.Option(min=1, help="Number of training steps, instead of a time budget.", show_default=False)
     ] = None,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Which encoding, and why: every encoding trained on real text at one length and scored at up to eight times that.
+    """Train every encoding on text at one length, score it at up to eight times that length, and compare.
 
-    Measures how each encoding responds to word order, its exact properties, its cost here, and how far beyond the trained
-    length it still predicts. The text is the sources of Python's standard library unless --text names another. The
+    Measures how each encoding responds to word order, its exact properties, its cost on this machine, and its loss beyond
+    the trained length. The text is the sources of Python's standard library unless --text names another. The
     report is in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has
     more tasks, more seeds and other machines.
 
@@ -110,7 +113,7 @@ def source(word: str) -> str:
 
 
 def repeat(encodings: str | None, seed: int, text: Path | None) -> str:
-    """The command that repeats the training anywhere, as soon as its steps are known: the time depends on the machine."""
+    """The command that repeats the training on any machine. It gives steps, because the time depends on the machine."""
     given = ["--encodings", encodings] if encodings else []
     read = ["--text", text.resolve().name] if text else []
     return shlex.join(["posenc", "compare", *given]) + " --steps {steps} " + shlex.join(["--seed", str(seed), *read])

@@ -1,4 +1,4 @@
-"""`posenc compare-configs`: are the positions of two models the same?"""
+"""`posenc compare-configs`: compares how two models use positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(
     b: Annotated[str, typer.Argument(help="The other one.")],
     as_json: Annotated[bool, typer.Option("--json", help="Every difference as JSON.")] = False,
 ) -> None:
-    """Are the positions of two models the same? If not: every difference, and where outputs differ first.
+    """Compare how two models use positions: every difference, and the first position where outputs differ.
 
     Outputs differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
     positions are the same, 1 otherwise.

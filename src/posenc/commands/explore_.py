@@ -1,4 +1,4 @@
-"""posenc explore: the page on this machine, or as one file."""
+"""`posenc explore`: serves the explorer on this machine, or exports it as one file."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def command(
     export: Annotated[
         Path | None, typer.Option(show_default=False, help="Write the page as one file that opens from disk, and stop.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of --export where it is already there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --export if it exists.")] = False,
 ) -> None:
-    """See, touch and compare every encoding, in a browser; nothing leaves this machine.
+    """Open the interactive views of every encoding in a browser; nothing leaves this machine.
 
-    Sixteen views, from "why does order get lost" to "check your own table", in English and Chinese. The numbers are
-    computed by this installation; every view prints the Python that makes them.
+    Sixteen views in English and Chinese. This installation computes the numbers; every view prints the Python that
+    computes them.
 
     [bold]Examples[/bold]
 
@@ -67,7 +67,7 @@ def _export(path: Path, force: bool) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{path} should end in .html, so that browsers open it", param_hint="--export")
     if path.is_dir() or (path.exists() and not force):
-        raise typer.BadParameter(f"{path} is already there; --force replaces files", param_hint="--export")
+        raise typer.BadParameter(f"{path} exists; --force replaces it", param_hint="--export")
     if not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}", param_hint="--export")
     import torch
@@ -77,7 +77,7 @@ def _export(path: Path, force: bool) -> None:
     from posenc.explorer.export import exported
     from posenc.lab.records.files import write
 
-    torch.set_num_threads(1)  # sums round alike on every machine, so that the file is the same
+    torch.set_num_threads(1)  # sums round the same on every machine, so the file is reproducible
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
@@ -98,7 +98,7 @@ def _serve(asked: int | None, no_browser: bool) -> None:
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
             typer.echo(f"{address}   ·   Ctrl-C stops it")
-            if not no_browser:  # one that runs in the terminal keeps its caller waiting, and would wait for the page
+            if not no_browser:  # in a thread: a browser that runs in the terminal blocks its caller
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a server ends
@@ -106,7 +106,7 @@ def _serve(asked: int | None, no_browser: bool) -> None:
 
 
 def _listening(asked: int | None) -> tuple[int, socket.socket]:
-    """A port of one's own choice must be free; else the first free one from 8421."""
+    """A listening socket on the port of --port, which must be free, or on the first free port from 8421."""
     for port in [asked] if asked else range(PORT, PORT + 50):
         one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if os.name == "posix":  # elsewhere it would share a port that is in use

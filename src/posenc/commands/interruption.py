@@ -1,4 +1,4 @@
-"""How a long command ends when it is stopped."""
+"""Ends a long command cleanly when it is interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 @contextmanager
 def interruptible(left: str) -> Iterator[None]:
-    """Ctrl-C and kill end with exit code 130 and one line that says what is left; a second Ctrl-C cannot cut that short."""
+    """On Ctrl-C or kill, prints one line and exits with code 130. A second Ctrl-C is ignored meanwhile."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`posenc lab add`: a researcher's own encoding in the same comparison."""
+"""`posenc lab add`: adds a user's own encoding to a comparison."""
 
 from __future__ import annotations
 
@@ -21,37 +21,42 @@ def command(
     encoding: Annotated[
         str,
         typer.Argument(
-            metavar="FILE.py:CLASS", help="Your class; +randomized after it trains at random positions.", show_default=False
+            metavar="FILE.py:CLASS", help="Your class. Append +randomized to train at random positions.", show_default=False
         ),
     ],
     to: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder of posenc lab run; if left out, the laws are checked and nothing else.",
+            help="A folder of posenc lab run; if left out, only the laws are checked.",
             show_default=False,
         ),
     ] = None,
     run: Annotated[
-        bool, typer.Option("--run/--no-run", help="Train what is missing now, or leave it to posenc lab run.")
+        bool, typer.Option("--run/--no-run", help="Train the missing trials now, or leave them to posenc lab run.")
     ] = True,
     text: Annotated[
-        Path | None, typer.Option(help="The sweep's text, where it read one of yours.", show_default=False)
+        Path | None, typer.Option(help="The text that the sweep was given with --text, if any.", show_default=False)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, help="Models trained at the same time; one per core or device if left out.", show_default=False
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings of all, or of the check, as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the findings, or the results of the check, as JSON.")
+    ] = False,
 ) -> None:
-    """Your own encoding in the same comparison, once it obeys the laws it declares.
+    """Add your own encoding to a comparison, after it passes the laws it declares.
 
-    The file is executed. The class is a subclass of posenc.PositionalEncoding; its constructor may ask by name for d_model,
-    n_heads, d_head, n_layers and max_positions. A law that does not hold refuses it, with exit code 1. Its text becomes
-    part of every result: a changed file is another encoding, and only what is missing is trained.
+    The file is executed. The class must be a subclass of posenc.PositionalEncoding. Its constructor may take d_model,
+    n_heads, d_head, n_layers and max_positions, by name. If a law fails, the encoding is not added and the exit code is 1.
+    The file's text is part of the key of each result: after a change of the file its trials run again.
 
     Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
     """
-    with interruptible("what was finished is kept: the same command goes on from there"):
+    with interruptible("finished results are kept; the same command continues"):
         word, source = read(encoding)
         if to is None:
             check(word, source, default_size(), (), quiet=False, as_json=as_json)
@@ -78,13 +83,13 @@ def command(
 
 
 def usual_folder(command: str) -> str:
-    """Where the command that made a folder puts it by itself."""
+    """The default output folder of the command that made this one."""
     words = command.split()
     return "posenc-compare" if words[1] == "compare" else f"lab-{Path(words[3]).stem}"
 
 
 def read(encoding: str) -> tuple[str, str]:
-    """The word it has in the comparison, without the folders of this machine, and the text of its file."""
+    """The name of the encoding in the comparison, without folders, and the text of its file."""
     from posenc.lab.experiment.arm import RANDOMIZED
 
     file, _, name = encoding.rpartition(":")
@@ -108,13 +113,13 @@ def default_size() -> Size:
 
 
 def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
-    """The experiment with one encoding more, or with the new text of one that it has."""
+    """The experiment with this encoding added, or with its text replaced."""
     encodings = (*experiment.encodings, *[word] * (word not in experiment.encodings))
     return experiment.model_copy(update={"encodings": encodings, "sources": {**experiment.sources, word: source}})
 
 
 def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool) -> None:
-    """Says of every law whether it holds; exit code 1 where one does not."""
+    """Prints the result of every law. Exits with code 1 if one fails."""
     from posenc.lab.experiment.admission import examine
 
     results = []
@@ -130,8 +135,8 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
             typer.echo(line(result), err=True)
         names = ", ".join(result.law for result in broken)
         typer.echo(
-            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added: mend it, or do not "
-            "declare what does not hold; posenc.laws.check(encoding) raises where it breaks",
+            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added. Correct it, or do not "
+            "declare the failing traits; posenc.laws.check(encoding) raises at the failure",
             err=True,
         )
         raise typer.Exit(1)
@@ -142,7 +147,7 @@ def as_data(result: LawResult) -> dict[str, Any]:
 
 
 def line(result: LawResult) -> str:
-    """✓ law; – law and why it is not applicable; or ✗ law, what it says and by how much it is broken."""
+    """`✓ law`; `– law` and why it does not apply; or `✗ law`, what it states and by how much it fails."""
     if result.verdict == "not applicable":
         return f"– {result.law}: {result.detail}"
     if result.held:

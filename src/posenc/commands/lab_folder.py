@@ -1,4 +1,4 @@
-"""The folder of a sweep as the commands read it: whose it is, and its trials one by one."""
+"""Reads the folder of a sweep: its manifest and its trials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """A trial of the last sweep; `scores` by length in the task's measure, nothing where it is missing or failed."""
+    """A trial of the last sweep. `scores` maps length to score in the task's measure; empty if missing or failed."""
 
     key: str | None
     task: str
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
-    """The folder and its manifest. Raises ValueError where no sweep was."""
+    """The folder and its manifest. Raises ValueError if it holds no sweep."""
     from posenc.lab.records.results import Folder
 
     manifest = Folder(path).experiment() if path.is_dir() else None
@@ -45,7 +45,7 @@ def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
 
 
 def experiment_of(manifest: dict[str, Any]) -> Experiment:
-    """Raises ValueError for one that another posenc wrote and this one cannot read."""
+    """The experiment of a manifest. Raises ValueError if another version of posenc wrote it and it cannot be read."""
     from posenc.lab.experiment import Experiment
 
     try:
@@ -53,7 +53,7 @@ def experiment_of(manifest: dict[str, Any]) -> Experiment:
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"experiment.json: this posenc cannot read the experiment in it: {' '.join(str(error).split())}; "
-            "go on with the posenc that wrote it, or choose another --out"
+            "continue with the version that wrote it, or choose another --out"
         ) from None
 
 
@@ -65,7 +65,7 @@ GROUP BY key, kind, length ORDER BY length
 
 
 def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
-    """Every trial that the experiment wants, in its order; then those that chose a learning rate, where there are any."""
+    """All trials of the experiment in order, then the learning-rate trials, if any."""
     from posenc.lab import tasks
 
     database, scores = folder.connect(), dict[tuple[str, str], dict[int, float]]()

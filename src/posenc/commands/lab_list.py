@@ -1,4 +1,4 @@
-"""`posenc lab list`: what can be run, and what was."""
+"""`posenc lab list`: presets and tasks, or the trials of a folder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ HEADINGS = {
     "zh": {
         "presets": ("预设", "编码数", "任务数", "种子数", "试验数", "词元数", "用途"),
         "tasks": ("任务", "名称", "评分", "长度的单位"),
-        "trials": ("试验", "各长度的得分", "分钟", "键"),
+        "trials": ("试验", "各长度的分数", "分钟", "键"),
     },
 }
 MEASURES = {
-    "en": {"bits": "bits a target; less is better", "exact": "share of rows all right"},
-    "zh": {"bits": "每个目标的比特数，越低越好", "exact": "整行全对的比例"},
+    "en": {"bits": "bits per target, lower is better", "exact": "share of rows entirely correct"},
+    "zh": {"bits": "每个目标的比特数，越低越好", "exact": "整行正确的比例"},
 }
 
 
@@ -42,10 +42,10 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """The presets and tasks; with a folder, its trials and their scores.
+    """List the presets and tasks; with a folder, its trials and their scores.
 
-    Tokens: at most how many all models of the preset are trained on together; for a preset with a time budget, the time.
-    Scores are on the same targets at every length: bits a target, or the share of rows all right.
+    Tokens: the maximum number of training tokens, summed over all models; for a preset with a time budget, the time.
+    Scores use the same targets at every length: bits per target, or the share of rows that are entirely correct.
 
     Examples:  posenc lab list   ·   posenc lab list lab-quick   ·   posenc lab list lab-quick --json
     """

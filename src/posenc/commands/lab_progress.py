@@ -1,4 +1,4 @@
-"""What a sweep says while it runs: a live table where somebody watches, else a line for every trial that ends.
+"""Progress of a sweep: a live table in a terminal, otherwise one line per finished trial.
 
 task            done   running                      last
 language_model  7/18   rope s0 43%  alibi s1 12%    t5 s0: 2.84
@@ -46,7 +46,7 @@ def shown(experiment: Experiment, console: Console, called: str = "posenc lab") 
 
 
 class State:
-    """Where the sweep is, from one update to the next."""
+    """The state of the sweep, updated by every message."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.total, self.done, self.found = 0, 0, 0
@@ -61,7 +61,7 @@ class State:
         self.began = False
 
     def line(self, update: Update) -> str:
-        """Takes the update in; returns what is worth a line, or nothing."""
+        """Applies the update. Returns the line to print, or an empty string."""
         self.done, self.total, self.left = update.done, update.total, update.left
         trial, name = update.trial, str(update.trial)
         if update.what == "running":
@@ -85,7 +85,7 @@ class State:
         return f"{self.done} of {self.total}  {name}{said and ': ' + said}" + f"  {self.clock()}".rstrip()
 
     def beginning(self) -> str:
-        """Once, when what was found is known."""
+        """The first line: how many trials were found."""
         if self.began:
             return ""
         self.began = True
@@ -126,5 +126,5 @@ class State:
 
 
 def scored(update: Update) -> str:
-    """The score at the trained length."""
+    """The score at the trained length, as text."""
     return "" if update.score is None else f"{update.score:.2f}"

@@ -1,4 +1,4 @@
-"""What was measured of each encoding besides its trials, as a table: order, exact properties, cost."""
+"""The table of word-order sensitivity, exact properties and cost per encoding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 
 class Column(NamedTuple):
-    """`cell` writes what is in it for an encoding; empty where nothing was measured."""
+    """One column. `cell` returns the text for an encoding, empty if nothing was measured."""
 
     title: str
     width: int
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
 
 def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
-    """One table where it fits, otherwise its parts below one another."""
+    """One table if it fits the width, otherwise several."""
     names = list(dict.fromkeys(arm["name"] for task in found["tasks"] for arm in task["arms"]))
     groups = []
     if found["properties"]:
@@ -41,7 +41,7 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
 
 
 def _fitting(groups: list[list[Column]], width: int) -> list[list[Column]]:
-    """Groups side by side as long as they fit."""
+    """Groups of columns, each as wide as fits."""
     lines: list[list[Column]] = []
     for group in groups:
         if lines and FIRST + sum(column.width + 1 for column in [*lines[-1], *group]) <= width:
@@ -93,7 +93,7 @@ def _exact(rows: Mapping[str, Row], language: Language) -> list[Column]:
         Column(title("decode =\nprefill", "解码＝\n预填充"), 9, held("decode")),
         Column(title("para-\nmeters", "参数"), 6, _of(rows, lambda row: Text(f"{row['parameters']}"))),
         Column(
-            title("bytes a\ntoken", "每词元\n字节"), 7, _of(rows, lambda row: Text(f"{row['table_bytes_per_token']:.0f}"))
+            title("bytes/\ntoken", "每词元\n字节"), 7, _of(rows, lambda row: Text(f"{row['table_bytes_per_token']:.0f}"))
         ),
         Column(title("largest\nposition", "最大\n位置"), 8, _of(rows, lambda row: Text(largest(row, language)))),
     ]
@@ -109,7 +109,7 @@ def _holds(difference: float, language: Language) -> Text:
 
 
 def largest(row: Row, language: Language) -> str:
-    """The largest position; 0 in front of it where no position may be negative."""
+    """The largest position, prefixed by 0 if positions may not be negative."""
     top = row["largest_position"]
     said = Words("any", "不限").read(language) if top is None else str(top)
     return f"0…{said}" if row["from_zero"] else said
@@ -135,7 +135,7 @@ def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:
 
 
 def _of(rows: Mapping[str, Row], write: Callable[[Row], Text]) -> Callable[[str], Text]:
-    """What `write` makes of an encoding's row; why there is none, where it failed."""
+    """A function that formats an encoding's row with `write`, or gives the reason of its failure."""
 
     def cell(name: str) -> Text:
         row = rows.get(name)

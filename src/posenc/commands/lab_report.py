@@ -1,4 +1,4 @@
-"""`posenc lab report`: findings and report from the results alone."""
+"""`posenc lab report`: computes the findings and writes the report from stored results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """The report of a folder anew, from its results: nothing is trained and no text is read.
+    """Write the report of a folder again, from its results; no training, no text is read.
 
-    One page of HTML in English and Chinese, pictures, CSV and Markdown. What is missing is named, here and in the report.
+    One page of HTML in English and Chinese, pictures, CSV and Markdown. Missing trials are listed here and in the report.
 
     Examples:  posenc lab report lab-quick   ·   posenc lab report lab-quick --out paper/figures
     """
@@ -33,9 +33,9 @@ def command(
 
 
 def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: bool = True) -> dict[str, Any]:
-    """Writes the report, prints what it says, and returns the findings.
+    """Writes the report, prints the findings and returns them.
 
-    Unless it is wanted anew, the report of a folder in which nothing has changed is left as it is.
+    Without `anew`, an existing report is kept if nothing in the folder has changed.
     """
     from rich.console import Console
 
@@ -47,7 +47,7 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
     page = out / "index.html"
     found = None if anew or not page.exists() else findings_cache.recall(folder.path)
     if found is None:
-        from posenc.lab.findings.assemble import findings  # a second of imports
+        from posenc.lab.findings.assemble import findings  # importing takes about a second
         from posenc.lab.views import write
 
         found = findings(folder.path)

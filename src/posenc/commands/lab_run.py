@@ -1,4 +1,4 @@
-"""`posenc lab run`: an experiment, from what is kept of it to its report."""
+"""`posenc lab run`: runs the missing trials of an experiment and writes its report."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Shard(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """An experiment, and how and where it is to run.
+    """An experiment, with how and where to run it.
 
-    command   what made the folder, where it is gone on with: then it may hold another version of the experiment
-    called    the command that the user gave, which begins every line of progress
-    again     how to go on after an interruption
-    repeat    the command that repeats the training, {steps} in place of their number; posenc lab run if left out
+    command   the command that made the folder, when resuming; the folder may then hold another version of the experiment
+    called    the command that the user gave; it begins every line of progress
+    again     how to continue after an interruption
+    repeat    the command that repeats the training, with {steps} for the number of steps; default posenc lab run
     """
 
     experiment: Experiment
@@ -79,7 +79,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="PRESET|FILE.yaml",
-            help="posenc lab list shows the presets; a file says the same things.",
+            help="A preset of posenc lab list, or a file with the same settings.",
             show_default=False,
         ),
     ] = None,
@@ -91,34 +91,35 @@ def command(
         Path | None, typer.Option(help="Folder of the results; lab-PRESET if left out.", show_default=False)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, help="Models trained at the same time; one per core or device if left out.", show_default=False
+        ),
     ] = None,
     engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
     address: Annotated[
         str | None,
-        typer.Option(
-            help="HOST:PORT of the Ray cluster; if left out the one running here, or a new one.", show_default=False
-        ),
+        typer.Option(help="HOST:PORT of the Ray cluster; if left out, the local one or a new one.", show_default=False),
     ] = None,
-    device: Annotated[Device | None, typer.Option(help="What they run on; cpu if left out.", show_default=False)] = None,
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda; cpu if left out.", show_default=False)] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what --out holds: experiment and device are taken from there.")
+        bool, typer.Option("--resume", help="Continue the experiment in --out, with its settings and device.")
     ] = False,
     shard: Annotated[
         Shard | None,
         typer.Option(
-            help="Under torchrun: what processes share, the rows of a batch if left out, or the tokens of every row.",
+            help="Under torchrun: split the rows of a batch (default) or the tokens of each row between processes.",
             show_default=False,
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Train and score what is missing of an experiment; then the report.
+    """Train and score the missing trials of an experiment, then write its report.
 
-    Every trial is kept as it ends, under a hash of everything that decides it. The same command trains only what is
-    missing, whatever ended the last run; several may run in one folder. The report is in OUT/report: a page, pictures,
-    CSV, Markdown. torchrun --nproc-per-node 2 -m posenc lab run … shares every model between processes.
+    Each finished trial is stored under a hash of all settings that determine it. The same command later trains only the
+    missing trials, also after a failure or interruption. Several runs may share one folder. The report is in OUT/report: a
+    page, pictures, CSV, Markdown. torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
 
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
     posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
@@ -158,11 +159,11 @@ def asked(preset: str | None, out: Path | None) -> Wanted:
 
 
 def resumed(out: Path | None) -> Wanted:
-    """What the folder says of itself."""
+    """The experiment, command and device stored in the folder."""
     from posenc.commands.lab_folder import experiment_of, opened
 
     if out is None:
-        raise typer.BadParameter("needs --out DIR, the folder to go on with", param_hint="--resume")
+        raise typer.BadParameter("needs --out DIR, the folder to continue", param_hint="--resume")
     _, manifest = opened(out, "--out")
     words = shlex.split(manifest["command"])
 
@@ -179,7 +180,7 @@ def resumed(out: Path | None) -> Wanted:
 
 
 def carry_out(wanted: Wanted) -> None:
-    """Sweep, findings, report. Exit code 1 where a trial failed, 130 where it was interrupted."""
+    """Runs the sweep and writes findings and report. Exit code 1 if a trial failed, 130 if interrupted."""
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return
@@ -202,7 +203,7 @@ def carry_out(wanted: Wanted) -> None:
 
 
 def enter(wanted: Wanted) -> Folder:
-    """The folder, ready for this experiment. Raises ValueError for one that holds another, or the same on another text."""
+    """The folder for this experiment. Raises ValueError if it holds another experiment or was trained on another text."""
     from posenc.lab.records.results import Folder, expected
     from posenc.lab.run.budget import planned_before
     from posenc.lab.run.sweep import read_text
@@ -273,7 +274,7 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
 
 
 def hardware_of(wanted: Wanted) -> Hardware:
-    """Raises ValueError for CUDA where there is none to be seen."""
+    """Raises ValueError if CUDA is asked for and torch finds no CUDA device."""
     import torch
 
     from posenc.lab.trial.training import Hardware
@@ -291,7 +292,7 @@ def engine_of(wanted: Wanted) -> Engine:
 
 
 def command_of(wanted: Wanted) -> str:
-    """How anyone repeats it: what decides the numbers, and none of this machine's folders."""
+    """The command that repeats the experiment: the options that determine the numbers, without local folders."""
     words = ["posenc", "lab", "run", wanted.named]
     words += ["--text", wanted.text.resolve().name] if wanted.text else []
     words += ["--device", wanted.device] if wanted.device != "cpu" else []

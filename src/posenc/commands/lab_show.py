@@ -1,4 +1,4 @@
-"""`posenc lab show`: one trial, as it was run."""
+"""`posenc lab show`: the record of one trial."""
 
 from __future__ import annotations
 
@@ -25,17 +25,22 @@ def command(
         list[str],
         typer.Argument(
             metavar="TRIAL",
-            help="The first digits of its key, or words of it: language_model rope seed 0.",
+            help="The first digits of its key, or words such as: language_model rope seed 0.",
             show_default=False,
         ),
     ],
     folder: Annotated[
         Path | None,
-        typer.Option("--in", metavar="DIR", help="The folder it is in; if left out, the lab-… here.", show_default=False),
+        typer.Option(
+            "--in",
+            metavar="DIR",
+            help="The folder of the trial; if left out, the only lab-* folder here.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """One trial: settings, scores at every length, training curve, times, versions.
+    """Show one trial: settings, scores at every length, training curve, times, versions.
 
     Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
     """
@@ -65,7 +70,7 @@ def the_only() -> Path:
 
 
 def chosen(words: list[str], there: list[Line]) -> Line:
-    """The trial that has every word or begins with it as its key. A usage error that lists them where it is not one."""
+    """The one trial that matches every word or whose key begins with it. Raises BadParameter if not exactly one does."""
 
     def fits(line: Line) -> bool:
         return all(
@@ -109,7 +114,7 @@ def curve(rows: Any) -> dict[str, list[float]]:
 
 
 def sparkline(values: list[float]) -> str:
-    """Lowest ▁ to highest █, at most WIDEST of them, each the mean of its stretch."""
+    """The curve as characters from ▁ (lowest) to █ (highest): at most WIDEST, each the mean of an interval."""
     if not values:
         return ""
     width = min(WIDEST, len(values))

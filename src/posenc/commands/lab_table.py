@@ -1,4 +1,4 @@
-"""The findings as tables in the terminal: properties and cost, then one table for each task, then the sentences."""
+"""The findings as tables in the terminal: properties and cost, one table per task, then the conclusions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NOT_LEARNT, MISSING, CANNOT, FAILED = (
     Words("failed", "失败"),
 )
 UNIT = {
-    "bits": Words("bits a target, less is better", "每个目标的比特数，越低越好"),
-    "exact": Words("share of rows all right", "整行全对的比例"),
+    "bits": Words("bits per target, lower is better", "每个目标的比特数，越低越好"),
+    "exact": Words("share of rows entirely correct", "整行正确的比例"),
 }
 CHANGED = Words("RoPE, frequencies changed after training", "RoPE，训练后改变频率")
 UNCHANGED = Words("as trained", "不改")
@@ -57,7 +57,7 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
 
 
 def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:
-    """What the numbers are, how the models were trained, and what chance scores."""
+    """The caption: the measure, the training settings and the score at chance."""
     trained, unit, steps = task["length"], task["unit"][language], task["training"]["steps"]
     parts = [
         {"en": f"trained {steps} steps at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}），{steps} 步"}[language]
@@ -70,7 +70,7 @@ def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -
 
 
 def reasons(task: Mapping[str, Any]) -> Iterator[str]:
-    """Why encodings have no number, where it is more than that they did not learn the task."""
+    """Reasons for missing numbers, other than that the task was not learnt."""
     for arm in task["arms"]:
         states = [arm["state"], *(cell["state"] for cell in arm["cells"].values())]
         for state in dict.fromkeys(states):
@@ -80,7 +80,7 @@ def reasons(task: Mapping[str, Any]) -> Iterator[str]:
 
 
 def legend(task: Mapping[str, Any], language: Language) -> Iterator[str]:
-    """What the colours mean, and what an encoding needs to count as learnt."""
+    """The meaning of the colours, and the criterion for a learnt task."""
     if any(arm["behaviour"] for arm in task["arms"]):
         flat, broken = (words.read(language) for words in bounds(task))
         yield {"en": f"green: {flat}; red: {broken}", "zh": f"绿：{flat}；红：{broken}"}[language]
@@ -89,7 +89,7 @@ def legend(task: Mapping[str, Any], language: Language) -> Iterator[str]:
 
 
 def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int) -> Table:
-    """Every seed stands beside the mean where there is room for it."""
+    """The table of one task. Seeds are printed beside the mean if the width allows it."""
     lengths = [str(length) for length in task["lengths"]]
     wide = 4 + 5 * seeds + 1
     with_seeds = seeds > 1 and FIRST + len(lengths) * (wide + 1) + 8 <= room
@@ -105,7 +105,7 @@ def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int)
 def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Language, with_seeds: bool) -> Text:
     cell = arm["cells"].get(str(length), {})
     if length == trained and cell.get("mean") is not None and not arm["learnt"]:
-        return _number(cell, "dim", with_seeds)  # how far it was from having learnt it
+        return _number(cell, "dim", with_seeds)  # shown although it was not learnt
     return _cell(arm["state"], cell, arm["behaviour"], language, with_seeds)
 
 
@@ -119,7 +119,7 @@ def _after(task: Mapping[str, Any], language: Language, room: int) -> Table:
 
 
 def _widths(headings: Sequence[str], room: int) -> list[int]:
-    """In a narrow terminal the words of a cell stand below one another; numbers always stand in a line."""
+    """Column widths. In a narrow terminal words wrap; numbers do not."""
     widths = [max(10, len(heading)) for heading in headings]
     if FIRST + sum(widths) + len(widths) > room:
         widths = [max(6, len(heading)) for heading in headings]
@@ -127,7 +127,7 @@ def _widths(headings: Sequence[str], room: int) -> list[int]:
 
 
 def _table(first: str, headings: Sequence[str], widths: Sequence[int], language: Language | None) -> Table:
-    """With a last column for the factor where a language is given."""
+    """An empty table; with a language, a last column for the factor."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0), header_style="bold")
     table.add_column(first, min_width=FIRST, overflow="fold")
     for heading, width in zip(headings, widths, strict=True):
@@ -140,7 +140,7 @@ def _table(first: str, headings: Sequence[str], widths: Sequence[int], language:
 def _cell(
     state: str | None, cell: Mapping[str, Any], behaviour: str | None, language: Language, with_seeds: bool = False
 ) -> Text:
-    """The mean over seeds, or why there is none."""
+    """The mean over seeds, or the reason why there is none."""
     if word := word_for(state or cell.get("state"), language):
         return Text(word, style="dim" if word == NOT_LEARNT.read(language) else "red")
     if cell.get("mean") is None:
@@ -154,7 +154,7 @@ def _number(cell: Mapping[str, Any], style: str, with_seeds: bool) -> Text:
 
 
 def word_for(state: str | None, language: Language) -> str | None:
-    """One word for a state; the report says the rest."""
+    """A short word for a state; the report gives details."""
     for start, words in (("not learnt", NOT_LEARNT), ("cannot", CANNOT), ("failed", FAILED), ("missing", MISSING)):
         if (state or "").startswith(start):
             return words.read(language)
@@ -167,6 +167,6 @@ def factor(found: Mapping[str, Any] | None) -> str:
 
 
 def missing(found: Mapping[str, Any], language: Language) -> Iterator[str]:
-    """A line each for the trials that are not there."""
+    """One line per missing trial."""
     for one in found["missing"]:
         yield f"{one['task']} {one['arm']} seed {one['seed']}: {one['why'] or MISSING.read(language)}"

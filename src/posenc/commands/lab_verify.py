@@ -1,4 +1,4 @@
-"""`posenc lab verify`: are results of other code still what this code computes?"""
+"""`posenc lab verify`: checks that the current code reproduces stored results."""
 
 from __future__ import annotations
 
@@ -23,33 +23,42 @@ if TYPE_CHECKING:
 def command(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="A folder of posenc lab run; the lab-… here if left out.", show_default=False),
+        typer.Argument(
+            metavar="[DIR]", help="A folder of posenc lab run; the only lab-* folder here if left out.", show_default=False
+        ),
     ] = None,
-    sample: Annotated[int, typer.Option(min=1, help="Trials to run again; more where tasks and encodings need it.")] = 12,
-    all_: Annotated[bool, typer.Option("--all", help="Run every finished trial again, whatever its code.")] = False,
+    sample: Annotated[
+        int, typer.Option(min=1, help="Trials to run again; more if needed to cover all tasks and encodings.")
+    ] = 12,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Run every finished trial again, including those of this code.")
+    ] = False,
     keep_references: Annotated[
         bool,
         typer.Option(
             "--keep-references",
-            help="Keep this machine's numbers to compare with later. Only with code that is known to give the results.",
+            help="Store this machine's numbers as references. Only with the code that made the results.",
         ),
     ] = False,
     text: Annotated[
-        Path | None, typer.Option(help="The sweep's text, where it read one of yours.", show_default=False)
+        Path | None, typer.Option(help="The text that the sweep was given with --text, if any.", show_default=False)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Models at a time; every core or device if left out.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, help="Models trained at the same time; one per core or device if left out.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was compared as JSON.")] = False,
 ) -> None:
-    """Run a sample of the trials again that were made by other code, and compare every number bit for bit.
+    """Run again a sample of the trials that other code made, and compare every number bit for bit.
 
-    A key says nothing of the code. Each record has a fingerprint of the code that made it; where that is not today's, this
-    command runs some of those trials again: every task and every encoding among them at least once. If all numbers are
-    equal, the fingerprints are recorded as equal in DIR/verified.jsonl and the results stay. If not, the exit code is 1 and
-    nothing is recorded; NUMERICS_VERSION has to be raised where the change was meant. Nothing is ever deleted.
+    The key of a trial does not depend on the code. Each record has a fingerprint of the code that made it. This command
+    runs again a sample of the trials with another fingerprint, with every task and every encoding at least once. If all
+    numbers are equal, DIR/verified.jsonl records the fingerprints as equal and the results stay valid. If not, the exit
+    code is 1 and nothing is recorded; if the change was intended, raise NUMERICS_VERSION. No result is deleted.
 
-    Another kind of processor may round differently. There, go back to the code that made the results and run it once with
+    Another processor may round differently. On such a machine, run the code that made the results once with
     --keep-references; later code is then compared with those references too.
 
     Examples:  posenc lab verify lab-quick   ·   posenc lab verify results/standard --sample 30 --workers 2   ·
@@ -69,7 +78,7 @@ def command(
         if keep_references and other:
             raise ValueError(
                 f"--keep-references: {len(other)} of {len(kept)} trials are of code that is not known to be equal to this; "
-                "go back to the code that made them, or leave the option out"
+                "use the code that made them, or omit the option"
             )
         wanted = kept if all_ or keep_references else other
         if not wanted:
@@ -95,7 +104,7 @@ def run(
     workers: int | None,
     console: Console,
 ) -> list[Rerun]:
-    """The sample, run again here; says what it chooses, and each result as it comes."""
+    """Runs the sample again. Prints the choice, then each result."""
     from dataclasses import replace
 
     from posenc.commands.lab_run import enter, resumed
@@ -105,7 +114,7 @@ def run(
     from posenc.lab.run.verify import run_again, sample
 
     before = replace(resumed(results.path), text=text, workers=workers)
-    enter(before)  # refuses another text
+    enter(before)  # raises if the text differs
     chosen = sample(wanted, size, frozenset(references(results.path)))
     tasks, encodings = ({name(one) for one in wanted} for name in (task_of, encoding_of))
     seconds = sum(sum(one.record.about["seconds"].values()) for one in chosen)
@@ -133,7 +142,7 @@ def run(
 
 
 def bar(console: Console) -> AbstractContextManager[Progress | None]:
-    """A progress bar where somebody watches."""
+    """A progress bar in a terminal."""
     if not console.is_terminal:
         return nullcontext()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -143,7 +152,7 @@ def bar(console: Console) -> AbstractContextManager[Progress | None]:
 
 
 def hardware(manifest: dict[str, Any]) -> Hardware:
-    """The kind of device that the sweep asked for."""
+    """The type of device that the sweep used."""
     import shlex
 
     from posenc.lab.trial.training import Hardware
@@ -153,7 +162,7 @@ def hardware(manifest: dict[str, Any]) -> Hardware:
 
 
 def record(results: Folder, manifest: dict[str, Any], other: list[Kept], reruns: list[Rerun], keep_references: bool) -> int:
-    """Keeps what was found: equal fingerprints, or this machine's numbers. Returns how many."""
+    """Records equal fingerprints, or this machine's numbers. Returns how many."""
     from posenc.lab.records.verified import add_references
     from posenc.lab.run.verify import record_equal
 
@@ -173,7 +182,7 @@ def encoding_of(one: Kept) -> str:
 
 
 def line(rerun: Rerun) -> str:
-    """✓ copy rope seed 0: equal, or ✗ with what differs."""
+    """`✓ copy rope seed 0: equal`, or `✗` with the differences."""
     if rerun.equal:
         return f"✓ {rerun.kept.trial}: equal bit for bit"
     return f"✗ {rerun.kept.trial}: {'; '.join(rerun.differences)}"
@@ -195,7 +204,7 @@ def said(results: Folder, kept: list[Kept], other: list[Kept], reruns: list[Reru
 
 
 def conclude(results: Folder, reruns: list[Rerun], other: list[Kept], recorded: int, keep_references: bool) -> None:
-    """One line on what follows."""
+    """The concluding line."""
     unequal = [rerun for rerun in reruns if not rerun.equal]
     if keep_references:
         text = f"{recorded} references of this machine are kept in {results.path / 'references'}"

@@ -13,14 +13,16 @@ from posenc.description import SEAMS, TRAITS
 
 
 def command(
-    word: Annotated[str, typer.Argument(help="A name, or what it is called elsewhere.", show_default=False)] = "",
+    word: Annotated[
+        str, typer.Argument(help="A name of an encoding, here or in another library or paper.", show_default=False)
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Everything about every encoding as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Every encoding: where it acts, what holds for it, who uses it.
+    """List the encodings: where each acts, its properties, the models that use it.
 
-    With a word, only the encoding that goes by it: its own name, or the name another library, a paper or the founding notes
-    have for it. The last line of the table says whether posenc's C++ kernels run, and why not.
+    With a name, shows one encoding. The name is its own or one used by another library, a paper or the founding notes.
+    The last line of the table says whether posenc's C++ kernels run and, if not, why.
 
     Examples:  posenc list   ·   posenc list rotary   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
@@ -34,7 +36,7 @@ def command(
         if entry is None:
             place = look_up(word)
             raise typer.BadParameter(
-                f"{word!r}: that is {place}" if place else f"no encoding goes by {word!r}; known: {', '.join(BY_NAME)}",
+                f"{word!r}: that is {place}" if place else f"no encoding is called {word!r}; known: {', '.join(BY_NAME)}",
                 param_hint="WORD",
             )
         chosen = [entry]
@@ -62,7 +64,7 @@ def seams(row: dict[str, Any], language: Language) -> str:
 
 
 def traits(row: dict[str, Any], language: Language) -> str:
-    """The traits that tell encodings apart; `local` and kept norms hold for nearly all."""
+    """The traits that differ between encodings. `local` and preserved norms hold for nearly all."""
     telling = [trait for trait in ("shift_invariant", "causal_only") if trait in row["traits"]]
     return ", ".join(TRAITS[trait].read(language) for trait in telling) or Words("absolute", "绝对").read(language)
 
@@ -92,7 +94,7 @@ def _print_table(console: Any, described: list[dict[str, Any]], language: Langua
     console.print(
         Words(
             f"Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; {', '.join(per_layer)}: for each layer.\n"
-            "posenc list NAME tells more; posenc show NAME draws it.",
+            "posenc list NAME shows details; posenc show NAME draws a picture.",
             f"参数量按 d_model 512、8 个头、6 层、2048 个位置计；{'、'.join(per_layer)} 的参数量为每层一份。\n"
             "posenc list 名称 查看详情；posenc show 名称 画图。",
         ).read(language)

@@ -1,4 +1,4 @@
-"""What long commands say while they run."""
+"""Progress messages of long commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WORDS = "[progress.percentage]{task.percentage:>3.0f} %[/]  {task.fields[left]}  {task.description}"
-"""Beside a bar: share done, time left, stage."""
+"""Text of a progress bar: share done, time left, stage."""
 
 
 def in_lines(console: Console, command: str) -> Callable[[str, float, float], None]:
-    """For where nobody watches: a line whenever the stage changes."""
+    """Progress without a terminal: one line whenever the stage changes."""
     last = ""
 
     def line(what: str, so_far: float, left: float) -> None:
@@ -26,5 +26,5 @@ def in_lines(console: Console, command: str) -> Callable[[str, float, float], No
 
 
 def clock(seconds: float) -> str:
-    """1:05 left; nothing below a second."""
+    """Remaining time, such as `1:05 left`; empty below one second."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02} left" if seconds >= 1 else ""

@@ -1,4 +1,4 @@
-"""posenc show: a picture of one encoding, in the terminal or as a file."""
+"""`posenc show`: a picture of one encoding, in the terminal or as a file."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ if TYPE_CHECKING:
     from posenc.plots.picture import Picture
 
 FORMATS = (".png", ".svg", ".pdf")
-HEADS = "Heads; d_head is d_model / n_heads. One for encodings that rotate, else four."
+HEADS = "Number of heads; d_head is d_model / n_heads. Default: 1 for rotary encodings, else 4."
 
 
 def command(
     method: Annotated[str, typer.Argument(help="An encoding by name; posenc list shows them.", show_default=False)],
-    what: Annotated[str | None, typer.Option(help="Which picture; its first if left out.", show_default=False)] = None,
+    what: Annotated[
+        str | None, typer.Option(help="Which picture; the encoding's first if left out.", show_default=False)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this .png, .svg or .pdf.", show_default=False)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of the picture.")] = False,
     length: Annotated[int | None, typer.Option(min=1, help="Positions.", show_default=False)] = None,
     d_model: Annotated[int | None, typer.Option(min=1, max=4096, help="Channels.", show_default=False)] = None,
     n_heads: Annotated[int | None, typer.Option(min=1, max=64, help=HEADS, show_default=False)] = None,
     base: Annotated[float | None, typer.Option(help="Base of the frequencies.", show_default=False)] = None,
-    lag: Annotated[float | None, typer.Option(help="For --what shift: how far; 3 if left out.", show_default=False)] = None,
+    lag: Annotated[
+        float | None, typer.Option(help="For --what shift: the distance; 3 if left out.", show_default=False)
+    ] = None,
 ) -> None:
-    """A picture of one encoding, in the terminal or as a file.
+    """Draw a picture of one encoding, in the terminal or to a file.
 
-    Blue is negative, white zero, red positive, everywhere.
+    In every picture blue is negative, white is zero and red is positive.
 
     [bold]--what[/bold] heatmap · bias · terms · waves · clock · wavelengths · angles · decay · shift · distance · path ·
-    taylor · remainder · order; not every picture makes sense for every encoding.
+    taylor · remainder · order; each encoding supports some of them.
 
     [bold]Examples[/bold]
 
@@ -74,7 +78,7 @@ def command(
 
 
 def _check(method: str, out: Path | None, force: bool, base: float | None, lag: float | None, what: str | None) -> None:
-    """What can be refused before torch is loaded."""
+    """Checks the options that need no torch. Raises BadParameter or an OSError."""
     from posenc.catalogue import BY_NAME, hint, names
 
     if method not in BY_NAME:
@@ -96,7 +100,7 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
 
 
 def _write(picture: Picture, out: Path) -> None:
-    """Written beside its place and then moved there, so that an interrupted run leaves the old file whole."""
+    """Writes a temporary file in the same folder and renames it. An interrupted run leaves the old file intact."""
     from posenc.plots.figures import save
 
     try:

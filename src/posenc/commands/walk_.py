@@ -1,4 +1,4 @@
-"""`posenc walk`: the worked sums in the terminal, or as JSON."""
+"""`posenc walk`: the worked examples in the terminal, or as JSON."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ DIGITS = 4
 
 def command(
     example: Annotated[
-        str, typer.Argument(help="sum, attention, rope or components; all four where it is left out.", show_default=False)
+        str, typer.Argument(help="sum, attention, rope or components; all four if left out.", show_default=False)
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Every step as JSON, both languages.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """The worked sums of the founding notes, every matrix on the way.
+    """The worked examples of the founding notes, with every matrix.
 
     sum          猫 吃 鱼: word + position, base 100
-    attention    我 喜欢 猫: self-attention by hand, and the sentence turned round
-    rope         人工 智能 正在 快速 发展: 正在 against the rest, rotated
-    components   PE(2) component by component, at 8 and at 4 channels
+    attention    我 喜欢 猫: self-attention by hand, and the same for the reversed sentence
+    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
+    components   the components of PE(2), with 8 and with 4 channels
 
-    Where a note prints another number, both are shown: printed → right.
+    Where the number printed in a note is wrong, both are shown: printed → correct.
 
     Examples:  posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
     """
@@ -54,14 +54,14 @@ def command(
 
 
 def chosen_language(lang: str) -> Language:
-    """The language asked for, or that of the environment. A usage error for any other."""
+    """The language of --lang, or that of the environment. Raises BadParameter for an unknown language."""
     if lang and lang not in LANGUAGES:
         raise typer.BadParameter(f"expected one of {', '.join(LANGUAGES)}, got {lang!r}", param_hint="--lang")
     return lang if lang else default_language()
 
 
 def as_data(example: Example) -> dict[str, Any]:
-    """One example for machines."""
+    """One example as JSON data."""
     return {
         "name": example.name,
         "title": example.title._asdict(),
@@ -93,7 +93,7 @@ def _step_as_data(step: Step) -> dict[str, Any]:
 
 
 def rendered(example: Example, language: Language) -> list[RenderableType]:
-    """One example for readers: a rule, then title, formula, matrix and remark of every step."""
+    """One example for the terminal: a rule, then the title, formula, matrix and remark of every step."""
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text
@@ -115,7 +115,7 @@ def rendered(example: Example, language: Language) -> list[RenderableType]:
 
 
 def _matrix(step: Step) -> RenderableType:
-    """All numbers with the same decimals, four at most; where the note differs: printed → right."""
+    """The matrix with equal decimals, at most four. Where the note differs: printed → correct."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -139,7 +139,7 @@ def _matrix(step: Step) -> RenderableType:
 
 
 def _decimals(entry: float) -> int:
-    """How many decimals, at most four, say this number exactly."""
+    """Number of decimals, at most four, that represent this number exactly."""
     return next((n for n in range(DIGITS) if abs(round(entry, n) - entry) < 1e-12), DIGITS)
 
 

@@ -27,12 +27,12 @@ export const view: View = {
   name: "attention",
   title: both("Attention, step by step", "注意力，一步一步"),
   idea: both(
-    "Attention turns every word into a query, a key and a value, compares each query with all keys, and mixes the values by the result. Each method lets position in at another step of this chain, marked in amber; choose a method and watch the mark move.",
-    "注意力给每个词算出查询、键和值，拿每个查询与所有的键比较，再按比较的结果混合各个值。不同的方法在这条链上不同的一步放入位置，用琥珀色标出；换一种方法，看标记移到哪里。",
+    "Attention computes a query, a key and a value for every word, compares each query with all keys, and averages the values with the resulting weights. Each method uses position at a different step, which is marked in amber.",
+    "注意力给每个词算出查询、键和值，把每个查询与所有的键比较，再按得到的权重对值求加权平均。不同的方法在不同的一步使用位置，这一步用琥珀色标出。",
   ),
   notice: [
-    both("What is added to the embedding (sinusoids, learned tables) enters at step 2, what rotates queries and keys (RoPE) at step 3, what is added to the score (ALiBi, T5) at step 4; Shaw enters again at step 7.", "加到词向量上的（正弦、可学习的表）在第 2 步进入，旋转查询和键的（RoPE）在第 3 步，加到注意力分数上的（ALiBi、T5）在第 4 步；Shaw 在第 7 步再进入一次。"),
-    both("Steps before the mark are the same for every method: with RoPE, q, k and v are those of no position at all, until q and k are turned.", "标记之前的各步，所有方法都一样：用 RoPE 时，q、k、v 在旋转之前与不用位置时完全相同。"),
+    both("Sinusoidal and learned tables are added to the embedding at step 2. RoPE rotates queries and keys at step 3. ALiBi and T5 are added to the score at step 4. Shaw is used at step 4 and again at step 7.", "正弦编码和可学习的表在第 2 步加到词向量上。RoPE 在第 3 步旋转查询和键。ALiBi 和 T5 在第 4 步加到注意力分数上。Shaw 在第 4 步和第 7 步使用。"),
+    both("Steps before the marked one are the same for every method. With RoPE, q, k and v before the rotation are the same as without positions.", "标记之前的各步，所有方法都相同。用 RoPE 时，旋转之前的 q、k、v 与不用位置时相同。"),
     both("With 猫 吃 鱼, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "选 猫 吃 鱼、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
     both("With 我 喜欢 猫 and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "选 我 喜欢 猫、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
   ],
@@ -79,9 +79,9 @@ export const view: View = {
     const panel = h("section", { class: "frame", "aria-label": stage.t(both("This step", "这一步")) });
     const equal = h("p", { class: "small" });
     const question = predict(stage, {
-      question: both("RoPE, step 3: which of the three depend on the position of the word?", "RoPE 的第 3 步：三者之中，哪些知道自己的词站在哪里？"),
-      choices: [both("q, k and v", "q、k、v 都知道"), both("q and k", "q 和 k"), both("only k", "只有 k")], right: 1,
-      because: both("Queries and keys are turned, values are not: position decides whom a word listens to, not what is said.", "查询和键会旋转，值不会：位置决定听谁的，不决定说什么。"),
+      question: both("RoPE, step 3: which of the three depend on the position of the word?", "RoPE 的第 3 步：三者之中，哪些取决于词的位置？"),
+      choices: [both("q, k and v", "q、k 和 v"), both("q and k", "q 和 k"), both("only k", "只有 k")], right: 1,
+      because: both("Queries and keys are rotated, values are not. Position changes the attention weights, not the values.", "查询和键会旋转，值不会。位置改变注意力权重，不改变值。"),
     }, () => stage.set({ encoding: "rope", frame: 3 }));
     stage.root.append(pipeline, play.element, panel, equal, question);
 
@@ -144,8 +144,8 @@ export const view: View = {
       const name = [stage.t(chosen.title).split(/, |，/)[0]!, " [", label(about, chosen.rows ?? "words", row), ", ", label(about, chosen.columns, column), "]"];
       const print = head === 0 ? about.printed[chosen.name]?.[row]?.[column] : undefined;
       const verdicts: Record<string, Words> = {
-        same: both("right", "正确"), truncated: both("cut off instead of rounded", "截断，没有四舍五入"),
-        different: both("a slip", "算错了"),
+        same: both("correct", "正确"), truncated: both("truncated instead of rounded", "截断，没有四舍五入"),
+        different: both("wrong", "错误"),
       };
       const result = h("output", { "data-role": "value", "data-value": value }, shown(value, 6));
       fill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),

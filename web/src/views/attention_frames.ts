@@ -70,14 +70,14 @@ export function framesOf({ sites, causal }: About, data: Data): Frame[] {
   const weights = between("weights", "weights α", "权重 α", true);
   return [
     { title: both("Words", "词"), lines: [],
-      says: both("A sentence is words in an order; the numbers below them are their positions.", "句子是有次序的词；词下面的数字是位置。") },
+      says: both("A sentence is a sequence of words. The numbers below them are their positions.", "句子是一串有次序的词，词下面的数字是位置。") },
     { title: both("Vectors", "词向量"), site: has("EMBED") ? "EMBED" : undefined,
       lines: [has("EMBED") ? [
         channels("x", "x, words", "x，词向量"), "+", channels("position", "p, positions", "p，位置编码"), "=",
         channels("embedded", "x + p", "x + p"),
       ] : [channels("x", "x, words", "x，词向量")]],
-      says: has("EMBED") ? both("Each word becomes a row of numbers, and the row of its position is added here, once.", "每个词变成一行数；它所在位置的那一行数在这里加上去，只加这一次。")
-        : both("Each word becomes a row of numbers. Nothing here depends on the position of the word.", "每个词变成一行数。这里没有一个数取决于词站在哪里。") },
+      says: has("EMBED") ? both("Each word becomes a vector. The vector of its position is added once, at this step.", "每个词变成一个向量。它所在位置的向量在这一步加上，只加一次。")
+        : both("Each word becomes a vector. It does not depend on the position of the word.", "每个词变成一个向量，与词的位置无关。") },
     { title: both("q, k, v", "q、k、v"), site: turned ? "ROTATE" : undefined,
       lines: turned
         ? [
@@ -86,22 +86,22 @@ export function framesOf({ sites, causal }: About, data: Data): Frame[] {
           [projection("w_v", "W_V"), "→", values],
         ]
         : [[projection("w_q", "W_Q"), "→", q], [projection("w_k", "W_K"), "→", k], [projection("w_v", "W_V"), "→", values]],
-      says: turned ? both("Three projections of every row. Queries and keys are then turned by an angle that grows with their position; values are not.", "每一行作三次投影。查询和键随后按位置旋转，位置越靠后转得越多；值不转。")
-        : both("Three projections of every row: what a word asks for, what it offers, and what it says.", "每一行作三次投影：这个词要找什么、能提供什么、说的是什么。") },
+      says: turned ? both("Three projections of every row. Queries and keys are then rotated by angles proportional to their positions; values are not.", "每一行作三次投影。查询和键随后旋转，角度与位置成正比；值不旋转。")
+        : both("Three projections of every row: the query, the key and the value of the word.", "每一行作三次投影：这个词的查询、键和值。") },
     { title: both("Scores", "分数"), site: has("BIAS") ? "BIAS" : has("CONTEXT") ? "CONTEXT" : undefined,
       lines: [
         [{ ...q, name: query }, "·", { ...k, name: key }],
         ...(has("CONTEXT") ? [[between("products", "q·k/√d", "q·k/√d"), ...("counts" in data.arrays ? ["→", between("counts", "count p", "计数 p")] : [])], ["+", between("added", ...addend(data)), "=", scores]]
           : added ? [[between("products", "q·k/√d", "q·k/√d"), "+", between("added", ...addend(data)), "=", scores]] : [[scores]]),
       ],
-      says: "counts" in data.arrays ? both("Every query meets every key. CoPE reads these products, counts how much passes its gate from the key up to the query, and adds a number for the count; what stands above the diagonal is masked in the next step.", "每个查询与每个键相乘。CoPE 读取这些乘积，从键数到查询，看有多少通过了门，再按计数加上一个数；对角线以上的数在下一步被遮住。")
-        : added ? both("Every query meets every key; a number for their positions is added to the product.", "每个查询与每个键相乘，再给乘积加上一个由位置决定的数。")
-          : both("Every query meets every key: rows ask, columns answer.", "每个查询与每个键相乘：行是提问的词，列是回答的词。") },
+      says: "counts" in data.arrays ? both("The product of every query with every key. CoPE computes gates from these products, sums them from the key to the query, and adds a number for this count. The next step masks the cells above the diagonal.", "每个查询与每个键的乘积。CoPE 由这些乘积算出门，从键到查询求和，再按这个计数加上一个数。下一步遮住对角线以上的格子。")
+        : added ? both("The product of every query with every key, plus a number that depends on their positions.", "每个查询与每个键的乘积，再加上一个由位置决定的数。")
+          : both("The product of every query with every key: rows are queries, columns are keys.", "每个查询与每个键的乘积：行是查询，列是键。") },
     { title: both("Mask", "掩码"), lines: [[{ ...scores, name: logits }, "→", between("masked", "masked", "掩码后")]],
-      says: causal ? both("A word may not look at later ones: their scores become −∞. This alone already tells the words something about order.", "词不能看后面的词：那些分数变成 −∞。单凭这一步，词已经知道一点次序了。")
-        : both("No mask here: every word sees every other, and nothing changes.", "这里没有掩码：每个词都看得见其他词，什么也不变。") },
+      says: causal ? both("A word does not attend to later words: their scores become −∞. The mask alone makes the outputs depend on the order.", "词不能关注后面的词：那些分数变成 −∞。仅有掩码，输出就已取决于次序。")
+        : both("No mask: every word attends to all words, and the scores do not change.", "没有掩码：每个词都关注所有词，分数不变。") },
     { title: both("Softmax", "Softmax"), lines: [[between("masked", "scores", "分数"), "→", weights]],
-      says: both("Every row becomes weights between 0 and 1 whose sum is 1.", "每一行变成 0 到 1 之间的权重，加起来等于 1。") },
+      says: both("Every row becomes weights between 0 and 1 that sum to 1.", "每一行变成 0 到 1 之间的权重，总和为 1。") },
     { title: both("Weights · v", "权重 · v"), site: has("VALUE") ? "VALUE" : undefined,
       lines: has("VALUE")
         ? [
@@ -109,15 +109,15 @@ export function framesOf({ sites, causal }: About, data: Data): Frame[] {
           [channels("mixed", "Σ α·v", "Σ α·v"), "+", channels("value_added", "Σ α·a[j−i]", "Σ α·a[j−i]"), "=", channels("attended", "sum", "和")],
         ]
         : [[weights, "·", values, "=", channels("mixed", "Σ α·v", "Σ α·v")]],
-      says: has("VALUE") ? both("Every word mixes the values by its weights, and with each value a vector of the distance to it: position enters a second time.", "每个词按权重混合各个值，每个值还带上一个相对距离的向量：位置在这里第二次进入。")
-        : both("Every word mixes the values by its weights. Values carry no sign of where they came from, unless step 2 put one there.", "每个词按权重混合各个值。值里没有来处的痕迹，除非第 2 步加过。") },
+      says: has("VALUE") ? both("The weighted sum of the values. A vector for the distance is added to each value: position is used a second time.", "值的加权和。每个值还加上一个距离的向量：位置在这里第二次使用。")
+        : both("The weighted sum of the values. Values contain no position unless it was added at step 2.", "值的加权和。除非第 2 步加了位置，值里不含位置信息。") },
     { title: both("Output", "输出"),
       lines: [[
         { name: "out", title: both("output", "输出"), columns: "heads" }, "−",
         { name: "blind", title: both("without position", "不用位置"), columns: "heads" }, "=",
-        { name: "changed", title: both("what position changed", "位置带来的改变"), columns: "heads" },
+        { name: "changed", title: both("effect of position", "位置带来的改变"), columns: "heads" },
       ]],
-      says: both("The heads stand side by side. Beside it the same words with no position at all: the difference is all that the method does.", "各个头并排放在一起。旁边是同样的词、完全不用位置的结果：两者之差就是这种方法的全部作用。") },
+      says: both("The concatenated heads, next to the output for the same words without positions. The difference is the effect of the method.", "各个头拼接的结果，旁边是同样的词不用位置时的输出。两者之差就是这种方法的作用。") },
   ];
 }
 

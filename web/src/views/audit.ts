@@ -14,7 +14,7 @@ const SAMPLES: Record<string, Words> = {
   interleaved: both("the paper's table", "论文的表"),
   sin_cos: both("sines first, base 500", "先正弦后余弦，底数 500"),
   tensor2tensor: both("tensor2tensor's exponent", "tensor2tensor 的指数"),
-  offset: both("begins at 2, a row of zeros", "从 2 开始，含全零行"),
+  offset: both("starts at 2, with a row of zeros", "从 2 开始，含全零行"),
   odd_zero: both("33 channels, the last is zero", "33 个通道，末列补零"),
   normalised: both("rows of length 1", "每行长度为 1"),
   transposed: both("transposed, base 100", "转置，底数 100"),
@@ -22,15 +22,15 @@ const SAMPLES: Record<string, Words> = {
   bfloat16_positions: both("positions cast to bfloat16", "位置先转成 bfloat16"),
   bfloat16_table: both("exact, rounded to bfloat16", "精确，再舍入到 bfloat16"),
   textbook: both("float32 tutorial code", "float32 教程代码"),
-  per_channel: both("a copied slip in the exponent", "指数写错的流行代码"),
-  one_cell: both("one cell spoilt", "一个格子被改动"),
-  learned: both("a wandering table, as if learned", "游走的表，像学出来的"),
+  per_channel: both("a common error in the exponent", "指数上的常见错误"),
+  one_cell: both("one wrong cell", "一个格子有错"),
+  learned: both("a random walk, like a learned table", "随机游走的表，类似学到的表"),
   random: both("random numbers", "随机数"),
 };
 const MARKS: Record<string, { sign: string; words: Words }> = {
-  good: { sign: "✓", words: both("as it should be", "正常") },
-  note: { sign: "i", words: both("worth knowing", "值得留意") },
-  wrong: { sign: "!", words: both("a mistake", "有问题") },
+  good: { sign: "✓", words: both("correct", "正确") },
+  note: { sign: "i", words: both("note", "提示") },
+  wrong: { sign: "!", words: both("error", "错误") },
 };
 
 interface Found {
@@ -43,22 +43,22 @@ export const view: View = {
   name: "audit",
   title: both("Check your own table", "检查你自己的表"),
   idea: both(
-    "Give the table that your code makes, and its layout, base, first position, precision and known mistakes are read off the numbers. Nothing leaves this machine and nothing in the file is run.",
-    "交出你的代码生成的表，就能从数值中读出它的排列方式、底数、起始位置、精度和常见错误。数据不会离开本机，文件中的任何内容都不会被执行。",
+    "Upload a table made by your code, and the page finds its layout, base, first position, precision and known errors from the numbers. Nothing leaves this machine, and nothing in the file is executed.",
+    "上传你的代码生成的表，本页根据数值找出它的排列方式、底数、起始位置、精度和常见错误。数据不会离开本机，文件中的任何内容都不会被执行。",
   ),
   notice: [
-    both("The difference map stays blank where only rounding is left; a mistake shows where it begins and how it grows.", "差值图中，只剩舍入误差的地方几乎是空白；若有错误，从哪里开始、怎样变大一目了然。"),
-    both("Choose positions cast to bfloat16: up to row 256 not one number differs, beyond it about half of the rows are copies of another.", "选择“位置先转成 bfloat16”：到第 256 行为止没有一个数不同，此后约有一半的行与别的行相同。"),
-    both("Random numbers and a wandering table are not forced into a formula: what can be said is said, no more.", "随机数和游走的表不会被硬套公式：能说的就说，不能说的不说。"),
+    both("The difference map is almost blank where the difference is rounding only. For an error it shows where the error begins and how it grows.", "差值图中，只有舍入误差的地方几乎是空白。如果有错误，可以看出它从哪里开始、怎样变大。"),
+    both("Choose positions cast to bfloat16: up to row 256 no number differs; beyond it, about half of the rows are copies of other rows.", "选择“位置先转成 bfloat16”：到第 256 行为止没有一个数不同，此后约有一半的行与别的行相同。"),
+    both("Random numbers and a random walk match no formula; the page then reports only general properties of the table.", "随机数和随机游走的表不符合任何公式，本页只报告表的一般性质。"),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
   own: { row: own.whole(0, 0, 511), column: own.whole(0, 0, 511) },
   styles,
-  controls: [{ name: "sample", label: both("planted table", "示例表"), choices: SAMPLES }],
+  controls: [{ name: "sample", label: both("example table", "示例表"), choices: SAMPLES }],
   build(stage) {
     const pick = (row: number, column: number) => stage.set({ row, column });
     const map = (label: Words) => heatMap(stage, { label, rows: both("row", "行"), columns: both("column", "列"), pick, around: 1 });
-    const titles = [both("The table", "这张表"), both("By the recognised formula", "按认出的公式"), both("Difference", "差值")] as const;
+    const titles = [both("The table", "这张表"), both("By the recognised formula", "按识别出的公式"), both("Difference", "差值")] as const;
     const [given, wanted, difference] = [map(titles[0]), map(titles[1]), map(titles[2])];
     const scale = h("p", { class: "small", "data-role": "scale" });
     const titled = (words: Words, ...inside: HTMLElement[]) => h("section", {}, h("h2", {}, stage.t(words)), ...inside);
@@ -70,7 +70,7 @@ export const view: View = {
     const verdict = h("p", { class: "verdict", "data-role": "verdict" });
     const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
     let sample: Data | null = null;
-    const back = h("button", { type: "button", hidden: true, click: () => sample && stage.show(sample) }, stage.t(both("Back to the planted table", "回到示例表")));
+    const back = h("button", { type: "button", hidden: true, click: () => sample && stage.show(sample) }, stage.t(both("Back to the example table", "回到示例表")));
     const drop = fileZone(stage, trouble);
     let worst: [number, number] | null = null;
     const worstButton = h("button", { type: "button", "data-role": "worst", click: () => worst && pick(...worst) }, stage.t(both("Go to the largest difference", "移到差值最大处")));
@@ -106,8 +106,8 @@ export const view: View = {
       excerpt.textContent = rows < height || columns < width ? stage.t(both(`Shown: ${rows} × ${columns} of ${height} × ${width}; all of it was checked.`, `显示 ${height} × ${width} 中的 ${rows} × ${columns}；检查的是全部。`)) : `${height} × ${width}, ${dtype}`;
       const found = data.facts["findings"] as Found[];
       const wrong = found.filter(({ level }) => level === "wrong").length;
-      verdict.textContent = stage.t(!recognised ? both("Not recognised as a sinusoid", "没有认出正弦编码") : wrong ? both(`Recognised, with ${wrong} ${wrong === 1 ? "thing" : "things"} to look at`, `认出来了，有 ${wrong} 处需要留意`)
-        : data.facts["arithmetic"] !== "exact" ? both("Recognised; some digits are lost", "认出来了，损失了几位精度") : both("Recognised, and in order", "认出来了，没有问题"));
+      verdict.textContent = stage.t(!recognised ? both("Not recognised as sinusoidal", "没有识别出正弦编码") : wrong ? both(`Recognised, with ${wrong} ${wrong === 1 ? "error" : "errors"}`, `已识别，有 ${wrong} 处错误`)
+        : data.facts["arithmetic"] !== "exact" ? both("Recognised; some precision is lost", "已识别，损失了一些精度") : both("Recognised, no errors", "已识别，没有错误"));
       verdict.dataset["level"] = wrong ? "wrong" : recognised ? "good" : "note";
       fill(findings, ...found.map((one) => {
         const mark = MARKS[one.level]!;

@@ -26,7 +26,7 @@ const OWN = {
   quantity: own.choice("bias", "bias", "weight", "index"),
 };
 const METHODS: Record<string, Words> = { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") };
-const QUANTITIES = { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("what it is looked up by", "查表用的下标") };
+const QUANTITIES = { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("table index", "查表用的下标") };
 /** A score lowered by this much leaves 1% of the weight. */
 const ONE_PERCENT = -Math.log(100);
 /** Colours end where a weight has changed by e⁵, 148 times. */
@@ -40,14 +40,14 @@ const INDEX: Partial<Record<string, Words>> = {
 const QUESTIONS: Partial<Record<string, { question: Words; choices: Words[]; right: number; because: Words }>> = {
   alibi: {
     question: both(
-      "Eight heads have slopes 1/2, 1/4 … 1/256. The steepest leaves 1% of the weight at distance 9. Where does the flattest?",
-      "8 个头的斜率是 1/2、1/4……1/256。最陡的头在距离 9 处权重只剩 1%，最平的头要到多远？",
+      "Eight heads have slopes 1/2, 1/4 … 1/256. With the largest slope, 1% of the weight is left at distance 9. At which distance with the smallest?",
+      "8 个头的斜率是 1/2、1/4……1/256。斜率最大的头在距离 9 处只剩 1% 的权重。斜率最小的头在多远处只剩 1%？",
     ),
     choices: [both("about 70", "约 70"), both("about 256", "约 256"), both("about 1180", "约 1180")],
     right: 2,
     because: both(
-      "e^(−m·d) is 1% at d = ln 100 / m: 9.2 for 1/2, and 128 times as far, 1179, for 1/256. Each head has a horizon of its own.",
-      "e^(−m·d) 等于 1% 时 d = ln 100 / m：斜率 1/2 是 9.2，斜率 1/256 是它的 128 倍，即 1179。每个头各有自己的视野。",
+      "e^(−m·d) is 1% at d = ln 100 / m: 9.2 for 1/2, and 128 times as far, 1179, for 1/256. Each head sees a different distance.",
+      "e^(−m·d) 等于 1% 时 d = ln 100 / m：斜率 1/2 是 9.2，斜率 1/256 是它的 128 倍，即 1179。每个头能看的距离不同。",
     ),
   },
   t5: {
@@ -70,8 +70,8 @@ const QUESTIONS: Partial<Record<string, { question: Words; choices: Words[]; rig
     choices: [both("the one 40 back", "往前 40 位的"), both("the one 400 back", "往前 400 位的"), both("both get the same", "两者相同")],
     right: 2,
     because: both(
-      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16: both read the same vector, so no distance beyond 16 can be told from another.",
-      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16：读的是同一个向量，所以 16 以外的距离彼此无法区分。",
+      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16: both use the same vector, so distances beyond 16 are not distinguished.",
+      "clip(−40, −16, 16) = clip(−400, −16, 16) = −16：用的是同一个向量，所以超过 16 的距离不作区分。",
     ),
   },
 };
@@ -80,21 +80,21 @@ export const view: View = {
   name: "bias",
   title: both("A bias for every distance", "给每个距离一个偏置"),
   idea: both(
-    "These methods leave the words alone and add a number to every score, chosen by how far apart query and key are. The softmax turns what is added into a factor: e to the bias is the share of a word's weight that is left at that distance, and so says how far a head can see.",
-    "这几种方法不改动词向量，只按查询与键的距离，给每个注意力分数加上一个数。经过 softmax，加上的数变成乘上的因子：e 的“偏置”次方就是这个距离上的词还剩下的权重，也就决定了一个头能看多远。",
+    "These methods do not change the embeddings; they add to every score a number that depends on the distance between query and key. The softmax turns this bias into the factor e^bias on the weight at that distance, which determines how far a head can see.",
+    "这几种方法不改变词向量，只给每个注意力分数加上一个取决于查询与键距离的数。经过 softmax，这个偏置变成因子 e^偏置，乘在该距离的权重上，决定一个头能看多远。",
   ),
   notice: [
     both(
-      "ALiBi: the steepest of eight heads (slope 1/2) leaves 1% of the weight at distance 9.2, the flattest (1/256) at 1179: some heads read neighbours, others the whole text.",
-      "ALiBi：8 个头里最陡的（斜率 1/2）在距离 9.2 处只剩 1% 的权重，最平的（1/256）要到 1179：有的头只看近邻，有的头看全文。",
+      "ALiBi with eight heads: 1% of the weight is left at distance 9.2 for slope 1/2 and at 1179 for slope 1/256. Some heads see only nearby words, others the whole text.",
+      "8 个头的 ALiBi：斜率 1/2 的头在距离 9.2 处只剩 1% 的权重，斜率 1/256 的头在 1179 处。有的头只看近处的词，有的头看全文。",
     ),
     both(
       "ALiBi with 12 heads: the first eight have the slopes of eight heads, the other four are taken from sixteen, every other one; so head 9 is the steepest of all, 0.7071.",
       "12 个头的 ALiBi：前 8 个用 8 头时的斜率，后 4 个从 16 头的斜率里隔一个取一个，所以第 9 个头最陡，斜率 0.7071。",
     ),
     both(
-      "T5 and Shaw stop telling distances apart: from 113 on (32 buckets, 128) or from k on all distances share one entry, so nothing fades out however far it is.",
-      "T5 与 Shaw 到一定距离就不再区分远近：从 113 起（32 个桶、128），或从 k 起，所有距离共用一项，再远也不会继续变弱。",
+      "T5 and Shaw do not distinguish large distances: from 113 on (32 buckets, maximum 128), or from k on, all distances share one entry. The weight does not fall further.",
+      "T5 与 Shaw 不区分较大的距离：从 113 起（32 个桶、最大距离 128），或从 k 起，所有距离共用一项，权重不再下降。",
     ),
     both(
       "T5's and Shaw's tables are learned: the values here are random, drawn by the seed, while buckets and clipping are exactly those of the papers.",

@@ -22,16 +22,16 @@ export const view: View = {
   name: "binary",
   title: both("Counting with clocks", "用时钟数数"),
   idea: both(
-    "A binary number counts with columns that flip at different speeds, and a sinusoidal row counts with clocks that turn at different speeds. One column or one clock alone soon comes round again; all of them together give every position a reading of its own.",
-    "二进制数靠翻转快慢不同的各列来计数，正弦位置编码则靠转速不同的时钟来计数。单看一列或一只钟，很快就会重复；合在一起看，每个位置的读数都不一样。",
+    "The bits of a binary counter flip at different rates, and the channel pairs of a sinusoidal row, drawn as clocks, rotate at different frequencies. A single bit or clock repeats after a few positions; together they give every position a different value.",
+    "二进制计数器的各位以不同的速度翻转，正弦位置编码的各通道对（画成时钟）以不同的频率旋转。单独一位或一只钟很快就会重复；合在一起，每个位置的值都不同。",
   ),
   notice: [
     both(
-      "The lowest bit flips at every step, the next at every second step, and so on; the clocks do the same smoothly, fast to slow.",
-      "最低位每步翻转一次，高一位每两步翻转一次，依此类推；时钟做的是同一件事，只是平滑地转动，由快到慢。",
+      "The lowest bit flips at every step, the next bit at every second step, and so on. The clocks rotate continuously, from fast to slow.",
+      "最低位每步翻转一次，高一位每两步翻转一次，依此类推。时钟则连续转动，由快到慢。",
     ),
     both(
-      "At position 710 the fastest clock has made 113.000 01 turns and stands almost where it began: with d = 2 these two rows are only 0.00006 apart.",
+      "At position 710 the fastest clock has made 113.000 01 turns and is almost at its first angle: with d = 2 the rows of 0 and 710 are only 0.00006 apart.",
       "到位置 710 时，最快的钟转了 113.000 01 圈，几乎回到起点：d = 2 时，这两行只相差 0.00006。",
     ),
     both(
@@ -39,8 +39,8 @@ export const view: View = {
       "钟越多，各行分得越开：4096 行里最近的两行，d = 4 时相距 0.044，d = 512 时相距 3.714（底数 10000）。",
     ),
     both(
-      "A sine alone is the height of a hand, and two angles, α and π − α, have the same height. The cosine, left or right, tells which.",
-      "只看正弦，就只知道指针有多高，而 α 与 π − α 两个角一样高。余弦指出左右，才能分清。",
+      "Two angles, α and π − α, have the same sine, which is the height of the hand. The sign of the cosine distinguishes them.",
+      "α 与 π − α 两个角的正弦（指针的高度）相同，余弦的符号可以区分它们。",
     ),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
@@ -79,8 +79,8 @@ export const view: View = {
       choices: [both("one", "一个"), both("two", "两个"), both("more than two", "两个以上")],
       right: 1,
       because: both(
-        "Two: π/6 and π − π/6 = 5π/6. The clocks now show only sines: each has two hands that fit. A cosine of +0.87 or −0.87 decides.",
-        "两个：π/6 和 π − π/6 = 5π/6。时钟现在只显示正弦：每只钟都有两根符合的指针。余弦是 +0.87 还是 −0.87，才能定下来。",
+        "Two: π/6 and π − π/6 = 5π/6. The clocks now show only sines: each has two possible hands. The cosine, +0.87 or −0.87, distinguishes them.",
+        "两个：π/6 和 π − π/6 = 5π/6。时钟现在只显示正弦：每只钟都有两根可能的指针。由余弦是 +0.87 还是 −0.87 来区分。",
       ),
     }, () => stage.set({ sine: true }));
     stage.root.append(h("div", { class: "row" }, play.element, halves),
@@ -117,11 +117,11 @@ export const view: View = {
       big.setAttribute("aria-label", t(both(`clock ${clock}: sin ${shown(sin)}, cos ${shown(cos)}`, `时钟 ${clock}：sin ${shown(sin)}，cos ${shown(cos)}`)));
       fill(reading, ...(sine
         ? [t(both("Clock ", "时钟 ")), put(clock, "channel"), t(both(" shows sin = ", " 的 sin = ")), h("b", {}, shown(sin)),
-          t(both(". Two hands fit: ", "。有两根指针符合：")), h("output", { "data-role": "angle", "data-value": angle }, shown(angle, 3)), t(both(" and ", " 和 ")),
+          t(both(". Two angles are possible: ", "。有两个可能的角度：")), h("output", { "data-role": "angle", "data-value": angle }, shown(angle, 3)), t(both(" and ", " 和 ")),
           h("output", { "data-role": "other", "data-value": other }, shown(other, 3)),
             t(both(" (π minus the first). Their cosines are ", "（π 减去前者）。它们的余弦分别是 ")), h("b", {}, shown(cos)), t(both(" and ", " 和 ")),
             h("b", {}, shown(-cos)), t(both(".", "。"))]
-        : [t(both("Clock ", "时钟 ")), put(clock, "channel"), t(both(" stands at angle ", " 的角度是 ")),
+        : [t(both("Clock ", "时钟 ")), put(clock, "channel"), t(both(" has the angle ", " 的角度是 ")),
           h("output", { "data-role": "angle", "data-value": angle }, shown(angle, 3)), t(both(": the only one with sin ", "：同时满足 sin ")),
           h("b", {}, shown(sin)), t(both(" and cos ", " 与 cos ")), h("b", {}, shown(cos)), t(both(".", " 的角只有这一个。"))]));
       start = Math.min(Math.floor(p / STRETCH) * STRETCH, LAST + 1 - STRETCH);

@@ -47,20 +47,20 @@ export const view: View = {
   name: "compare",
   title: both("Side by side", "并排比较"),
   idea: both(
-    "The same words, the same queries and keys: every encoding changes their scores in its own way, and the maps show by how much for each pair of positions. What depends on distance alone makes stripes along the diagonal, what depends on the words does not, and what depends on absolute positions changes when the whole text moves.",
-    "词相同，查询和键也相同：每种编码都以自己的方式改变注意力分数，图中画的就是每一对位置上改变了多少。只取决于距离的，呈现平行于对角线的条纹；取决于词的，没有这种条纹；取决于绝对位置的，整段文字一平移就会变。",
+    "The maps show how much each encoding changes the scores of the same queries and keys, for each pair of positions. A change that depends only on the distance is constant along diagonals, one that depends on words is not, and one that depends on absolute positions changes when the whole text is shifted.",
+    "图中画出对同样的查询和键，每种编码把每对位置的分数改变了多少。只取决于距离的改变，沿对角线处处相等；取决于词的改变则不然；取决于绝对位置的改变，在整段文字平移时会变。",
   ),
   notice: [
     both(
-      "ALiBi and T5 add one number to all pairs at a distance, whatever the words: stripes, and a line without a band around it. RoPE and the sinusoid add something else to every pair.",
-      "ALiBi 和 T5 给同一距离的所有位置对加上同一个数，与词无关：图上是条纹，折线周围没有阴影带。RoPE 和正弦编码则每一对都不同。",
+      "ALiBi and T5 add the same number to all pairs at a distance, whatever the words: the map has stripes, and the line has no band. RoPE and the sinusoidal encoding add a different number to every pair.",
+      "ALiBi 和 T5 给同一距离的所有位置对加上同一个数，与词无关：图上是条纹，折线周围没有阴影带。RoPE 和正弦编码加到每一对位置上的数都不同。",
     ),
     both(
-      "On the diagonal RoPE, XPos and ALiBi change nothing: the score of a word with itself stays what it was.",
+      "On the diagonal RoPE, XPos and ALiBi change nothing: the score of a word with itself is the same as without positions.",
       "在对角线上，RoPE、XPos 和 ALiBi 什么都不改变：词与自身的分数保持原样。",
     ),
     both(
-      "When all words move on by 37 positions, only what is added to the embeddings (sinusoidal, learned, FLOATER) changes its scores; all others change by rounding at most.",
+      "When all words are shifted by 37 positions, only the encodings that are added to embeddings (sinusoidal, learned, FLOATER) change the scores. The others change by rounding at most.",
       "所有词一起后移 37 个位置时，只有加在词向量上的编码（正弦、可学习、FLOATER）分数会变；其余的最多只有舍入误差。",
     ),
     both(
@@ -111,12 +111,12 @@ export const view: View = {
     const facts = h("div", {});
     const question = predict(stage, {
       question: both(
-        "The sinusoid and RoPE use the same waves. Move every word on by 37 positions: whose scores change?",
-        "正弦编码与 RoPE 用的是同样的波。让每个词都后移 37 个位置：谁的分数会变？",
+        "Sinusoidal and RoPE use the same frequencies. Shift every word by 37 positions: whose scores change?",
+        "正弦编码与 RoPE 用同样的频率。每个词都后移 37 个位置：谁的分数会变？",
       ),
       choices: [both("the sinusoid's", "正弦编码的"), both("RoPE's", "RoPE 的"), both("both", "都会变"), both("neither", "都不变")], right: 0,
       because: both(
-        "RoPE turns query and key, and their product keeps the difference of the two angles only. The sinusoid is added to the words, and products of a word and a position remain. The table below now says by how much.",
+        "RoPE rotates query and key, and their product depends only on the difference of the two angles. The sinusoidal rows are added to the embeddings, so products of a word and a position remain. The table below now shows the change.",
         "RoPE 旋转查询和键，点积里只剩两个角度之差。正弦编码加在词向量上，词与位置的乘积项保留了下来。下表现在给出改变的量。",
       ),
     }, () => stage.set({ answered: true }));
@@ -292,15 +292,15 @@ function factsTable(about: About[], movedBy: number, answered: boolean, t: Stage
     [both("formula", "公式"), (one) => h("span", { class: "rule" }, one.formula)],
     [both("idea", "思路"), (one) => t(one.idea)],
     [both("acts on", "作用处"), (one) => list(one.seams)],
-    [both("what holds", "性质"), (one) => list(one.traits)],
+    [both("properties", "性质"), (one) => list(one.traits)],
     [both("parameters", "参数量"), (one) => one.parameters.toLocaleString("en"), (one) => one.parameters],
     [both("largest position", "最大位置"), (one) => one.largest_position?.toLocaleString("en") ?? t(both("any", "任意")), (one) => one.largest_position ?? Infinity],
-    [both(`largest change of a score when all words move by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`),
+    [both(`largest change of a score when all words are shifted by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`),
       (one) => (answered ? shown(one.moved) : t(both("answer above", "请先回答上面的问题"))), answered ? (one) => one.moved : undefined],
     [both("used by", "使用者"), (one) => t(both(one.used_by.en.join(", "), one.used_by.zh.join("、")))],
     [both("paper", "论文"), (one) => h("span", {}, ...linked(one.source))],
   ];
-  const caption = t(both("What is known of each", "各种编码一览"));
+  const caption = t(both("Properties of each encoding", "各种编码的性质"));
   const written = ([name, cell, value]: (typeof rows)[number]) =>
     h("tr", { "data-fact": name.en.split(" ")[0]! }, h("th", { scope: "row" }, t(name)), ...about.map((one) => h("td", { "data-method": one.name, "data-value": value?.(one) }, cell(one))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },

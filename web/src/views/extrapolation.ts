@@ -21,23 +21,23 @@ export const view: View = {
   name: "extrapolation",
   title: both("Beyond the trained length", "超出训练长度"),
   idea: both(
-    "A frequency never changes, but a slow pair of channels has not turned once by the end of the longest training text, so a longer text gives it angles not seen in training. Below, the part of each circle that training covered and the part that is new, for five settings of the frequencies; under that, what trained models lost at greater lengths.",
-    "频率本身从不改变，但转得慢的通道对直到最长的训练文本结束也没转满一圈，文本再长，就会遇到从未见过的角度。下面先画出五种频率设置下每个圆里训练覆盖的部分与新出现的部分，再给出训练好的模型在更长文本上实测的损失。",
+    "Frequencies do not change, but a slow pair of channels does not complete a turn within the trained length, so a longer text gives it angles not seen in training. The first chart shows the angles seen in training and the new ones, for five settings of the frequencies; the second shows the measured loss of trained models at greater lengths.",
+    "频率不变，但低频的通道对在训练长度内转不满一圈，文本更长时就会出现训练中没有见过的角度。第一幅图画出五种频率设置下训练中见过的角度与新的角度，第二幅图是训练好的模型在更长文本上实测的损失。",
   ),
   notice: [
     both(
-      "At base 10 000 with 128 channels and 4096 positions, 18 of 64 pairs never finish a turn. The other 46 have seen their whole circle, whatever the length.",
-      "底数 10000、128 个通道、4096 个位置时，64 对里有 18 对转不满一圈；其余 46 对早已见过整个圆，文本再长也没有新角度。",
+      "At base 10 000 with 128 channels and 4096 positions, 18 of 64 pairs do not complete a turn. The other 46 reach every angle in training, so a longer text gives no new ones.",
+      "底数 10000、128 个通道、4096 个位置时，64 个通道对里有 18 个转不满一圈。其余 46 个在训练中见过所有角度，文本更长也没有新角度。",
     ),
     both(
-      "Interpolation, YaRN and Llama 3 leave no angle new at s·L here. NTK-aware scaling leaves some: only its slowest pair slows by the whole factor.",
+      "With interpolation, YaRN and Llama 3 there are no new angles at s·L here. With NTK-aware scaling there are some: only the slowest pair is slowed by the full factor s.",
       "在这里，线性插值、YaRN 和 Llama 3 在 s·L 处都没有新角度；NTK-aware 仍有一些，因为它只有最慢的一对真正放慢了 s 倍。",
     ),
     both(
-      "No new angles is not the whole story: interpolation also turns the fast pairs s times more slowly, so neighbours lie closer than ever in training. In the measured curves it is worse than YaRN at every greater length.",
-      "没有新角度并不等于万事大吉：线性插值把快的通道对也放慢了 s 倍，相邻位置之间的角度比训练时更小。实测中，它在每个更长的长度上都不如 YaRN。",
+      "New angles are not the only cause of errors. Interpolation also slows the fast pairs by s, so the angles between neighbours are smaller than in training. In the measured curves it is worse than YaRN at every greater length.",
+      "新角度不是误差的唯一原因：线性插值把高频的通道对也放慢了 s 倍，相邻位置之间的角度比训练时更小。实测中，它在每个更长的长度上都不如 YaRN。",
     ),
-    both("A sinusoidal table has the same frequencies, with d_model in the place of the head's width.", "正弦位置编码表用的是同一组频率，只是宽度 d 换成 d_model。"),
+    both("A sinusoidal table has the same frequencies, with d_model instead of d_head.", "正弦位置编码表用的是同一组频率，只是宽度 d 换成 d_model。"),
   ],
   papers: [
     { text: "Chen et al. 2023, interpolation", href: "https://arxiv.org/abs/2306.15595" },
@@ -85,15 +85,15 @@ export const view: View = {
       fill(said, facts["family"] ? h("b", {}, `${facts["family"]}: `) : null,
         t(both("", "训练长度 ")), h("b", {}, `${facts["trained"]}`), t(both(" positions in training: ", "：")),
         h("b", { "data-role": "unfinished", "data-value": facts["unfinished"] }, `${facts["unfinished"]}`),
-        t(both(` of ${pairs} pairs never finish a turn.`, ` 对（共 ${pairs} 对）转不满一圈。`)),
+        t(both(` of ${pairs} pairs do not complete a turn.`, ` 对（共 ${pairs} 对）转不满一圈。`)),
         h("span", { class: "key" }, h("i", { class: "covered" }), t(both("seen in training", "训练中见过")), h("i", { class: "new" }),
           t(both(`new at ${tidy(facts["trained"] * factor)}`, `到 ${tidy(facts["trained"] * factor)} 时新出现`))));
       strips.draw(data, methods, pair, chosen);
       drawRing(ring, of, chosen, pair, stage);
       fill(table, plainTable(`${t(both("Pair", "第"))} ${pair}${t(both("", " 对"))}`, [
-        t(both("frequencies", "频率设置")), t(both("ω′, radians a position", "ω′（弧度／位置）")), t(both("turns in training", "训练中转的圈数")),
+        t(both("frequencies", "频率设置")), t(both("ω′, radians per position", "ω′（弧度／位置）")), t(both("turns in training", "训练中转的圈数")),
         t(both(`turns at ${tidy(factor)}·L`, `${tidy(factor)}·L 处的圈数`)),
-        t(both("new, of a turn", "新增（圈）")), t(both("pairs with new angles", "有新角度的对数")), t(both("cos/sin ×", "cos/sin 乘以")),
+        t(both("new, of a turn", "新增（圈）")), t(both("pairs with new angles", "有新角度的通道对数量")), t(both("cos/sin ×", "cos/sin 乘以")),
         t(both("softmax scale ×", "softmax 缩放乘以")),
       ], methods.map((one, m) => [
         t(NAMES[one.name]!), shown(of.omega(m, pair), 6), of.trained(pair) / TURN, of.target(m, pair) / TURN, of.fresh(m, pair) / TURN,
@@ -103,7 +103,7 @@ export const view: View = {
       last = () => {
         if (!details.matches("[open]")) return;
         const rows = Array.from({ length: pairs }, (_, n) => [String(n), of.omega(chosen, n), of.trained(n), of.target(chosen, n), of.fresh(chosen, n)]);
-        fill(all, plainTable(name, [t(both("pair", "对")), "ω′", t(both("angle at L", "L 处的角度")),
+        fill(all, plainTable(name, [t(both("pair", "通道对")), "ω′", t(both("angle at L", "L 处的角度")),
           t(both("angle at s·L", "s·L 处的角度")), t(both("new angle", "新增角度"))], rows));
       };
       last();

@@ -73,17 +73,17 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     { t, set: stage.set, offered: (name) => (offered && name in asked ? [...new Set<Value>(offered.map((one) => one[name]!))] : null) },
   );
   const bits = chart(both("bits", "比特"));
-  const exact = chart(both("% all right", "全对 %"));
+  const exact = chart(both("% of rows correct", "整行正确 %"));
   function chart(y: Words) {
     const [label, x] = [both("Measured, by length", "按长度的实测结果"), both("length (logarithmic)", "长度（对数刻度）")];
     return lineChart(stage, { label, x, y, xScale: "log2", pick: (at) => stage.set({ at }) });
   }
   const question = predict(stage, {
-    question: both("Trained at 64 bytes, read at 512: which keeps its loss?", "用 64 字节训练，拿 512 字节来测：哪一个的损失不变？"),
+    question: both("Trained at 64 bytes, tested at 512: whose loss stays the same?", "用 64 字节训练，用 512 字节测试：哪一个的损失不变？"),
     choices: [both("RoPE", "RoPE"), both("ALiBi", "ALiBi"), both("sinusoidal", "正弦"), both("all three", "三个都不变")],
     right: 1,
-    because: both("ALiBi: 2.53 bits a byte at 64, 2.55 at 512. RoPE goes from 2.35 to 5.01, sinusoidal from 2.54 to 4.89. ALiBi reads as through a window, so what it keeps is not the use of the far text.",
-      "是 ALiBi：64 字节时每字节 2.53 比特，512 字节时 2.55 比特。RoPE 从 2.35 升到 5.01，正弦从 2.54 升到 4.89。ALiBi 相当于只看一个窗口，所以损失不变，并不说明它用上了远处的内容。"),
+    because: both("ALiBi: 2.53 bits per byte at 64, 2.55 at 512. RoPE goes from 2.35 to 5.01, sinusoidal from 2.54 to 4.89. ALiBi attends mostly to a window of nearby text, so its constant loss does not show that it uses distant text.",
+      "是 ALiBi：64 字节时每字节 2.53 比特，512 字节时 2.55 比特。RoPE 从 2.35 升到 5.01，正弦从 2.54 升到 4.89。ALiBi 主要关注近处的一个窗口，所以损失不变并不说明它用到了远处的内容。"),
   }, () => stage.set({ seen: true }));
   const skip = h("button", { type: "button", "data-role": "show", click: () => stage.set({ seen: true }) }, t(both("Show without guessing", "直接看结果")));
   const element = h("section", { class: "measured" }, h("h2", {}, t(both("Measured: train short, test long", "实测：短序列训练，长序列测试"))), question, skip, body);
@@ -127,7 +127,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     fill(unjudged, ...silent.map((arm) => h("li", { "data-arm": arm.name }, ...reasons(stage, arm, task!, percent))));
     unjudged.hidden = learnt.hidden = !silent.length;
     learnt.textContent = t(both(`Learnt means: ${task.rule.en}.`, `“学会”是指：${task.rule.zh}。`));
-    const unit = isBits ? both("bits, mean of the seeds", "比特（各种子的平均）") : both("% of the rows all right, mean of the seeds", "整行全对的百分比（各种子的平均）");
+    const unit = isBits ? both("bits, mean of the seeds", "比特（各种子的平均）") : both("% of rows entirely correct, mean of the seeds", "整行正确的百分比（各种子的平均）");
     fill(table, plainTable(`${t(task.title)}: ${t(unit)}`,
       [t(changed ? both("frequencies", "频率设置") : both("encoding", "编码")), ...task.lengths.map((length) => `${length} (${tidy(length / task!.length)}×)`)],
       arms.filter((arm) => on.has(arm.name)).map((arm) => [t(arm.title),
@@ -168,11 +168,11 @@ function explained({ t }: Stage, data: Data, task: Task, changed: boolean): Chil
   const band = task.measure === "bits" || changed
     ? both(`Small dots are the ${seeds} seeds, large ones their mean; the band reaches from the lowest seed to the highest. With fewer than five seeds this is exploratory, and no 95 % interval is claimed.`,
       `小点是 ${seeds} 个随机种子，大点是平均，色带从最低的种子到最高的种子。不足五个种子，属于探索性结果，不给 95% 区间。`)
-    : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % Wilson interval of all examples pooled, which leaves out how much seeds differ.`,
+    : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % Wilson interval of all examples pooled, which does not include the variation between seeds.`,
       `小点是 ${seeds} 个随机种子，大点是平均。色带是把所有样例合在一起算的 95% Wilson 区间，没有计入种子之间的差异。`);
   const targets = task.measure === "bits"
-    ? both(" The targets are the same at every length. Less is better.", "各长度的预测目标相同，越低越好。")
-    : both(" More is better.", "越高越好。");
+    ? both(" The targets are the same at every length. Lower is better.", "各长度的预测目标相同，越低越好。")
+    : both(" Higher is better.", "越高越好。");
   const same = changed ? both(" The RoPE models are not trained further; s is L over the trained length.", "RoPE 模型没有继续训练；s 等于长度除以训练长度。") : both("", "");
   const models = both(` Experiment “${about["experiment"]}”, ${about["date"]}: ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${task.steps} steps; code ${String(about["code"]).slice(0, 8)}, `,
     `实验“${about["experiment"]}”，${about["date"]}：${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${task.steps} 步；代码 ${String(about["code"]).slice(0, 8)}，`);

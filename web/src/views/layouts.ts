@@ -28,16 +28,16 @@ export const view: View = {
   name: "layouts",
   title: both("Two layouts of RoPE", "RoPE 的两种排布"),
   idea: both(
-    "RoPE turns channels two by two, and there are two conventions for pairing channels: neighbours, or a channel of the first half with one of the second. Both give the same scores when weights and code agree; when they do not, nothing fails and the scores are wrong.",
-    "RoPE 让通道两两一起转动，至于哪两个是一对，有两种习惯：相邻的两个，或者前一半和后一半里位置对应的两个。权重与代码用同一种，分数就相同；用得不一致，程序不报错，分数却是错的。",
+    "RoPE rotates pairs of channels, and there are two conventions for pairing channels: neighbours, or a channel of the first half with one of the second half. If weights and code use the same convention, both give the same scores; if not, the scores are wrong and no error is raised.",
+    "RoPE 旋转通道对，通道配对有两种约定：相邻的两个通道，或者前一半与后一半中对应的两个通道。权重与代码用同一种约定时，分数相同；不一致时，分数是错的，而且程序不报错。",
   ),
   notice: [
-    both("Code for the other layout gets a token's score with itself right (m = n: both turn by the same angle) and, at first, errs more the further apart two tokens are.",
-      "代码用错排布时，m = n 的分数仍然全对（两边转过同一个角度）；离开对角线，起初隔得越远错得越多。"),
-    both("Convert both q and k: the same scores to rounding. Convert one of them: even position 0 is wrong, because numbers meet that do not belong together.",
-      "q 和 k 一起换，分数只差舍入误差；只换一个，连位置 0 也错，因为相乘的数本来就不是一对。"),
-    both("A cache of cosines follows its layout: c₀ c₁ … c₀ c₁ … for halves, c₀ c₀ c₁ c₁ … for neighbours. The numbers under the channels show it.",
-      "cos 缓存的次序也跟着排布走：前后两半是 c₀ c₁ … c₀ c₁ …，相邻交错是 c₀ c₀ c₁ c₁ …，看每个通道下面的 ω 编号便知。"),
+    both("With code for the other layout, the scores with m = n are correct, because both vectors rotate by the same angle. The error first grows with the distance.",
+      "代码用错排布时，m = n 的分数仍然正确，因为两个向量转过同样的角度。误差起初随距离增大。"),
+    both("If both q and k are converted, the scores are the same up to rounding. If only one is converted, even position 0 is wrong, because channels that do not correspond are multiplied.",
+      "q 和 k 都转换时，分数只差舍入误差。只转换一个时，连位置 0 也错，因为相乘的通道互不对应。"),
+    both("The order of a cosine cache depends on the layout: c₀ c₁ … c₀ c₁ … for half, c₀ c₀ c₁ c₁ … for interleaved. The numbers below the channels show it.",
+      "cos 缓存的次序取决于排布：前后两半是 c₀ c₁ … c₀ c₁ …，相邻交错是 c₀ c₀ c₁ c₁ …。每个通道下面的 ω 编号显示了这一点。"),
   ],
   papers: [
     { text: "Su et al. 2021, section 3.2", href: "https://arxiv.org/abs/2104.09864" },
@@ -55,8 +55,8 @@ export const view: View = {
     const play = player(stage, { name: "pair", speed: "speed", parameter: OWN.pair, end: () => pairs - 1 });
     const drawn = channels(stage, (row, pair, member) => stage.set({ row, pair, member }));
     const switches = controls([
-      { name: "weights", label: both("q and k are made for", "q 和 k 按哪种排布"), choices: CALLED },
-      { name: "code", label: both("the code turns", "代码按哪种旋转"), choices: CALLED },
+      { name: "weights", label: both("layout of q and k", "q 和 k 的排布"), choices: CALLED },
+      { name: "code", label: both("layout of the code", "代码的排布"), choices: CALLED },
       { name: "convert_q", label: both("convert q", "转换 q") },
       { name: "convert_k", label: both("convert k", "转换 k") }], stage.source.schemas["layouts"]!, { t, set: stage.set, offered: () => null });
     const verdict = h("p", { class: "verdict", role: "status", "data-role": "verdict" });
@@ -67,7 +67,7 @@ export const view: View = {
       map.element.querySelector(".scroll")!.setAttribute("aria-label", t(label));
       return map;
     }
-    const [outcome, errors] = [both("Scores that come out", "得到的分数"), both("Minus the right scores", "减去正确的分数")];
+    const [outcome, errors] = [both("Computed scores", "得到的分数"), both("Minus the right scores", "减去正确的分数")];
     const [gotMap, errorMap] = [mapOf(outcome), mapOf(errors)];
     const far = lineChart(stage, {
       label: both("Error by distance", "误差随距离的变化"), x: both("distance |m − n|", "距离 |m − n|"), y: both("error / size of a score", "误差 / 分数大小"),
@@ -75,17 +75,17 @@ export const view: View = {
     const rows = h("div", { class: "split rows" });
     const models = h("div", {});
     const question = predict(stage, {
-      question: both("The code turns the other pairs, with the same frequencies. Which scores are still right?", "代码用同样的频率，却转了另一种配对。哪些分数仍然正确？"),
+      question: both("The code rotates the other pairs with the same frequencies. Which scores are still correct?", "代码用同样的频率，但旋转另一种配对。哪些分数仍然正确？"),
       choices: [both("All: a score is a sum over channels", "全部：分数是各通道之和"), both("Those with m = n", "m = n 的那些"), both("None", "一个也没有")], right: 1,
-      because: both("Where m = n both vectors turn alike, whatever the pairs are, so q·k is left. Everywhere else frequencies reach channels that were not trained for them. See below; convert_q and convert_k mend it together.",
-        "m = n 时，不论怎样配对，两个向量转得一样，剩下的就是 q·k。其余各处，频率落到了并非为它训练的通道上。见下图；把 q 和 k 一起转换就恢复了。"),
+      because: both("For m = n both vectors rotate by the same angles, whatever the pairs are, and the score is q·k. For m ≠ n frequencies are applied to the wrong channels. See below; converting both q and k corrects it.",
+        "m = n 时，不论怎样配对，两个向量转过同样的角度，分数就是 q·k。m ≠ n 时，频率用在了错误的通道上。见下图；把 q 和 k 都转换就正确了。"),
     }, () => stage.set({ weights: "half", code: "interleaved", convert_q: false, convert_k: false }));
     stage.root.append(play.element, drawn.element, question,
       h("section", {}, h("h2", {}, t(both("Weights of one layout, code of the other", "权重一种排布，代码另一种"))), switches.element, verdict,
         h("div", { class: "split" }, h("section", {}, h("h3", {}, t(outcome)), gotMap.element), h("section", {}, h("h3", {}, t(errors)), errorMap.element))),
       h("div", { class: "split" },
         h("section", {}, h("h2", {}, t(both("Error by distance", "误差随距离的变化"))), far.element),
-        h("section", {}, h("h2", {}, t(both("Who uses which", "谁用哪一种"))), models)),
+        h("section", {}, h("h2", {}, t(both("Models and their layout", "各模型的排布"))), models)),
       h("section", {}, h("h2", {}, t(both("What posenc convert does to a checkpoint", "posenc convert 怎样转换权重"))), rows));
     let data_: Data | null = null;
 
@@ -110,8 +110,8 @@ export const view: View = {
       verdict.className = `verdict ${wrong ? "bad" : "good"}`;
       verdict.dataset["value"] = String(worst);
       fill(verdict, h("b", {}, wrong ? t(both("⚠ Wrong scores. ", "⚠ 分数错了。")) : t(both("✓ The same scores. ", "✓ 分数相同。"))), wrong
-        ? t(both(`They are off by up to ${shown(worst)}; the right ones reach ${shown(largest(right))}. No error is raised: the shapes fit.`,
-          `最多差 ${shown(worst)}，而正确的分数最大也只有 ${shown(largest(right))}。形状都对得上，所以不会报错。`))
+        ? t(both(`The largest error is ${shown(worst)}; the largest correct score is ${shown(largest(right))}. No error is raised, because the shapes match.`,
+          `最大误差 ${shown(worst)}；正确分数的最大值是 ${shown(largest(right))}。形状一致，所以不会报错。`))
         : t(both(`The largest difference is ${shown(worst)}.`, `最大差异 ${shown(worst)}。`)));
       gotMap.draw({ numbers: got, cursor: [m, n], limit: largest(right) });
       errorMap.draw({ numbers: error, cursor: [m, n], limit: largest(right) });
@@ -231,7 +231,7 @@ function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | 
     picture.scrollLeft = Math.min(Math.max(left, here + cell - picture.clientWidth), here - cell); // what is chosen is seen
     const omega = array(data, "omega").values;
     fill(numbers, plainTable(t(both("Pairs and their channels", "通道对")),
-      [t(both("pair", "对")), t(CALLED.half), t(CALLED.interleaved), "ω", t(both("wavelength", "波长"))],
+      [t(both("pair", "通道对")), t(CALLED.half), t(CALLED.interleaved), "ω", t(both("wavelength", "波长"))],
       [...omega].map((speed, i) => [String(i),
         ...(["half", "interleaved"] as const).map((layout) => `${array(data, layout).values[2 * i]}, ${array(data, layout).values[2 * i + 1]}`), speed,
         (2 * Math.PI) / speed])));
@@ -298,8 +298,8 @@ function drawRows(place: HTMLElement, stage: Stage, data: Data, source: Layout, 
     transform: `translate(11 ${(y(head * d) + y(head * d + d - 1) + tall) / 2}) rotate(-90)`, "text-anchor": "middle" }, `${t(both("head", "头"))} ${head}`));
   const off = array(data, "converted_matrices").values[0]!;
   fill(place, svg, h("div", {},
-    h("p", {}, t(both("Rows of W_q and W_k change places, head by head, with their biases and norms; no number changes, W_v and W_o stay. The scores of random tokens then differ by ",
-      "W_q 与 W_k 的行在每个头内部换位，偏置和归一化跟着换；数值一个不改，W_v、W_o 不动。随机词元的分数因此只差 ")),
+    h("p", {}, t(both("The rows of W_q and W_k are permuted within each head, with their biases and norms. No number changes; W_v and W_o stay the same. The scores of random tokens then differ by ",
+      "W_q 与 W_k 的行在每个头内部重排，偏置和归一化参数同样重排。数值不变，W_v、W_o 不变。随机词元的分数因此只差 ")),
     h("b", { "data-role": "matrix-error", "data-value": off }, shown(off)), t(both(" of the largest.", "（相对于最大的分数）。"))),
     h("pre", { tabindex: 0, role: "region", "aria-label": t(both("Command", "命令")) }, h("code", {}, `posenc convert model model-${target} --to ${target}`)),
     folded(t(both("Numbers of this drawing", "这幅图的数值")), plainTable(t(both("Where each row comes from", "每一行从哪里来")),
@@ -314,6 +314,6 @@ function drawModels(place: HTMLElement, stage: Stage, data: Data): void {
   fill(place, plainTable(t(both("By the code that each family is read with", "按各模型家族的代码")), [t(both("layout", "排布")), t(both("models", "模型"))], [
     [t(CALLED.half), named("half")],
     [t(CALLED.interleaved), `${named("interleaved")}${t(both("; Llama 1–3 as their authors published them", "；Llama 1–3 作者最初发布的权重"))}`]]),
-    h("p", { class: "hint" }, t(both("Llama stands in both rows: its authors' files interleave, the files on Hugging Face were permuted to halves.",
+    h("p", { class: "hint" }, t(both("Llama is in both rows: its authors' files use interleaved, the files on Hugging Face were permuted to half.",
       "Llama 两边都有：作者的文件是相邻交错的，Hugging Face 上的文件已换成前后两半。"))));
 }

@@ -25,25 +25,25 @@ export const view: View = {
   name: "order",
   title: both("我爱你, 你爱我", "我爱你与你爱我"),
   idea: both(
-    "“I love you” and “you love me” are the same words in another order. Attention without positions or mask gives each word the same output in both, because it is handed a bag of words and not a numbered row.",
-    "“我爱你”和“你爱我”用词完全相同，只是次序不同。既无位置、又无掩码的注意力在两句里给每个词同样的输出，因为它拿到的是一袋词，而不是一排编了号的词。",
+    "“I love you” and “you love me” contain the same words in different orders. Attention without positions or mask gives each word the same output in both, because its input is a set of words without order.",
+    "“我爱你”和“你爱我”用词相同，次序不同。没有位置也没有掩码的注意力在两句里给每个词同样的输出，因为它的输入是一组没有次序的词。",
   ),
   notice: [
     both(
-      "Without positions and mask each word takes its output along: A(PX) = P·A(X). That is equivariance, not invariance; only the average over all words stays as it was. The weights are permuted too, in rows and columns alike.",
-      "没有位置、没有掩码时，每个词带着自己的输出一起走：A(PX) = P·A(X)。这叫等变，不叫不变；只有对所有词取平均之后才真正不变。注意力权重也随之重排，行与列一起换。",
+      "Without positions and mask, the outputs are permuted like the words: A(PX) = P·A(X). This is equivariance, not invariance; only the average over all words is unchanged. The weights are permuted in rows and columns.",
+      "没有位置、没有掩码时，输出与词作同样的重排：A(PX) = P·A(X)。这是等变，不是不变；只有对所有词的平均不变。注意力权重的行和列也作同样的重排。",
     ),
     both(
-      "With positions the words move and the positions stay, and the outputs change. If the positions moved along with the words, it would be a mere re-ordering again.",
-      "加上位置之后，词动而位置不动，输出随之改变。倘若位置跟着词一起走，那又只是重排而已。",
+      "With positions, the words move, the positions stay, and the outputs change. If the positions moved with the words, the outputs would only be permuted.",
+      "加上位置之后，词移动，位置不动，输出改变。如果位置随词一起移动，输出就只是重排。",
     ),
     both(
-      "A causal mask alone breaks the symmetry as well. Yet in one layer the last word sees all others in no order: leave it in its place, re-order the rest, and its output stays; with two layers it changes.",
-      "只加因果掩码也会打破这种对称。不过只有一层时，末词看到的是没有次序的前文：让它留在原位，只打乱前面的词，它的输出不变；到了两层就变了。",
+      "A causal mask alone also breaks the symmetry. In one layer the last word sees the others without order: if only the other words are re-ordered, its output does not change. With two layers it changes.",
+      "只加因果掩码也会打破这种对称。只有一层时，最后一个词看到的前文没有次序：只重排前面的词，它的输出不变。有两层时，它的输出改变。",
     ),
     both(
-      "ALiBi without a mask knows distances only: it cannot tell 我爱你 from its mirror image 你爱我, but sees every other order of the three words.",
-      "没有掩码的 ALiBi 只知道距离：它分不出“我爱你”和镜像“你爱我”，这三个词的其他次序则分得出。",
+      "ALiBi without a mask depends only on |i − j|: it does not distinguish 我爱你 from the reversed 你爱我, but it distinguishes every other order of the three words.",
+      "没有掩码的 ALiBi 只取决于 |i − j|：它分不出“我爱你”和倒过来的“你爱我”，但能区分这三个词的其他次序。",
     ),
   ],
   papers: [
@@ -66,14 +66,14 @@ export const view: View = {
   build(stage) {
     const t = stage.t;
     const question = predict(stage, {
-      question: both("No positions, no mask, and the sentence is reversed. What becomes of the outputs?", "没有位置、没有掩码，把句子倒过来。各个词的输出会怎样？"),
+      question: both("There are no positions and no mask, and the sentence is reversed. How do the outputs change?", "没有位置、没有掩码，把句子倒过来。各个词的输出会怎样？"),
       choices: [
-        both("Nothing: first row first, as before", "毫无变化：各行还在原处"),
+        both("They do not change", "完全不变"),
         both("The same rows, reversed with the words", "还是那几行，跟着词一起倒过来"),
         both("Every word gets another output", "每个词的输出都变了"),
       ],
       right: 1,
-      because: both("Each word keeps its output, but for rounding, and keeps it at its new position.", "除舍入误差外，每个词的输出都不变，只是随词搬到了新的位置。"),
+      because: both("Each word has the same output as before, apart from rounding, at its new position.", "除舍入误差外，每个词的输出不变，只是出现在它的新位置上。"),
     }, () => stage.set({ revealed: true }));
     const words_ = arrangement(stage);
     const [weights, outputs, gauge, row_, recurrent] = [h("div", { class: "split" }), h("div", {}), h("div", {}), h("div", {}), h("div", {})];
@@ -105,9 +105,9 @@ export const view: View = {
       const moved = shifted(looked, looks, now);
       fill(apart, t(both("Word for word, these weights differ by at most ", "逐词对照，这些权重最多相差 ")),
         h("b", { "data-role": "weights-apart", "data-value": moved }, shown(moved)), t(both(".", "。")));
-      fill(row_, h("h2", {}, t(both("A numbered row, and a bag", "编了号的一排，与一只袋子"))), envelopes(stage, words, after), small(both(
-        "An array stores positions. A bag, a multiset, knows only which words there are and how often: that is all that attention without positions and mask is given.",
-        "数组知道每个词在第几位。袋子（多重集）只知道有哪些词、各有几个：没有位置、没有掩码的注意力拿到的就只有这些。",
+      fill(row_, h("h2", {}, t(both("An array and a multiset", "数组与多重集"))), envelopes(stage, words, after), small(both(
+        "An array stores the position of each word. A multiset (bag) stores only the words and their counts. Attention without positions and mask uses only the multiset.",
+        "数组记录每个词的位置。多重集（袋子）只记录有哪些词、各有几个。没有位置、没有掩码的注意力只用到多重集。",
       )));
       waiting.hidden = open;
       answer.hidden = recurrent.hidden = apart.hidden = stage.formula.hidden = !open;
@@ -120,19 +120,19 @@ export const view: View = {
         if (outputs.querySelector("details[open]")) table.setAttribute("open", "");
         fill(outputs, h("h2", {}, t(both("Each word's output", "每个词的输出"))), outputTable(stage, found, word), table);
         const last = words.length - 1;
-        const kept = both(`Only the last word, ${words[last]}, which kept its place`, `只看留在原位的末词“${words[last]}”`);
-        fill(gauge, h("h2", {}, t(both("How far the outputs are from a mere re-ordering", "输出与单纯重排相差多远"))), distances(stage, [
+        const kept = both(`Only the last word, ${words[last]}, which did not move`, `只看没有移动的最后一个词“${words[last]}”`);
+        fill(gauge, h("h2", {}, t(both("Difference between the outputs and a permutation of them", "输出与单纯重排之间的差异"))), distances(stage, [
           ["distance", both("Words move, positions stay", "词动，位置不动"), distance],
           ["together", both("Positions move along with the words", "位置跟着词一起走"), array(data, "together").values[r]!],
           ...(now[last] === last ? [["last", kept, found[last]!.apart] as [string, Words, number]] : []),
         ]));
         const [rnn, pooled] = Array.from(row(array(data, "rnn"), r));
-        fill(recurrent, h("h2", {}, t(both("A recurrent network beside it", "旁边的循环网络"))), chain(stage, after), distances(stage, [
+        fill(recurrent, h("h2", {}, t(both("For comparison: a recurrent network", "对照：循环网络"))), chain(stage, after), distances(stage, [
           ["rnn", both("RNN: its last state, in the two orders", "RNN：两种次序下的最终状态"), rnn!],
           ["pooled", both("Attention without positions: its average over the words", "无位置的注意力：对所有词取平均"), pooled!],
         ]), small(both(
-          "An RNN reads one word after another, so order is built in. Attention reads all at once, so order must be brought in.",
-          "RNN 逐词读入，次序天生就在其中。注意力一次读完所有词，次序必须另外给它。",
+          "An RNN reads one word after another, so its state depends on the order. Attention reads all words at once, so the order must be encoded separately.",
+          "RNN 逐词读入，状态取决于次序。注意力一次读入所有词，次序必须另外编码。",
         )));
       }
 

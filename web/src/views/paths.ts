@@ -20,26 +20,26 @@ const SINUSOIDAL = (state: State) => state["encoding"] === "sinusoidal";
 
 export const view: View = {
   name: "paths",
-  title: both("Paths of positions", "位置走过的路"),
+  title: both("Paths of positions", "位置的路径"),
   idea: both(
-    "Join the rows of an encoding from one position to the next and they make a path, drawn here in the plane in which its rows differ most. A formula fixes that path, FLOATER solves a differential equation for it, and a learned table starts as noise and finds what order it has in training.",
-    "把一种编码的各行按位置依次连起来，就成了一条路径；这里画的是各行差异最大的那个平面。公式编码的路径是固定的，FLOATER 靠解微分方程得到路径，可学习的位置表则从随机数开始，在训练中才逐渐有了次序。",
+    "The rows of an encoding, joined in order of position, form a path, drawn here in the plane of the first two principal components. For a formula the path is fixed, FLOATER solves a differential equation for it, and a learned table starts as random numbers and becomes ordered in training.",
+    "一种编码的各行按位置依次相连，构成一条路径，这里画在前两个主成分的平面上。公式编码的路径是固定的，FLOATER 用微分方程求出路径，可学习的位置表从随机数开始，在训练中逐渐变得有序。",
   ),
   notice: [
     both(
-      "The learned table: neighbouring rows grow alike, their mean cosine goes from 0.02 to 0.17 in 2000 steps, while rows half a table apart go from −0.02 to −0.10. Its path stays crumpled: two directions hold less than a quarter of what differs.",
-      "可学习的位置表：相邻行逐渐变得相似，2000 步内平均余弦由 0.02 升到 0.17；相隔半张表以上的行则由 −0.02 降到 −0.10。它的路径始终是皱的：两个方向还占不到全部差异的四分之一。",
+      "The learned table: the mean cosine of neighbouring rows rises from 0.02 to 0.17 in 2000 steps, and that of rows half a table apart falls from −0.02 to −0.10. Its path is not smooth: two components explain less than a quarter of the variance.",
+      "可学习的位置表：相邻行逐渐变得相似，2000 步内平均余弦由 0.02 升到 0.17；相隔半张表以上的行则由 −0.02 降到 −0.10。它的路径不光滑：两个主成分占不到全部方差的四分之一。",
     ),
     both(
-      "FLOATER's path is smooth before any training, since neighbours are 0.01 of its time apart; training stretches and bends it. It goes on past position 31 without a new parameter, grey here.",
-      "FLOATER 的路径在训练之前就是光滑的，因为相邻位置只相隔 0.01 的时间；训练把它拉长、弄弯。越过位置 31 之后路径仍可延续（灰色部分），不需要新的参数。",
+      "FLOATER's path is smooth before training, because neighbouring positions are 0.01 apart in time. Training makes it longer and more curved. It continues past position 31 (grey) without new parameters.",
+      "FLOATER 的路径在训练之前就是光滑的，因为相邻位置只相隔 0.01 的时间；训练使它更长、更弯。位置 31 之后路径继续延伸（灰色部分），不需要新的参数。",
     ),
     both(
-      "With the learned table one head of eight ends on the token before it (0.99) and one mostly on the token two before (0.56); none looks at the start of the row. With FLOATER no head gives half to any distance: the four of layer 1 give 0.36 to 0.40 to the token before.",
+      "With the learned table, after training one head of eight attends to the previous token (0.99) and one mostly to the token two before (0.56). None attends to the first token. With FLOATER no head gives half of its attention to one distance: the four heads of layer 1 give 0.36 to 0.40 to the previous token.",
       "用可学习位置表时，八个头里有一个最终几乎只看前一个词元（0.99），还有一个多半看向再前面一个（0.56）；没有一个看向行首。用 FLOATER 时，没有哪个头把一半注意力给某个固定的距离：第 1 层的四个头给前一个词元 0.36 到 0.40。",
     ),
     both(
-      "The text is program code: whether heads look after a verb or back to an antecedent cannot be read from this record. posenc lab measures such links on Chinese sentences.",
+      "The text is program code. It does not show whether heads attend to the word after a verb or to an antecedent. posenc lab measures such links on Chinese sentences.",
       "训练文本是程序代码，因此看不出有没有头专门看动词之后的词或回指先行词；这类联系由 posenc lab 在汉语句子上测量。",
     ),
   ],
@@ -71,7 +71,7 @@ export const view: View = {
     const alike = lineChart(stage, { label: both("Mean cosine of rows while training", "训练中各行的平均余弦"), x: both("training step", "训练步"),
       y: both("cosine", "余弦"), height: 300, pick: (snapshot) => stage.set({ snapshot }) });
     const heads = headsOf(stage);
-    const trained = h("div", { class: "training" }, h("h2", {}, t(both("While it trains", "训练过程"))), alike.element, heads.element);
+    const trained = h("div", { class: "training" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element, heads.element);
     stage.root.append(scrubber, h("div", { class: "two" }, plane.element, map.element), trained);
 
     return (data, state) => {
@@ -92,7 +92,7 @@ export const view: View = {
         const bits = array(data, "bits").values[at]!;
         fill(when, t(both("step ", "第 ")), h("b", { "data-value": steps[at]! }, `${steps[at]}`),
           t(both(` of ${steps.at(-1)}`, ` 步，共 ${steps.at(-1)} 步`)),
-          Number.isFinite(bits) ? t(both(` · ${shown(bits, 2)} bits a byte`, ` · 每字节 ${shown(bits, 2)} 比特`)) : "");
+          Number.isFinite(bits) ? t(both(` · ${shown(bits, 2)} bits per byte`, ` · 每字节 ${shown(bits, 2)} 比特`)) : "");
         alike.draw({ series: [
           { name: t(both("neighbours", "相邻两行")), x: steps, y: array(data, "near").values, colour: LINES[0]!, dots: true },
           { name: t(both("half a table apart or more", "相隔半张表以上")), x: steps, y: array(data, "far").values, colour: LINES[1]!, dashed: true, dots: true },

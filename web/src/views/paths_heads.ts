@@ -31,7 +31,7 @@ export function headsOf(stage: Stage) {
       "一个：第 1 层第 4 个头在 1300 步之内从 0.11 升到 0.99，主要发生在第 200 到 500 步之间。"),
   }, () => stage.set({ seen: true }));
   const skip = h("button", { type: "button", "data-role": "show", click: () => stage.set({ seen: true }) }, t(both("Show without guessing", "直接看结果")));
-  const element = h("div", { class: "heads" }, h("h3", {}, t(both("Where heads look", "各头看向哪里"))), question, skip, body);
+  const element = h("div", { class: "heads" }, h("h3", {}, t(both("What heads attend to", "各头关注什么"))), question, skip, body);
 
   function draw(data: Data, state: State, at: number): void {
     body.hidden = state["seen"] !== true;
@@ -51,7 +51,7 @@ export function headsOf(stage: Stage) {
     chart.draw({
       series: [
         ...Array.from({ length: count }, (_, n) => ({ name: name(n), x, y: profile(n), colour: LINES[n % perLayer]!, dashed: n >= perLayer })),
-        { name: t(both("if all were alike", "若一视同仁")), x, y: even, colour: "var(--muted)" },
+        { name: t(both("uniform attention", "均匀注意力")), x, y: even, colour: "var(--muted)" },
       ],
       cursor: Math.min(number(state, "distance"), distances - 1), yFrom: 0, yTo: 1.08,
     });
@@ -66,8 +66,8 @@ export function headsOf(stage: Stage) {
       h("b", { "data-role": "first", "data-value": start }, t(both(`${start} of ${count}`, `${start} 个`))),
       t(both(` (most: ${shown(Math.max(...first), 2)}).`, `（最多 ${shown(Math.max(...first), 2)}）。`)));
     fill(table, plainTable(t(both("Mean probability by head", "各头的平均概率")),
-      [t(both("head", "头")), t(both("token before", "前一个词元")), t(both("if all were alike", "若一视同仁")), t(both("first token", "行首词元")),
-      t(both("if all were alike", "若一视同仁"))],
+      [t(both("head", "头")), t(both("token before", "前一个词元")), t(both("uniform attention", "均匀注意力")), t(both("first token", "行首词元")),
+      t(both("uniform attention", "均匀注意力"))],
       Array.from({ length: count }, (_, n) => [name(n), previous[n]!, even[1]!, first[n]!, evenFirst])));
     const { settings, date, code } = data.facts as { settings: Record<string, any>; date: string; code: string };
     const size = settings["size"] as Record<string, number>;

@@ -62,10 +62,10 @@ export function planeOf(stage: Stage) {
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
       ...(p === q ? [] : [named(q, "other")]), named(p, "here")));
     const share = array(data, "shown").values[at]!;
-    fill(word, t(both("This plane shows ", "这个平面占各行全部差异的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
-      t(both(" of what differs between the rows", "")),
+    fill(word, t(both("This plane shows ", "这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
+      t(both(" of the variance of the rows", "")),
       t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
-      data.facts["trained"] ? t(both(" It is the last step's plane at every step, at one scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
+      data.facts["trained"] ? t(both(" Every step is projected to the plane of the last step, at the same scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
     if (details.matches("[open]")) numbers();
   }
   function numbers(): void {

@@ -28,13 +28,13 @@ export const view: View = {
   name: "precision",
   title: both("How many digits are left", "还剩几位有效数字"),
   idea: both(
-    "The formula is exact, but a computer keeps only so many digits of the position, of the frequency and of their product, and far positions turn a small loss into a wrong angle. What is computed in float64 and rounded once stays right at any length; what is rounded on the way does not.",
-    "公式是精确的，但计算机只能为位置、频率和它们的乘积各保留有限的位数，位置一远，一点点损失就会变成错误的角度。先用 float64 算完再舍入一次，多长都准确；中途就舍入，则不然。",
+    "A computer stores the position, the frequency and their product with limited precision, and at large positions a small rounding error becomes a wrong angle. A table computed in float64 and rounded once is correct at any length; a table with rounded intermediate results is not.",
+    "计算机以有限的精度存储位置、频率和它们的乘积，位置很大时，小的舍入误差会变成错误的角度。用 float64 计算、只舍入一次的表，在任何长度上都正确；中间结果被舍入的表则不然。",
   ),
   notice: [
-    both("Dashed lines are flat: one rounding at the end costs the same at position 1 and at position 1 000 000.", "虚线是平的：最后只舍入一次，在位置 1 与位置 1 000 000 的代价相同。"),
-    both("The torch tutorial's float32 loses about one digit for every tenfold position: at 100 × 512 it is off by 6.6e−6, at 8192 rows by 4.7e−4.", "torch 教程写法用 float32，位置每增大十倍约损失一位：100 × 512 的表误差 6.6e−6，到 8192 行时为 4.7e−4。"),
-    both("Cast to bfloat16 first, 4096 positions leave 769 different rows; the first two that coincide are 256 and 257. float16 holds out until 2048 and 2049.", "位置先转成 bfloat16，4096 个位置只剩 769 种不同的行；最先重合的是 256 与 257。float16 能撑到 2048 与 2049。"),
+    both("The dashed lines are flat: a single rounding at the end gives the same error at position 1 and at position 1 000 000.", "虚线是平的：最后只舍入一次，在位置 1 与位置 1 000 000 的误差相同。"),
+    both("The torch tutorial's float32 loses about one digit for every tenfold position: at 100 × 512 the error is 6.6e−6, with 8192 rows 4.7e−4.", "torch 教程写法用 float32，位置每增大十倍约损失一位：100 × 512 的表误差 6.6e−6，到 8192 行时为 4.7e−4。"),
+    both("Cast to bfloat16 first, 4096 positions leave 769 different rows; the first two that coincide are 256 and 257. With float16 the first are 2048 and 2049.", "位置先转成 bfloat16，4096 个位置只剩 769 种不同的行；最先重合的是 256 与 257。float16 最先重合的是 2048 与 2049。"),
     both("Set an odd width: both tutorial codes stop with an error. From four channels on, an exact table rounded once keeps all rows apart up to 16 384, even in bfloat16.", "把通道数设成奇数：两种教程代码都会报错。通道数不少于 4 时，精确表只舍入一次，即使是 bfloat16，直到 16 384 行也互不相同。"),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
@@ -53,7 +53,7 @@ export const view: View = {
       xScale: "log", yScale: "log", pick: (index) => stage.set({ position: positions[index]! }),
     });
     const question = predict(stage, {
-      question: both("Positions are cast to bfloat16, then encoded. Which is the first position to get a row that another already has?", "先把位置转成 bfloat16 再编码。第一个与别的位置共用同一行的位置是哪个？"),
+      question: both("Positions are cast to bfloat16, then encoded. Which is the first position whose row equals an earlier row?", "先把位置转成 bfloat16 再编码。第一个与前面某个位置的行相同的位置是哪个？"),
       choices: [both("257", "257"), both("4097", "4097"), both("65 537", "65 537"), both("none", "没有")],
       right: 0,
       because: both("bfloat16 keeps eight significant bits: 256 is the last whole number before gaps, and 257 becomes 256. The cursor below marks the current position.", "bfloat16 只有 8 位有效位：256 之后的整数开始有空缺，257 变成了 256。下面的位置已移到那里。"),
@@ -62,8 +62,8 @@ export const view: View = {
     const strip = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Neighbouring positions", "相邻的位置")) });
     const dtypes = h("div", { class: "dtypes", role: "group", "aria-label": stage.t(both("Cast to", "转换为")) }, ...["bfloat16", "float16"].map((name) =>
       h("button", { type: "button", class: "choice", "data-dtype": name, click: () => stage.set({ strip: name }) }, name)));
-    stage.root.append(question, chart.element, h("h2", {}, stage.t(both("The same cell, made in each way", "同一个格子，各种算法的结果"))), steps,
-      h("div", { class: "strip-head" }, h("h2", {}, stage.t(both("What a dtype makes of whole numbers", "整数转换后变成什么"))), dtypes), strip);
+    stage.root.append(question, chart.element, h("h2", {}, stage.t(both("The same cell, computed in each way", "同一个格子，各种算法的结果"))), steps,
+      h("div", { class: "strip-head" }, h("h2", {}, stage.t(both("Integers after conversion to a dtype", "整数转换后的值"))), dtypes), strip);
 
     return (data, state) => {
       const grid = array(data, "positions").values;
@@ -110,7 +110,7 @@ function nearest(grid: ArrayLike<number>, position: number): number {
 /** One row for every recipe: what it used, what came out, how many digits of it are right. */
 function stepsTable(data: Data, recipes: string[], failed: Record<string, string>, t: (words: Words) => string): HTMLElement {
   const steps = array(data, "steps");
-  const head = [both("made", "算法"), both("position used", "所用位置"), both("frequency used", "所用频率"), both("angle", "角度"), both("value", "值"), both("error", "误差"), both("right digits", "正确位数")];
+  const head = [both("method", "算法"), both("position used", "所用位置"), both("frequency used", "所用频率"), both("angle", "角度"), both("value", "值"), both("error", "误差"), both("correct digits", "正确位数")];
   const rows = ["exact", ...recipes].map((name, index) => {
     const [p, omega, angle, value, error] = row(steps, index) as unknown as [number, number, number, number, number];
     const about = RECIPES[name];

@@ -24,17 +24,17 @@ export const view: View = {
   name: "rotary_pair",
   title: both("RoPE: only the difference counts", "RoPE：只有位置之差起作用"),
   idea: both(
-    "RoPE adds nothing to a word: it takes the channels of a query and of a key two by two and turns each pair, like the hand of a clock, by position times a speed. The score sees only the angle between the two hands, so when both words move on together it stays as it is.",
-    "RoPE 不往词向量上加任何东西：它把查询和键的通道两两配对，让每一对像表针一样转动，转过的角度等于位置乘以转速。分数只取决于两根针的夹角，所以两个词一起往后挪，分数不变。",
+    "RoPE rotates each pair of channels of a query and of a key by the position times the pair's frequency and adds nothing to the embedding. The score depends only on the angle between the two rotated pairs, so it does not change when both words are shifted together.",
+    "RoPE 不往词向量上加任何东西：它把查询和键的每对通道旋转一个角度，角度等于位置乘以该对的频率。分数只取决于旋转后两者的夹角，所以两个词一起平移时，分数不变。",
   ),
   notice: [
-    both("Locked, the arrows turn and the score does not change; the rest, less than 10⁻¹⁴ of |q||k|, is rounding. Unlock and the score moves.",
-      "锁定之后，箭头转动而分数不动；剩下的不到 |q||k| 的 10⁻¹⁴，只是舍入误差。解锁后再拖，分数就变了。"),
-    both("On the curve by difference, +2 and −2 give different scores: before and after are told apart. At 0 nothing is left of the turning, the score is q·k.",
-      "在“分数随位置差”的曲线上，+2 与 −2 的分数不同：前与后分得开。差为 0 时旋转完全抵消，分数就是 q·k。"),
-    both("The next pair turns more slowly. At base 10000 the last of many pairs hardly moves over these 41 positions.",
-      "后一对总比前一对转得慢。底数取 10000、通道较多时，最后一对在这 41 个位置里几乎不动。"),
-    both("The softmax reads this score divided by √d_head, which changes nothing about the positions.", "进入 softmax 之前，这个分数还要除以 √d_head；这与位置无关。"),
+    both("While m − n is locked, the arrows rotate and the score changes by rounding only, less than 10⁻¹⁴ of |q||k|. Unlocked, the score changes.",
+      "锁定 m − n 时，箭头旋转，分数的变化只是舍入误差，不到 |q||k| 的 10⁻¹⁴。解锁后，分数会变。"),
+    both("On the curve by difference, +2 and −2 give different scores: the score depends on which word comes first. At 0 the rotations cancel and the score is q·k.",
+      "在“分数随位置差”的曲线上，+2 与 −2 的分数不同：分数取决于哪个词在前。差为 0 时旋转互相抵消，分数是 q·k。"),
+    both("Each pair rotates more slowly than the one before. With base 10000 and many channels, the last pair hardly rotates over these 41 positions.",
+      "每个通道对都比前一对转得慢。底数为 10000、通道较多时，最后一对在这 41 个位置里几乎不转。"),
+    both("The input of the softmax is this score divided by √d_head; the factor does not depend on positions.", "softmax 的输入是这个分数除以 √d_head；这个因子与位置无关。"),
   ],
   papers: [{ text: "Su et al. 2021, section 3.2", href: "https://arxiv.org/abs/2104.09864" }],
   own: OWN,
@@ -77,17 +77,17 @@ export const view: View = {
       pick: (index) => apart(index - LAST, now.m) });
     const compared = h("div", {});
     const question = predict(stage, {
-      question: both("One key is 2 positions before the query, then 2 positions after it. Is the score the same?", "同一个键，先放在查询前面 2 格，再放在后面 2 格。分数一样吗？"),
+      question: both("One key is 2 positions before the query, then 2 positions after it. Is the score the same?", "同一个键，先放在查询之前 2 个位置，再放在之后 2 个位置。分数一样吗？"),
       choices: [both("Yes: the distance is 2 both times", "一样：距离都是 2"), both("No, in general", "一般不一样"), both("It depends on m", "取决于 m")], right: 1,
-      because: both("Each step before the query adds ω to the angle from k to q, each step after it takes ω away. With the key of 正在 itself, the example of four channels gives −1.1553 two positions before and −0.6450 two positions after; in its own place it is q·k = 0.15.",
-        "键在查询前面每多一格，从 k 到 q 的夹角就多一个 ω；在后面每多一格，就少一个 ω。四通道的例子里，用“正在”自己的键：放在前面 2 格是 −1.1553，放在后面 2 格是 −0.6450，放在原位就是 q·k = 0.15。"),
+      because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 itself, the example with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
+        "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。四通道的例子里，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
     stage.root.append(sliders.element, play.element, h("div", { class: "split" }, plane.element,
       h("div", { class: "beside" }, parts.element, h("h2", {}, stage.t(both("The sentence, 正在 at m", "整句话，“正在”放在 m"))), words,
-      h("p", { class: "hint" }, stage.t(both("Each word's score with 正在. Press a word to take its key.", "每个词与“正在”的分数。按一下，就取那个词的键。"))))),
-      h("div", { class: "split" }, section(stage, both("Both slide, or one", "一起滑动，或只动一个"), sliding.element),
+      h("p", { class: "hint" }, stage.t(both("Each word's score with 正在. Press a word to use its key.", "每个词与“正在”的分数。按一个词，就使用它的键。"))))),
+      h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
         section(stage, both("By difference", "随位置之差"), lags.element)),
-      question, section(stage, both("Adding and turning", "相加与旋转"), compared));
+      question, section(stage, both("Addition and rotation", "相加与旋转"), compared));
     let checkedOf: unknown = null;
 
     return (data, state) => {
@@ -125,9 +125,9 @@ export const view: View = {
         const along = (name: string, place: (at: number) => number) => x.map((at) => (place(at) >= 0 && place(at) <= LAST ? array(data,
           name).values[at * (LAST + 1) + place(at)]! : NaN));
         sliding.draw({ cursor: m, series: [
-          { name: stage.t(both("RoPE, both slide", "RoPE，一起滑动")), x, y: along("scores", (at) => at - lag), colour: "var(--line-4)" },
-          { name: stage.t(both("RoPE, n stays", "RoPE，n 不动")), x, y: along("scores", () => n), colour: "var(--line-6)" },
-          { name: stage.t(both("added instead, both slide", "改为相加，一起滑动")), x, y: along("added_scores", (at) => at - lag), colour: "var(--line-2)",
+          { name: stage.t(both("RoPE, both move", "RoPE，一起移动")), x, y: along("scores", (at) => at - lag), colour: "var(--line-4)" },
+          { name: stage.t(both("RoPE, n fixed", "RoPE，n 固定")), x, y: along("scores", () => n), colour: "var(--line-6)" },
+          { name: stage.t(both("added, both move", "相加，一起移动")), x, y: along("added_scores", (at) => at - lag), colour: "var(--line-2)",
             dashed: true }] });
         const k = Float64Array.from({ length: 2 * LAST + 1 }, (_, at) => at - LAST);
         lags.draw({ cursor: lag + LAST, marks: [{ x: 0, word: "q·k" }], series: [
@@ -149,10 +149,10 @@ export const view: View = {
           ["", stage.t(both("added: q + PE(m)", "相加：q + PE(m)")), stage.t(both("turned: R(m)q", "旋转：R(m)q"))], [
             [stage.t(both("length of q without a position", "没有位置时 q 的长度")), length[0]!, length[0]!],
             [stage.t(both("length of q at m", "位置 m 处 q 的长度")), array(data, "added_lengths").values[m]!, length[m]!],
-            [stage.t(both("change of the score, both slid from end to end, over |q||k|", "两个词从头滑到尾，分数的变化 ÷ |q||k|")), spread("added_scores"),
+            [stage.t(both("change of the score over all shifts of both positions, divided by |q||k|", "两个位置一起移动时分数的最大变化 ÷ |q||k|")), spread("added_scores"),
               spread("scores")],
-            [stage.t(both("the values that attention hands on", "注意力取走的值向量 v")), stage.t(both("carry the position too", "也带上了位置")),
-              stage.t(both("are left alone", "原样不动"))]]);
+            [stage.t(both("the values v", "值向量 v")), stage.t(both("contain the position", "含有位置")),
+              stage.t(both("do not change", "不变"))]]);
         const cells = table.querySelectorAll<HTMLElement>("tbody tr:nth-child(3) td");
         cells[0]!.dataset["role"] = "added-spread";
         cells[1]!.dataset["role"] = "spread";
@@ -385,7 +385,7 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
       bars.setAttribute("aria-valuemax", String(count - 1));
       bars.setAttribute("aria-valuenow", String(pair));
       bars.setAttribute("aria-valuetext", `${pair}: ${shown(parts[pair]!)}`);
-      fill(numbers, plainTable(stage.t(both("Score by pair", "每一对的分数")), [stage.t(both("pair", "对")), stage.t(both("score", "分数"))],
+      fill(numbers, plainTable(stage.t(both("Score by pair", "每一对的分数")), [stage.t(both("pair", "通道对")), stage.t(both("score", "分数"))],
         [...parts].map((value, index) => [String(index), value])));
     },
   };

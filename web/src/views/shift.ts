@@ -18,19 +18,19 @@ export const view: View = {
   name: "shift",
   title: both("A shift is a rotation", "平移就是旋转"),
   idea: both(
-    "Going k positions on turns every pair of channels by the angle k·ω, so one matrix Mₖ turns the row of p into the row of p + k. The position p does not occur in that matrix, which is why the same matrix serves everywhere.",
-    "向后移动 k 个位置，就是把每对通道转过角度 k·ω，所以用一个矩阵 Mₖ 就能把位置 p 的行变成位置 p + k 的行。这个矩阵里没有 p，因此在任何位置都适用。",
+    "A shift by k positions rotates every pair of channels by the angle k·ω, so one matrix Mₖ maps the row of p to the row of p + k. The matrix does not contain p, so the same matrix holds at every position.",
+    "平移 k 个位置，就是把每对通道旋转角度 k·ω，所以一个矩阵 Mₖ 就能把位置 p 的行变成位置 p + k 的行。矩阵中不含 p，因此同一个矩阵适用于所有位置。",
   ),
   notice: [
     both("Mₖ is made of 2 × 2 rotations along the diagonal, one for each pair; everything else is zero.", "Mₖ 由对角线上的 2 × 2 旋转块组成，每对通道一块，其余全为零。"),
-    both("Drag p: the two hands move together, and the angle between them stays. Drag k: only that angle changes.", "拖动 p：两根指针一起转，夹角不变。拖动 k：变的只有夹角。"),
+    both("Drag p: the two hands move together, and the angle between them does not change. Drag k: only that angle changes.", "拖动 p：两根指针一起转，夹角不变。拖动 k：变的只有夹角。"),
     both(
-      "What is left of the difference is rounding. It grows with p because p·ω itself is rounded: with 64 pairs and k = 3 it is near 1e−15 at p = 10 and near 1e−10 at a million.",
-      "剩下的差只是舍入误差。p·ω 本身要舍入，所以误差随 p 增大：64 对、k = 3 时，p = 10 处约为 1e−15，一百万处约为 1e−10。",
+      "The remaining difference is rounding error. It grows with p because p·ω is rounded: with 64 pairs and k = 3 it is near 1e−15 at p = 10 and near 1e−10 at a million.",
+      "剩下的差是舍入误差。p·ω 要舍入，所以误差随 p 增大：64 个通道对、k = 3 时，p = 10 处约为 1e−15，一百万处约为 1e−10。",
     ),
     both(
-      "The matrix acts on columns. Written with rows it is the transpose, PE(p) · Mₖᵀ; the transpose is also M₋ₖ, the shift back.",
-      "这里矩阵乘的是列向量。写成行向量时要用转置：PE(p) · Mₖᵀ；转置也正是向回移动的 M₋ₖ。",
+      "The matrix multiplies column vectors. For row vectors use its transpose: PE(p) · Mₖᵀ. The transpose is also M₋ₖ, the shift by −k.",
+      "这里矩阵乘列向量。写成行向量时用它的转置：PE(p) · Mₖᵀ。转置也等于 M₋ₖ，即平移 −k。",
     ),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
@@ -39,7 +39,7 @@ export const view: View = {
   controls: [
     { name: "p", label: both("position p", "位置 p"), scale: "log" },
     { name: "k", label: both("shift k", "平移量 k") },
-    { name: "pairs", label: both("pairs (d / 2)", "对数（d / 2）") },
+    { name: "pairs", label: both("pairs (d / 2)", "通道对数量（d / 2）") },
     { name: "base", label: both("base", "底数"), scale: "log" },
   ],
   build(stage) {
@@ -59,15 +59,15 @@ export const view: View = {
     const numbers = folded(t(both("Both rows in numbers", "两行的数值")), rows);
     const question = predict(stage, {
       question: both("You drag p from 10 to a million. What happens to the matrix Mₖ?", "把 p 从 10 一直拖到一百万，矩阵 Mₖ 会怎样？"),
-      choices: [both("every block changes", "每一块都变"), both("the fast pairs change", "只有转得快的对变"), both("nothing changes", "完全不变")],
+      choices: [both("every block changes", "每一块都变"), both("the fast pairs change", "只有高频的通道对变"), both("nothing changes", "完全不变")],
       right: 2,
       because: both(
-        "Nothing changes: its entries are cos kω and sin kω, and p is not among them. Drag p on the circle, and read beside Mₖ how far it moved.",
-        "完全不变：矩阵的元素是 cos kω 与 sin kω，其中没有 p。在圆上拖动 p，再看 Mₖ 右边的读数，它一点也没动。",
+        "Nothing changes: its entries are cos kω and sin kω and do not contain p. Drag p on the circle; the largest change of an entry is printed beside Mₖ.",
+        "完全不变：矩阵的元素是 cos kω 与 sin kω，不含 p。在圆上拖动 p，Mₖ 右边会显示元素的最大变化。",
       ),
     });
     stage.root.append(question, h("div", { class: "both" },
-      h("div", { class: "turning" }, h("label", { class: "pick" }, t(both("pair", "对")), pairs), dial.element, turned, error),
+      h("div", { class: "turning" }, h("label", { class: "pick" }, t(both("pair", "通道对")), pairs), dial.element, turned, error),
       h("div", {}, h("div", { class: "card-head" }, h("h2", {}, "M", sub("k")), same), map.element)), chart.element, numbers);
     let known: Data | null = null;
     let table = () => {};

@@ -22,9 +22,9 @@ const COLOURS = ["var(--position)", "var(--line-4)", "var(--line-5)"];
 const TERM = both("its term", "该项");
 const NAMES: Record<string, Words> = {
   similarity: both("PE(p)·PE(p+k)", "PE(p)·PE(p+k)"),
-  score: both("RoPE score, q = k = ones", "RoPE 得分，q = k = 全 1"),
+  score: both("RoPE score, q = k = ones", "RoPE 分数，q = k = 全 1"),
   one: both("one pair of random q, k", "一对随机的 q、k"),
-  bound: both("bound on RoPE's score", "RoPE 得分的上界"),
+  bound: both("bound on RoPE's score", "RoPE 分数的上界"),
   independent: both("random q, k: mean ± spread", "随机的 q、k：均值 ± 标准差"),
   equal: both("q = k: mean", "q = k：均值"),
 };
@@ -33,25 +33,25 @@ export const view: View = {
   name: "similarity",
   title: both("Near and far", "近与远"),
   idea: both(
-    "Multiply two rows of the sinusoidal table, or a query and a key turned by RoPE, and the result depends on how far apart they stand, not on where they stand. On the whole it falls with distance, but not at every step, and for unrelated vectors it does not fall at all.",
-    "把正弦编码表的两行相乘，或者把经 RoPE 旋转后的 q 与 k 相乘，结果只取决于两者相距多远，与它们各自站在哪里无关。总体上它随距离下降，但并非步步下降；如果两个向量互不相关，则根本不下降。",
+    "The product of two rows of the sinusoidal table, or of a query and a key rotated by RoPE, depends only on the distance between their positions. It mostly falls with distance, but not at every step, and for independent random vectors it does not fall.",
+    "正弦编码表两行的乘积，或经 RoPE 旋转的 q 与 k 的乘积，只取决于两个位置之间的距离。它大体上随距离下降，但并非每一步都下降；对互相独立的随机向量，它不下降。",
   ),
   notice: [
     both(
-      "Drag p: its hump travels along the positions, and the curve over the distance stays where it is. All positions share one curve.",
-      "拖动 p：峰沿着位置轴移动，而按距离画出的曲线纹丝不动。所有位置共用同一条曲线。",
+      "Drag p: its peak moves along the positions, and the curve by distance does not change. All positions have the same curve.",
+      "拖动 p：峰沿着位置轴移动，按距离画出的曲线不变。所有位置的曲线相同。",
     ),
     both(
-      "The sinusoid's curve is the same for k and −k, so this product alone does not say which of the two comes first.",
-      "正弦编码的曲线关于 k 与 −k 对称，所以单凭这个乘积分不出谁先谁后。",
+      "The sinusoid's curve is the same for k and −k, so this product does not show which of the two positions comes first.",
+      "正弦编码的曲线关于 k 与 −k 对称，所以只看这个乘积，分不出哪个位置在前。",
     ),
     both(
       "It is not monotone. For base 10000 the first rise comes from 5 to 6 with d = 64, from 11 to 12 with d = 128, from 24 to 25 with d = 256; RoPE's bound with d = 128 first rises from 18 to 19.",
       "它并不单调。底数为 10000 时，第一次回升出现在：d = 64 时距离 5→6，d = 128 时 11→12，d = 256 时 24→25；d = 128 时 RoPE 的上界在 18→19 首次回升。",
     ),
     both(
-      "“RoPE decays with distance” is about like vectors: the mean for q = k falls. Independent random q and k scatter just as widely far away as near by.",
-      "“RoPE 随距离衰减”说的是相似的向量：q = k 时均值下降；互相独立的随机 q、k，远处与近处的离散程度并无差别。",
+      "“RoPE decays with distance” holds for similar vectors: the mean for q = k falls. For independent random q and k, the spread is the same at every distance.",
+      "“RoPE 随距离衰减”对相似的向量成立：q = k 时均值下降。对互相独立的随机 q、k，各个距离上的离散程度相同。",
     ),
   ],
   papers: [
@@ -60,7 +60,7 @@ export const view: View = {
   ],
   own: OWN,
   controls: [
-    { name: "kind", label: both("score of", "得分"), choices: {
+    { name: "kind", label: both("score of", "分数"), choices: {
       sinusoidal: both("two sinusoidal rows", "正弦编码的两行"),
       rope: both("RoPE, all ones, and its bound", "RoPE：全 1 向量与上界"),
       random: both("RoPE, random vectors", "RoPE：随机向量"),
@@ -73,22 +73,22 @@ export const view: View = {
   build(stage) {
     const t = stage.t;
     const question = predict(stage, {
-      question: both("Two positions move apart, one step at a time. Does their score fall with every step?", "两个位置一步一步地远离。它们的得分是不是每一步都在下降？"),
+      question: both("Two positions move apart, one step at a time. Does their score fall with every step?", "两个位置一步一步地远离。它们的分数是不是每一步都在下降？"),
       choices: [both("At every step", "每一步都下降"), both("On the whole, with rises between", "总体下降，中途有回升"), both("It has no trend", "没有趋势")],
       right: 1,
       because: both(
-        "With d = 128 and base 10000 it rises for the first time from distance 11 to 12, and farther out it goes up and down around a falling middle.",
-        "d = 128、底数 10000 时，从距离 11 到 12 第一次回升；再往远处，它在不断下降的中线附近上下起伏。",
+        "With d = 128 and base 10000 it rises for the first time from distance 11 to 12, and beyond that it oscillates around a falling mean.",
+        "d = 128、底数 10000 时，从距离 11 到 12 第一次回升；更远处，它围绕不断下降的均值振荡。",
       ),
     }, () => stage.set({ revealed: true }));
     let lags: ArrayLike<number> = [];
     const byDistance = lineChart(stage, {
-      label: both("Score by distance", "得分随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对得分"),
+      label: both("Score by distance", "分数随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对分数"),
       pick: (index) => stage.set({ k: lags[index]! }),
     });
     const byPosition = lineChart(stage, {
-      label: both("Score by position, for three p", "三个 p 的得分随位置的变化"), x: both("position", "位置"),
-      y: both("relative score with the vector at p", "与 p 处向量的相对得分"), height: 240, pick: (p) => stage.set({ p }),
+      label: both("Score by position, for three p", "三个 p 的分数随位置的变化"), x: both("position", "位置"),
+      y: both("relative score with the vector at p", "与 p 处向量的相对分数"), height: 240, pick: (p) => stage.set({ p }),
     });
     const byPair = lineChart(stage, {
       label: both("What each pair adds at distance k", "距离 k 处每一对通道的贡献"), x: both("pair i, fast to slow", "第 i 对通道，由快到慢"), y: TERM, height: 240,

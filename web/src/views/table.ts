@@ -14,13 +14,13 @@ export const view: View = {
   name: "table",
   title: both("A table of waves", "由波组成的表"),
   idea: both(
-    "Every position gets one row of numbers between −1 and +1, and this row is added to the word that stands there. Each cell is the sine or the cosine of one angle: the position times a speed that belongs to the column.",
-    "每个位置对应一行介于 −1 与 +1 之间的数，这一行会加到该位置的词向量上。每个格子都是某个角度的正弦或余弦：角度等于位置乘以这一列自己的转速。",
+    "Every position has one row of numbers between −1 and +1, which is added to the embedding of the word at that position. Each cell is the sine or the cosine of an angle: the position times the frequency of the column.",
+    "每个位置对应一行介于 −1 与 +1 之间的数，这一行加到该位置的词向量上。每个格子是一个角度的正弦或余弦，角度等于位置乘以这一列的频率。",
   ),
   notice: [
     both("Columns on the left change from row to row; columns on the far right hardly change over the whole table.", "左边的列逐行变化；最右边的列从头到尾几乎不变。"),
     both("Neighbours come in pairs: a sine and a cosine of the same angle. Row 0 is 0 1 0 1 …", "相邻两列成对：同一个角度的正弦与余弦。第 0 行是 0 1 0 1 ……"),
-    both("Rows next to each other always differ by the same amount, however far down you go.", "相邻两行之间的距离处处相同，走得再远也不变。"),
+    both("The distance between neighbouring rows is the same at every position.", "在任何位置，相邻两行之间的距离都相同。"),
   ],
   papers: [{ text: "Vaswani et al. 2017, section 3.5", href: "https://arxiv.org/abs/1706.03762" }],
   own: OWN,

@@ -25,7 +25,7 @@ const NAMES: Record<Model, Words[]> = {
   ],
   relative: [
     both("(a) content · content", "(a) 内容 · 内容"), both("(b) content · distance", "(b) 内容 · 距离"),
-    both("(c) taste for content", "(c) 对内容的偏好"), both("(d) taste for distance", "(d) 对距离的偏好"),
+    both("(c) content bias (u)", "(c) 内容偏置（u）"), both("(d) distance bias (v)", "(d) 距离偏置（v）"),
   ],
 };
 
@@ -71,14 +71,14 @@ export const view: View = {
   name: "terms",
   title: both("Four terms of a score", "分数的四项"),
   idea: both(
-    "When positions are added to the words, the score of two words is a product of two sums, and so it is four scores in one: words with words, words with positions, positions with words, positions with positions. Transformer-XL keeps the four and puts the distance i−j, and two learned vectors, where absolute positions stood.",
-    "位置加到词上以后，两个词的分数就是两个和相乘，展开成四项：词对词、词对位置、位置对词、位置对位置。Transformer-XL 保留这四项，把其中的绝对位置换成距离 i−j 和两个学到的向量。",
+    "When positions are added to the embeddings, the score of two words is a product of two sums and has four terms: content · content, content · position, position · content, position · position. Transformer-XL keeps the four terms and replaces absolute positions by the distance i−j and two learned vectors.",
+    "位置加到词向量上以后，两个词的分数是两个和的乘积，展开成四项：内容 · 内容、内容 · 位置、位置 · 内容、位置 · 位置。Transformer-XL 保留这四项，把绝对位置换成距离 i−j 和两个可学习的向量。",
   ),
   notice: [
-    both("Content · content sees words only: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“内容 · 内容”只看词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),
-    both("With drawn projections even position · position is no function of the distance: its diagonals are not constant. With the identity in their place they are, as PE(i)·PE(j) depends on i−j alone.", "投影矩阵随机时，连“位置 · 位置”也不是距离的函数：对角线上的数不相等。把投影换成单位矩阵就相等了，因为 PE(i)·PE(j) 只取决于 i−j。"),
-    both("All four of Transformer-XL's terms survive a shift, but only (d) is a function of the distance alone: (a) and (c) read words, (b) a word and a distance.", "Transformer-XL 的四项都不受整体平移影响，但只有 (d) 是距离本身的函数：(a) 和 (c) 看词，(b) 看一个词和一个距离。"),
-    both("Note 002 writes q·R and v·R. The paper has a projection of its own for the distances, W_R (there W_k,R); with the identity for all projections the page shows the note's formula.", "笔记 002 写的是 q·R 与 v·R。论文里距离另有自己的投影 W_R（原文记作 W_k,R）；所有投影取单位矩阵时，这里显示的就是笔记的公式。"),
+    both("Content · content depends only on the words: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“内容 · 内容”只取决于词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),
+    both("With random projections, position · position is not a function of the distance: its diagonals are not constant. With identity projections they are constant, because PE(i)·PE(j) depends only on i−j.", "投影矩阵随机时，“位置 · 位置”不是距离的函数：同一条对角线上的数不相等。投影取单位矩阵时相等，因为 PE(i)·PE(j) 只取决于 i−j。"),
+    both("A shift of all positions changes none of Transformer-XL's four terms, but only (d) depends on the distance alone. (a) and (c) depend on words, (b) on a word and a distance.", "整体平移不改变 Transformer-XL 的四项，但只有 (d) 只取决于距离。(a) 和 (c) 取决于词，(b) 取决于一个词和一个距离。"),
+    both("Note 002 writes q·R and v·R. The paper has a separate projection for the distances, W_R (written W_k,R in the paper). With identity projections the page shows the note's formula.", "笔记 002 写的是 q·R 与 v·R。论文对距离使用单独的投影 W_R（原文记作 W_k,R）。所有投影取单位矩阵时，这里显示笔记的公式。"),
   ],
   papers: [
     { text: "Dai et al. 2019 (Transformer-XL), section 3.3", href: "https://arxiv.org/abs/1901.02860" },
@@ -92,10 +92,10 @@ export const view: View = {
       choices: { absolute: both("positions added to words", "位置加到词上"), relative: both("Transformer-XL", "Transformer-XL") },
     },
     { name: "sentence", label: both("sentence", "句子") },
-    { name: "projection", label: both("projections", "投影矩阵"), choices: { drawn: both("drawn at random", "随机"), identity: both("identity", "单位矩阵") } },
-    { name: "shift", label: both("all positions later by", "整体后移") },
+    { name: "projection", label: both("projections", "投影矩阵"), choices: { drawn: both("random", "随机"), identity: both("identity", "单位矩阵") } },
+    { name: "shift", label: both("shift of all positions", "整体后移") },
     { name: "base", label: both("base", "底数"), scale: "log" },
-    { name: "seed", label: both("other numbers", "换一组数"), as: "number" },
+    { name: "seed", label: both("random seed", "随机种子"), as: "number" },
   ],
   build(stage) {
     const cards = SWITCHES.map((name) => {
@@ -109,12 +109,12 @@ export const view: View = {
     const [sum, weights] = [h("div", {}), h("div", {})];
     const equal = h("p", { class: "small" });
     const question = predict(stage, {
-      question: both("Put the whole sentence 100 places later. Which of the four terms with positions added stay exactly as they are?", "把整句话后移 100 个位置。位置加到词上时，四项中哪些原样不变？"),
+      question: both("Shift the whole sentence by 100 positions. With positions added to the embeddings, which of the four terms do not change?", "把整句话后移 100 个位置。位置加到词向量上时，四项中哪些不变？"),
       choices: [
         both("all four", "四项都不变"), both("content · content and position · position", "“内容 · 内容”和“位置 · 位置”"),
         both("content · content only", "只有“内容 · 内容”"),
       ], right: 2,
-      because: both("Every term with a p in it moves. Position · position would stay if W_q and W_k were the identity, and Transformer-XL's four all do: try both above.", "凡是含 p 的项都会变。假如 W_q 与 W_k 是单位矩阵，“位置 · 位置”就不变；Transformer-XL 的四项则全都不变：在上面换来看看。"),
+      because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
     }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
     stage.root.append(h("div", { class: "four" }, ...cards.map((card) => card.element),
       h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score, the sum of the terms that are on", "= 分数：打开的各项之和"))), sum),
@@ -156,9 +156,9 @@ export const view: View = {
           h(
             "li",
             { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[n]! },
-            constant ? stage.t(both("✓ the same along every diagonal: a function of i−j", "✓ 每条对角线上处处相等：只是 i−j 的函数")) : `${stage.t(both("along a diagonal it differs by up to", "同一条对角线上最多相差"))} ${shown(measured.along_diagonals[n]!, 2)}`,
+            constant ? stage.t(both("✓ constant along every diagonal: a function of i−j", "✓ 每条对角线上的值相等：只是 i−j 的函数")) : `${stage.t(both("along a diagonal it differs by up to", "同一条对角线上最多相差"))} ${shown(measured.along_diagonals[n]!, 2)}`,
           ),
-          shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[n]! }, still ? stage.t(both(`✓ unmoved by the shift of ${shift}`, `✓ 后移 ${shift} 位，不变`)) : `${stage.t(both(`moved by the shift of ${shift}: up to`, `后移 ${shift} 位，最多变化`))} ${shown(measured.moved[n]!, 2)}`) : null);
+          shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[n]! }, still ? stage.t(both(`✓ unchanged by the shift of ${shift}`, `✓ 后移 ${shift} 位，不变`)) : `${stage.t(both(`changed by the shift of ${shift}: up to`, `后移 ${shift} 位，最多变化`))} ${shown(measured.moved[n]!, 2)}`) : null);
       });
       maps[4]!.draw({ values: scores, cursor: [i, j], limit: Math.max(...Array.from(scores, Math.abs), 1), lit });
       maps[5]!.draw({ values: alpha, cursor: [i, j], map: "amount", limit: 1, lit });

@@ -22,25 +22,25 @@ export const view: View = {
   name: "wavelengths",
   title: both("What 10000 does", "10000 起什么作用"),
   idea: both(
-    "Each pair of channels turns at its own speed, and the base, 10000 in the original paper, decides how slow the slowest ones are. A pair whose wavelength is longer than the text never finishes a turn within it.",
-    "每对通道按自己的速度旋转，最慢的那几对有多慢，由底数决定（原论文取 10000）。如果某一对的波长比文本还长，它在整段文本里就转不满一圈。",
+    "Each pair of channels rotates with its own frequency, and the base, 10000 in the original paper, sets the lowest ones. A pair whose wavelength is longer than the text does not complete a turn within it.",
+    "每对通道按自己的频率旋转，底数（原论文取 10000）决定最低的频率。波长比文本还长的通道对，在整段文本里转不满一圈。",
   ),
   notice: [
     both(
-      "On this logarithmic axis the pairs of the formula lie on a straight line: each is base^(2/d) times as slow as the one before.",
-      "纵轴取对数时，公式给出的各对排成一条直线：每一对的波长都是前一对的 base^(2/d) 倍。",
+      "On this logarithmic axis the pairs of the formula lie on a straight line: each wavelength is base^(2/d) times the one before.",
+      "纵轴取对数时，公式给出的各通道对排成一条直线：每一对的波长都是前一对的 base^(2/d) 倍。",
     ),
     both(
-      "Base 10000, d = 128, 4096 positions: 18 of 64 pairs never finish a turn. Beyond that length they reach angles that training never showed; their frequencies stay what they were.",
-      "底数 10000、d = 128、长度 4096 时，64 对中有 18 对转不满一圈。超出这个长度，它们会转到训练中从未出现过的角度；频率本身并没有变。",
+      "Base 10000, d = 128, 4096 positions: 18 of 64 pairs do not complete a turn. Beyond that length they reach angles not seen in training. Their frequencies do not change.",
+      "底数 10000、d = 128、长度 4096 时，64 个通道对中有 18 个转不满一圈。超出这个长度后，它们会转到训练中没有出现过的角度；频率不变。",
     ),
     both(
-      "At d = 512 the wavelengths run from 6.28 to 60 611, which is 0.965 · 20000π: the limit 20000π itself is not reached.",
+      "At d = 512 the wavelengths run from 6.28 to 60 611, which is 0.965 · 20000π. No pair reaches the limit 20000π.",
       "d = 512 时，波长从 6.28 到 60 611，即 0.965 · 20000π：20000π 只是极限，并没有哪一对真正达到。",
     ),
     both(
-      "Llama 3.1 leaves its fast pairs alone and makes the slow ones 8 times slower: choose it above the drawing.",
-      "Llama 3.1 不动转得快的各对，只把转得慢的各对再放慢 8 倍：可在图上方选它来看。",
+      "Llama 3.1 keeps its fast pairs and divides the frequencies of the slow ones by 8. Choose it above the drawing.",
+      "Llama 3.1 保持高频通道对不变，把低频通道对的频率除以 8。可在图的上方选择它。",
     ),
   ],
   papers: [
@@ -64,18 +64,18 @@ export const view: View = {
     const wave = h("div", { class: "wave", role: "img" });
     const about = h("p", { class: "about" });
     const rows = h("div", {});
-    const numbers = folded(t(both("Numbers of the ladder", "这张图的数值")), rows);
+    const numbers = folded(t(both("Numbers of this chart", "这张图的数值")), rows);
     const model = ownModel(stage);
     const question = predict(stage, {
       question: both(
-        "Llama 3 raises the base from 10000 to 500000. How many of 64 pairs then never finish a turn within 4096 positions? (At 10000 there are 18.)",
-        "Llama 3 把底数从 10000 提高到 500000。这时 64 对中有多少对在 4096 个位置内转不满一圈？（底数为 10000 时是 18 对。）",
+        "Llama 3 raises the base from 10000 to 500000. How many of 64 pairs then do not complete a turn within 4096 positions? (At 10000 there are 18.)",
+        "Llama 3 把底数从 10000 提高到 500000。这时 64 个通道对中有多少个在 4096 个位置内转不满一圈？（底数为 10000 时是 18 个。）",
       ),
       choices: [both("fewer: 9", "更少：9 对"), both("as many: 18", "一样：18 对"), both("more: 32", "更多：32 对")],
       right: 2,
       because: both(
-        "32: a larger base makes every pair but the first slower, so more of them stay below one turn. The ladder now shows it.",
-        "是 32 对：底数变大，除第一对外每一对都变慢，转不满一圈的自然更多。上图已经换成这个底数。",
+        "32: a larger base lowers the frequency of every pair except the first, so more of them stay below one turn. The chart above now uses this base.",
+        "是 32 对：底数变大，除第一对外，每个通道对的频率都变低，转不满一圈的更多。上图已换成这个底数。",
       ),
     }, () => stage.set({ config: "", base: 500000, d_model: 128, length: 4096 }));
     stage.root.append(model.examples, headline, rungs.element, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers,
@@ -98,7 +98,7 @@ export const view: View = {
         stage.checked(omega.reduce((worst, w, i) => Math.max(worst, Math.abs(Math.sin(w * length) - end[i]!)), 0), n);
         const finite = wavelength.filter(Number.isFinite);
         fill(headline, t(both("", `${n} 对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
-          t(both(` of ${n} pairs never finish a turn within ${length} positions.`, ` 对在 ${length} 个位置内转不满一圈。`)),
+          t(both(` of ${n} pairs do not complete a turn within ${length} positions.`, ` 对在 ${length} 个位置内转不满一圈。`)),
           h("span", {}, t(both(" Wavelengths ", " 波长 ")),
             h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
             h("span", { "data-role": "longest", "data-value": Math.max(...finite) }, shown(Math.max(...finite), 1)), t(both(" positions.", " 个位置。"))));
@@ -111,7 +111,7 @@ export const view: View = {
       drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `第 ${pair} 对的 sin(p·ω)，共 ${length} 个位置`)));
       fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，第 ")), put(pair, "channel"),
         t(both(" makes ", " 对转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
-        t(turns < 1 ? both(" of a turn: it never comes round.", " 圈：转不满一圈。") : both(" turns. The first is drawn strong.", " 圈。粗线是第一圈。")));
+        t(turns < 1 ? both(" of a turn, less than one.", " 圈：转不满一圈。") : both(" turns. The thick line is the first turn.", " 圈。粗线是第一圈。")));
       const result = h("output", { "data-role": "wavelength", "data-value": wavelength[pair]! }, shown(wavelength[pair]!, 2));
       fill(stage.formula, data.facts["model"] ? ofModel(stage, data, pair, result) : formula(
         [v("λ"), sub("i"), " = 2π · base", sup("2i/d")],
@@ -124,7 +124,7 @@ export const view: View = {
         if (!numbers.matches("[open]")) return;
         const step = Math.ceil(n / MOST_ROWS);
         const chosen = [...omega.keys()].filter((i) => i % step === 0 || i === pair);
-        const head = both("pair|frequency ω|wavelength λ|turns within L", "对|频率 ω|波长 λ|L 内的圈数");
+        const head = both("pair|frequency ω|wavelength λ|turns within L", "通道对|频率 ω|波长 λ|L 内的圈数");
         fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各对的频率与波长")), t(head).split("|"),
           chosen.map((i) => [String(i), omega[i]!, wavelength[i]!, length / wavelength[i]!])));
       };
@@ -148,9 +148,9 @@ function ofModel(stage: Stage, data: Data, pair: number, result: HTMLElement): H
   return formula(
     [v("λ"), sub("i"), " = 2π / |", v("ω"), sub("i"), "|"],
     [v("λ"), sub(put(pair, "channel")), " = 2π / ", put(shown(Math.abs(omega), 6)), " = ", result, " ", stage.t(both("positions a turn", "个位置转一圈"))],
-    original === undefined ? [stage.t(both("unscaled, as the formula says: ", "没有缩放，与公式相同：")), ...plain]
+    original === undefined ? [stage.t(both("without scaling, by the formula: ", "没有缩放，与公式相同：")), ...plain]
       : [stage.t(both("before scaling: ", "缩放之前：")), ...plain, " = ", put(shown((2 * Math.PI) / original, 2)),
-        stage.t(both("; now slower by a factor of ", "；现在放慢的倍数：")),
+        stage.t(both("; frequency now divided by ", "；现在频率除以 ")),
         h("output", { "data-role": "slower", "data-value": original / omega }, shown(original / omega, 3))],
   );
 }
@@ -224,7 +224,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
     add(level(length, `L = ${length}`, "length", width), cursor);
     figure.replaceChildren(picture);
     const entry = (kind: string, en: string, zh: string) => h("li", {}, h("i", { class: `dot ${kind}` }), stage.t(both(en, zh)));
-    fill(legend, entry("finished", "finishes a turn within L", "L 内转满一圈"), entry("unfinished", "never finishes one: λ > L", "转不满一圈：λ > L"),
+    fill(legend, entry("finished", "completes a turn within L", "L 内转满一圈"), entry("unfinished", "does not complete a turn: λ > L", "转不满一圈：λ > L"),
       original && entry("before", "before the model's scaling", "模型缩放之前"));
   }
 
@@ -297,9 +297,9 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
   const found = h("dl", { class: "found" });
   const paste = live
     ? h("details", { class: "paste" }, h("summary", {}, t(both("Another model: paste its config.json", "换一个模型：粘贴它的 config.json"))),
-        h("p", { class: "hint" }, t(both("It is read on this machine and goes nowhere else.", "内容只在本机读取，不会发往别处。"))),
+        h("p", { class: "hint" }, t(both("It is read on this machine and not sent anywhere.", "内容只在本机读取，不会发往别处。"))),
         field, h("button", { type: "button", class: "primary", "data-role": "read", click: () => read(field.value) }, t(both("Read it", "读取"))))
-    : h("p", { class: "hint" }, t(both("posenc explore reads a config.json of yours here.", "运行 posenc explore，就能在这里读取你自己的 config.json。")));
+    : h("p", { class: "hint" }, t(both("Start posenc explore to read your own config.json here.", "运行 posenc explore，就能在这里读取你自己的 config.json。")));
   return {
     examples, found, paste,
     draw(data, config) {

@@ -1,9 +1,11 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       lint, types and all tests, under 15 minutes on two cores
-# make acceptance what takes longer
+# make acceptance what takes longer, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them
 # make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour and more
+# make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
+# make release    the same for a committed, dated version; prints what to upload
 # make docs       the generated pages and their pictures; those of the explorer need chromium
 # make web        the explorer's page from its sources; needs npm
 PYTHON ?= python3
@@ -12,7 +14,7 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run explore lab test acceptance bench docs web web-check clean
+.PHONY: run explore lab test acceptance bench wheels release docs web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -24,16 +26,25 @@ lab: $(VENV)/.run
 	$(BIN)/posenc lab run quick
 
 test: $(VENV)/.dev web-check
-	$(BIN)/ruff check src tests docs bench examples
-	$(BIN)/ruff format --check src tests docs bench examples
+	$(BIN)/ruff check src tests docs bench examples tools
+	$(BIN)/ruff format --check src tests docs bench examples tools
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
 acceptance: $(VENV)/.dev
-	$(BIN)/pytest -m acceptance
+	$(BIN)/python tools/acceptance.py
+
+acceptance-%: $(VENV)/.dev
+	$(BIN)/python tools/acceptance.py $*
 
 bench: $(VENV)/.bench
 	$(BIN)/posenc bench
+
+wheels: $(VENV)/.dev
+	$(BIN)/python tools/wheels.py
+
+release: $(VENV)/.dev
+	$(BIN)/python tools/release.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py

@@ -1,6 +1,9 @@
 """Builds the C++ kernels while posenc is being installed or packed, where there is a compiler.
 
-    src/posenc/**/*.cpp  ->  src/posenc/kernels/kernels.so
+    src/posenc/**/*.cpp  ->  src/posenc/kernels/kernels.so (.dll for Windows, .dylib for macOS)
+
+CXX names another compiler. POSENC_PLATFORM names the platform of the wheel where CXX compiles for another machine than
+this one, for example manylinux_2_28_aarch64: tools/wheels.py sets both.
 
 Without a compiler, or with POSENC_WITHOUT_KERNELS=1, posenc is installed without them and computes in plain torch:
 `posenc list` and `posenc bench` say which runs. The library uses neither Python's nor PyTorch's ABI, so one build serves
@@ -21,6 +24,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNELS = Path(__file__).parent / "src" / "posenc" / "kernels"
+LIBRARIES = {"win": "kernels.dll", "macosx": "kernels.dylib", "": "kernels.so"}  # by how the platform's name begins
 # No contraction into fused multiply-adds: the kernels then give, bit for bit, what plain torch gives.
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
 
@@ -29,14 +33,20 @@ class KernelBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        library = KERNELS / "kernels.so"
-        library.unlink(missing_ok=True)
+        for name in LIBRARIES.values():
+            (KERNELS / name).unlink(missing_ok=True)
+        platform = os.environ.get("POSENC_PLATFORM") or sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        library = KERNELS / next(name for start, name in LIBRARIES.items() if platform.startswith(start))
         compiler = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++", "c++")), None)
-        if os.environ.get("POSENC_WITHOUT_KERNELS") or compiler is None or sys.platform == "win32":
+        # Microsoft's compiler has other flags.
+        for_this_windows = sys.platform == "win32" and "POSENC_PLATFORM" not in os.environ
+        if os.environ.get("POSENC_WITHOUT_KERNELS") or compiler is None or for_this_windows:
             self.app.display_warning("posenc: no C++ compiler is used; computing in plain torch")
             return
         sources = [path for path in loader()["sources"]() if path.suffix == ".cpp"]
-        static = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []
+        static = ["-s"] if sys.platform == "linux" else []
+        if sys.platform == "linux" and "POSENC_PLATFORM" not in os.environ:  # zig links its C++ library statically
+            static += ["-static-libstdc++", "-static-libgcc"]
         command = [
             *compiler.split(),
             *FLAGS,
@@ -50,11 +60,13 @@ class KernelBuildHook(BuildHookInterface):
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
             library.unlink(missing_ok=True)
+            if "POSENC_PLATFORM" in os.environ:
+                raise RuntimeError(f"the kernels for {platform} did not compile\n{built.stderr}")
             self.app.display_warning(f"posenc: the kernels did not compile; computing in plain torch\n{built.stderr}")
             return
-        build_data["artifacts"].append("src/posenc/kernels/kernels.so")
+        build_data["artifacts"].append(f"src/posenc/kernels/{library.name}")
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = f"py3-none-{platform}"
 
 
 def loader() -> dict[str, Any]:

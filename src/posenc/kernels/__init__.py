@@ -1,7 +1,7 @@
 """The C++ kernels, called through ctypes: pointers and strides in, nothing of PyTorch's or Python's ABI.
 
-Built at install where there is a compiler (hatch_build.py). `library()` is None otherwise, and `why_not()` says why;
-what they compute is then computed in plain torch, to the same bits.
+A wheel for a platform contains them; an installation from sources builds them where there is a compiler (hatch_build.py).
+`library()` is None where they are missing, and `why_not()` says why; plain torch then computes the same bits.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import ctypes
 import functools
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+LIBRARY = HERE / {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The kernels, or None where there are none."""
-    return None if why_not() else ctypes.CDLL(str(HERE / "kernels.so"))
+    return None if why_not() else ctypes.CDLL(str(LIBRARY))
 
 
 @functools.cache
@@ -26,10 +28,10 @@ def why_not() -> str | None:
     """The reason for running in plain torch; None where the kernels run."""
     if os.environ.get("POSENC_WITHOUT_KERNELS"):
         return "POSENC_WITHOUT_KERNELS is set"
-    if not (HERE / "kernels.so").exists():
-        return "not built: there was no C++ compiler when posenc was installed"
+    if not LIBRARY.exists():
+        return "not there: posenc was installed without a C++ compiler or from the wheel for any platform"
     try:
-        built = ctypes.CDLL(str(HERE / "kernels.so"))
+        built = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
         return f"does not load: {error}"
     built.posenc_sources.restype = ctypes.c_char_p

@@ -1,2 +1,4 @@
-// What the library was built from.
-extern "C" __attribute__((visibility("default"))) const char* posenc_sources() { return POSENC_SOURCES; }
+// Returns the fingerprint of the sources that the library was built from.
+#include "exported.h"
+
+EXPORTED const char* posenc_sources() { return POSENC_SOURCES; }

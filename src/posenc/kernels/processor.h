@@ -5,6 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 
+// A function compiled for processors with these features, in vectors of 512 bits.
+#if defined(__clang__)
+#define OF_512_BITS(features) __attribute__((target(features), min_vector_width(512)))
+#else
+#define OF_512_BITS(features) __attribute__((target(features ",prefer-vector-width=512")))
+#endif
+
 namespace posenc {
 
 enum Instructions { PORTABLE, AVX2, AVX512, AVX512_BF16 };

@@ -1,16 +1,19 @@
 // Work shared by torch's own threads.
 //
 // torch brings an OpenMP runtime (libgomp, or libomp, which answers to the same name). A second pool of threads beside it would
-// fight for the cores, so its GOMP_parallel is looked up in the process; without one, plain threads do.
+// fight for the cores, so its GOMP_parallel is looked up in the process. Without one (torch for Windows has none), plain threads
+// are started.
 #pragma once
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <dlfcn.h>
+#endif
 
 namespace posenc {
 
@@ -26,12 +29,22 @@ struct Work {
   static void enter(void* self) { static_cast<Work*>(self)->run(); }
 };
 
+using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+
+// GOMP_parallel of the OpenMP runtime in this process, or null.
+inline Parallel of_openmp() {
+#if defined(_WIN32)
+  return nullptr;
+#else
+  return reinterpret_cast<Parallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+#endif
+}
+
 // body(begin, end) over 0 … total - 1 in chunks, by up to `threads` threads.
 template <class Body>
 void in_parallel(int64_t total, int64_t chunk, int threads, const Body& body) {
   if (threads <= 1 || total <= chunk) return body(0, total);
-  using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
-  static const Parallel gomp = reinterpret_cast<Parallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+  static const Parallel gomp = of_openmp();
   Work<Body> work{&body, {0}, total, std::max<int64_t>(chunk, 1)};
   if (gomp) return gomp(&Work<Body>::enter, &work, static_cast<unsigned>(threads), 0);
   std::vector<std::thread> others;

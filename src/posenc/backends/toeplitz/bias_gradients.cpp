@@ -12,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "exported.h"
 #include "processor.h"
 #include "threads.h"
 
@@ -169,7 +170,7 @@ ALWAYS_INLINE void key_heads(const BiasGradients& of, int64_t begin, int64_t end
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"))) void with_512_bits(
+OF_512_BITS("avx512f,avx512dq,avx512vl,avx512bw") void with_512_bits(
     const BiasGradients& of, int64_t begin, int64_t end) {
   key_heads(of, begin, end);
 }
@@ -181,7 +182,7 @@ __attribute__((target("avx2"))) void with_256_bits(const BiasGradients& of, int6
 }  // namespace
 }  // namespace posenc
 
-extern "C" __attribute__((visibility("default"))) void posenc_bias_gradients(const posenc::BiasGradients* given) {
+EXPORTED void posenc_bias_gradients(const posenc::BiasGradients* given) {
   using namespace posenc;
   const BiasGradients& of = *given;
   in_parallel(of.key_heads, 1, static_cast<int>(of.threads), [&](int64_t begin, int64_t end) {

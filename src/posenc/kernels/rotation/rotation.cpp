@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "exported.h"
 #include "processor.h"
 #include "threads.h"
 
@@ -169,7 +170,13 @@ __attribute__((target("avx2"))) void avx2(const Run<N>& run) {
   turn_run<N, half_in, half_out>(run);
 }
 
-#define WITH_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+// Clang accepts the bfloat16 instruction below only as an intrinsic, and the intrinsic only in functions of a target that has it.
+// It is executed only where RoundedByUnit is chosen, which is where the processor has it.
+#if defined(__clang__)
+#define WITH_AVX512 OF_512_BITS("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+#else
+#define WITH_AVX512 OF_512_BITS("avx512f,avx512bw,avx512dq,avx512vl")
+#endif
 
 template <class N, bool half_in, bool half_out>
 WITH_AVX512 void avx512(const Run<N>& run) {
@@ -242,9 +249,13 @@ struct Vector<RoundedByUnit> : Vector<BFloat16> {
     constexpr int subnormal = 0x20;
     if (__builtin_expect(_mm512_fpclass_ps_mask(x[0], subnormal) | _mm512_fpclass_ps_mask(x[1], subnormal), 0))
       return Vector<BFloat16>::pack(x);
+#if defined(__clang__)
+    return (__m512i)_mm512_cvtne2ps_pbh(x[1], x[0]);
+#else
     __m512i both;
     __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both) : "v"(x[1]), "v"(x[0]));
     return both;
+#endif
   }
 };
 
@@ -445,6 +456,6 @@ void rotate(const Rotation& given) {
 
 }  // namespace posenc
 
-extern "C" __attribute__((visibility("default"))) void posenc_rotate(const posenc::Rotation* given, int64_t count) {
+EXPORTED void posenc_rotate(const posenc::Rotation* given, int64_t count) {
   for (int64_t n = 0; n < count; ++n) posenc::rotate(given[n]);
 }

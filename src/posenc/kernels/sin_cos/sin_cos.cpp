@@ -14,6 +14,7 @@
 #include <cstring>
 #include <vector>
 
+#include "exported.h"
 #include "pages.h"
 #include "processor.h"
 #include "threads.h"
@@ -263,17 +264,15 @@ Table<Out> table(void* sin, void* cos, const int64_t* strides) {
 
 }  // namespace
 
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
 // sin and cos of (starts[b] + t) · frequencies[n] to sin and cos at strides[0]·b + strides[1]·t + strides[2]·n.
-EXPORT void posenc_sin_cos_consecutive(const int64_t* starts, int64_t rows, int64_t length, const double* frequencies, int64_t n,
+EXPORTED void posenc_sin_cos_consecutive(const int64_t* starts, int64_t rows, int64_t length, const double* frequencies, int64_t n,
                                        void* sin, void* cos, const int64_t* strides, int fp64, int threads) {
   if (fp64) return consecutive(starts, rows, length, frequencies, n, table<double>(sin, cos, strides), threads);
   consecutive(starts, rows, length, frequencies, n, table<float>(sin, cos, strides), threads);
 }
 
 // sin and cos of coords[b, t, axes[n]] · frequencies[n]; coords are int64 or (`real`) double, axes may be null.
-EXPORT void posenc_sin_cos_at(const void* coords, int real, const int64_t* of_coords, int64_t rows, int64_t length,
+EXPORTED void posenc_sin_cos_at(const void* coords, int real, const int64_t* of_coords, int64_t rows, int64_t length,
                               const double* frequencies, const int64_t* axes, int64_t n, void* sin, void* cos,
                               const int64_t* strides, int fp64, int threads) {
   const auto work = [&](auto out) {

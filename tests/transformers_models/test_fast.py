@@ -1,6 +1,7 @@
 """posenc.transformers.fast on tiny random models: the model's own bits and gradients, closer in bf16, one model only."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -98,6 +99,19 @@ def test_only_this_model_changes(monkeypatch):
     assert not calls
     model(input_ids=IDS, use_cache=False)
     assert len(calls) == 4
+
+
+@torch.no_grad()
+def test_a_pickled_model_has_its_own_rotation_and_can_be_fast(monkeypatch):
+    model = pickle.loads(pickle.dumps(pt.fast(model_of())))
+    calls = kernel_calls(monkeypatch)
+    own = model(input_ids=IDS, use_cache=False).logits
+    assert not calls
+    with pytest.raises(ValueError, match="has its own rotation"):
+        pt.slow(model)
+    assert torch.equal(pt.fast(model)(input_ids=IDS, use_cache=False).logits, own)
+    assert len(calls) >= 4
+    pt.slow(model)
 
 
 @torch.no_grad()

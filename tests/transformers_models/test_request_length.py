@@ -72,6 +72,25 @@ def test_frequencies_are_those_of_the_length_and_stay(kind, n):
             assert rotary.attention_scaling == pytest.approx(scale)
 
 
+def test_each_kind_of_layer_has_its_own():
+    """Layers with a window stay as they are."""
+    kinds = {
+        "full_attention": {"rope_theta": 20000.0, **SETTINGS["dynamic"]},
+        "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+    }
+    sizes = {"layer_types": [*kinds] * 2, "rope_parameters": kinds, "max_position_embeddings": TRAINED, "head_dim": 16}
+    model = transformers.AutoModelForCausalLM.from_config(config_of("gemma3_text", **sizes)).eval()
+    rotary = model.model.rotary_emb
+    still = rotary.sliding_attention_inv_freq.clone()
+    expected, _ = ROPE_INIT_FUNCTIONS["dynamic"](model.config, seq_len=torch.tensor(40), layer_type="full_attention")
+    with pt.length(model, 40):
+        for ids in (IDS[:, :3], IDS, IDS[:, :3]):
+            logits(model, ids)
+            torch.testing.assert_close(rotary.full_attention_inv_freq, expected, rtol=1e-6, atol=0)
+            assert torch.equal(rotary.sliding_attention_inv_freq, still)
+    assert rotary.rope_type == {"full_attention": "dynamic", "sliding_attention": "default"}
+
+
 def test_generation_holds_its_frequencies():
     model = model_of("dynamic")
     settings = {"do_sample": False, "pad_token_id": 0, "eos_token_id": None, "max_new_tokens": 24}

@@ -50,8 +50,11 @@ def fast(model: nn.Module) -> nn.Module:
     rounded once, not three times. Only this model changes: nothing is global. `slow` undoes it, and so does `detach`.
 
     The layout comes from the model's configuration. The model is run once on three tokens, and the rotation of every layer
-    is compared with the model's own before anything changes. Raises Unsupported, naming the class, for a model that rotates
-    in another way, and ValueError for a model that is fast already.
+    is compared with the model's own before anything changes. A deep copy is fast too. A pickled model is not: it has its
+    own rotation when it is loaded.
+
+    Raises Unsupported, naming the class, for a model that rotates in another way and for modules whose forward something
+    else has replaced; ValueError for a model that is fast already.
     """
     if is_fast(model):
         raise ValueError(f"model: this {type(model).__name__} has posenc's rotation already")
@@ -78,7 +81,7 @@ def slow(model: nn.Module) -> nn.Module:
 
 def is_fast(model: nn.Module) -> bool:
     """Whether `fast` has been applied to this model."""
-    return hasattr(model, RECORD)
+    return any(_replaced(module) for module in getattr(model, RECORD, ()))
 
 
 def rotation(form: Form) -> Rotate:
@@ -104,6 +107,12 @@ def rotation(form: Form) -> Rotate:
 def _calls_own(module: nn.Module) -> bool:
     forward = type(module).forward
     return isinstance(forward, FunctionType) and OWN in forward.__code__.co_names and OWN in forward.__globals__
+
+
+def _replaced(module: nn.Module) -> bool:
+    """Whether the module has another forward than its class. A pickled module has not: pickle keeps the name alone."""
+    forward = vars(module).get("forward")
+    return forward is not None and getattr(forward, "__func__", None) is not type(module).forward
 
 
 def _forward(module: nn.Module, rotate: Rotate) -> MethodType:
@@ -149,7 +158,7 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[nn.Module, tuple[Rot
         return look_on
 
     for module in modules:
-        if "forward" in vars(module):
+        if _replaced(module):
             raise Unsupported(f"model: the forward of a {type(module).__name__} has been replaced already")
     observers = {module: _forward(module, looking_on(module)) for module in modules}
     handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in decoder.modules()]

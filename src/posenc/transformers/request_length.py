@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from posenc import checks
-from posenc.transformers.rotary import FREQUENCIES, SCALING, rotary_modules, set_state, state, text_config
+from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
 
 
 @contextmanager
@@ -67,17 +67,18 @@ def _fixed(model: nn.Module, module: Any, kinds: dict[str | None, str], n: int) 
     for label, kind in kinds.items():
         prefix = "" if label is None else f"{label}_"
         if ("dynamic" in kind or kind == "longrope") and hasattr(module, prefix + FREQUENCIES):
-            values, scale = _frequencies(model, label, n)
             own = getattr(module, prefix + FREQUENCIES)
-            changes[prefix + FREQUENCIES] = torch.tensor(values, dtype=torch.float32, device=own.device)
-            changes[prefix + SCALING] = scale
+            changes[prefix + FREQUENCIES] = torch.tensor(
+                _frequencies(model, label, n), dtype=torch.float32, device=own.device
+            )
             still[label] = "default"
     if changes:
         changes["rope_type"] = still.get(None, still)
     return changes
 
 
-def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[tuple[float, ...], float]:
+def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[float, ...]:
+    """Of the layers of one kind. The number on cos and sin is the same for every length."""
     from posenc.dialects import read_config
 
     spec = read_config(text_config(model).to_dict(), defaults=True)
@@ -88,5 +89,4 @@ def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[tuple[flo
         for use in layer.uses
         if use.rotation is not None
     )
-    found = rotation.frequencies("float32").at_length(n)
-    return found.values, found.cos_sin_scale
+    return rotation.frequencies("float32").at_length(n).values

@@ -9,7 +9,6 @@ from torch import nn
 from posenc.transformers.decoder import Unsupported, decoder_of
 
 FREQUENCIES = "inv_freq"  # a buffer; "full_attention_inv_freq" where layers of different kinds have their own
-SCALING = "attention_scaling"  # the number on cos and sin
 
 
 def rotary_modules(model: Any) -> list[nn.Module]:

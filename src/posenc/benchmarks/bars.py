@@ -1,6 +1,6 @@
-"""What was promised, as data: a ratio to the floor, a speedup over a peer, or memory. And whether it was met.
+"""Performance targets, as data: a ratio to the floor, a speedup over a peer, or memory; and whether they are met.
 
-Bars hold for two-core x86 machines and, on the CPU, with the "large" allocator setting: elsewhere they are a guide.
+The targets are for two-core x86 machines and, on the CPU, the "large" allocator setting; elsewhere they are a guide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MiB = 2**20
 
 @dataclass(frozen=True)
 class Bar:
-    """ratio: time over the floor's, at most. speedup: the other's time over ours, at least. memory: bytes, at most."""
+    """ratio: our time over the floor's, at most. speedup: the other's time over ours, at least. memory: bytes, at most."""
 
     benchmark: str
     case: str
@@ -22,9 +22,9 @@ class Bar:
     measure: Literal["ratio", "speedup", "memory"]
     limit: float
     dtype: str = "float32"
-    against: str = ""  # of a speedup; "fastest peer": whoever of the others is fastest
+    against: str = ""  # the other of a speedup; "fastest peer": the fastest of the others
     device: str = "cpu"
-    per_key: float = 0.0  # of memory: so many bytes more for each head and key
+    per_key: float = 0.0  # of memory: additional bytes for each head and key
 
     def text(self) -> str:
         what = {
@@ -61,7 +61,7 @@ BARS: list[Bar] = [
     ),
     *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.3),
     *_both("bias", "T5, forward + backward", "posenc", "speedup", 3, 3, against="unfused: a mask that wants gradients"),
-    # The bias and what makes it: a few numbers for each head and key, where a mask has one for each head, query and key.
+    # The bias and its inputs: a few numbers for each head and key; a mask has one for each head, query and key.
     *(Bar("bias", method, "posenc", "memory", 16 * MiB, per_key=64) for method in ("ALiBi", "T5")),
     Bar("step", "training step", "rope", "ratio", 1.05),
     Bar("step", "training step", "alibi", "ratio", 1.08),
@@ -78,7 +78,7 @@ BARS: list[Bar] = [
 
 
 def verdicts(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One for each bar and each setting in which it was measured; nothing for what was not."""
+    """One result for each target and each setting in which it was measured."""
     return [verdict for bar in BARS for result in results for verdict in _verdict(bar, result)]
 
 

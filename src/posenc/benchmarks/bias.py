@@ -1,4 +1,4 @@
-"""Causal attention with a bias of the distance, built inside every call: ours, other ways in torch, and the peers.
+"""Causal attention with a bias of the distance, built in every call: ours, other implementations in torch, and the peers.
 
     floor   F.scaled_dot_product_attention(is_causal=True) on the same q, k, v: no bias, no documents, no padding
 
@@ -22,13 +22,13 @@ from posenc.benchmarks.gate import largest_error, rounding
 from posenc.benchmarks.plan import Case
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-Term = Callable[[int, Tensor, Tensor], Tensor]  # (head, scaled logits, rows i) -> logits with what the encoding adds
+Term = Callable[[int, Tensor, Tensor], Tensor]  # (head, scaled logits, rows i) -> logits with the term of the encoding
 CHECKED = 256  # queries of long sequences that are compared with the truth; all of them up to 2048
 CLIPPED = 16  # Shaw's largest distance
 
 
 class Inputs:
-    """q, k, v, the gradient that comes back, and the parameters of the encodings; made at first use."""
+    """q, k, v, the output gradient, and the parameters of the encodings; made at first use."""
 
     def __init__(self, case: Case, device: str) -> None:
         self.case, self.device, self.dtype = case, device, getattr(torch, case.dtype)
@@ -61,7 +61,7 @@ class Inputs:
 
     @property
     def ends(self) -> list[int]:
-        """Where packed documents end, and padding before the first token ends: no round numbers."""
+        """The ends of packed documents and of left padding; not round numbers."""
         length = self.case.length
         return [0, max(1, length * 3 // 10 + 1), max(2, length * 13 // 20), length]
 
@@ -127,7 +127,7 @@ class Inputs:
         )
 
 
-# What the encodings add, from their papers' formulas. ---------------------------------------------------------------
+# The terms of the encodings, by the formulas of their papers. ------------------------------------------------------------
 
 
 def terms(inputs: Inputs, q: Tensor, k: Tensor, table: Tensor) -> tuple[Term, Callable[[Tensor, Tensor], Tensor] | None]:
@@ -189,7 +189,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         return torch.cat([torch.tensor([0, case.length - 1]), drawn]).sort().values.to(device)
 
     def allowed(_: str, exact: Sequence[Tensor]) -> list[float]:
-        """Twice what torch makes of it, given the bias as a matrix (explicitly where there is none), and a rounding."""
+        """The allowed error: twice that of torch, given the bias as a matrix if there is one, plus a rounding."""
         if inputs.method in ("ALiBi", "T5") and every:
             usual = _masked(inputs, built=False, learned=inputs.backward).make().results()
         else:
@@ -332,7 +332,7 @@ def _flex(inputs: Inputs, rows: Callable[[], Tensor]) -> Entry:
 
 
 def _peers(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
-    """How the libraries build the bias, and the attention that they hand it to."""
+    """The bias as the libraries build it, with the attention that they use."""
     case, device = inputs.case, inputs.device
 
     def causal() -> Tensor:

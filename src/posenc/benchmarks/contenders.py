@@ -1,4 +1,4 @@
-"""The contenders of a case: which module builds them, and whether one can take part on this machine."""
+"""The contenders of a case: the module that builds them, and whether each can run on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def build(case: Case, device: str) -> Contest:
 
 
 def take_part(entry: Entry, case: Case, peers: dict[str, str]) -> None:
-    """Raises Unavailable for peers that are not there, and for what would not fit into memory."""
+    """Raises Unavailable for peers that are not installed, and for contenders that would not fit into memory."""
     if entry.package in PEERS and not takes_part(standing := peers.get(entry.package, NOT_ASKED)):
         raise Unavailable(standing)
     needs = entry.squares * case.batch * case.heads * case.length**2 * FLOAT

@@ -1,6 +1,6 @@
-"""One comparison: a floor, contenders on the same inputs, and what the result should be.
+"""One comparison: a floor, contenders on the same inputs, and the exact result.
 
-A contender is made only when its turn comes, so that a peer that is missing or fails costs the others nothing.
+A contender is made only when its turn comes, so that a missing or failing peer does not affect the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Results = Callable[[], Sequence[Tensor]]
 
 
 class Unavailable(Exception):
-    """Why a contender does not take part: said in the report, never left out."""
+    """A contender cannot run; the report states the reason."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Entry:
     name: str
     package: str
     make: Callable[[], Made]
-    truth: str = ""  # which of the contest's truths it should give
+    truth: str = ""  # which exact result of the contest it computes
     squares: float = 0.0  # how many arrays [b, h, i, j] of float32 it holds at once, at least
 
     @property

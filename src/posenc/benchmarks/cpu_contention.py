@@ -1,4 +1,4 @@
-"""What other processes take from the CPU while something is timed, from /proc/stat; nothing where there is no such file.
+"""The CPU time of other processes during a measurement, from /proc/stat; unknown on systems without that file.
 
 share = (busy time of all cores - our own) / (elapsed · cores)
 """
@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-LIMIT = 0.05  # of all cores; above it a round is disturbed
-TICK = 0.4  # seconds at least that a reading covers: the kernel counts in hundredths
+LIMIT = 0.05  # share of all cores; above it a round is disturbed
+TICK = 0.4  # a reading covers at least this many seconds, because the kernel counts in hundredths
 
 Reading = tuple[float, float, float]  # seconds: wall clock, busy over all cores, our own
 
 
 def read() -> Reading | None:
-    """None where the system does not say."""
+    """The times, or None if the system does not report them."""
     try:
         first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
         user, nice, system, _idle, _wait, irq, soft = (int(word) for word in first[1:8])
@@ -27,7 +27,7 @@ def read() -> Reading | None:
 
 
 class Weather:
-    """Calm or not since the last reading."""
+    """Reports whether the CPU was undisturbed since the last reading."""
 
     def __init__(self, reader: Callable[[], Reading | None] = read, cores: int | None = None) -> None:
         self.reader, self.cores = reader, cores or os.cpu_count() or 1
@@ -38,7 +38,7 @@ class Weather:
         return self.last is not None
 
     def calm(self) -> bool:
-        """Whether others stayed under the limit since it was last asked."""
+        """Whether other processes stayed below the limit since the last call."""
         before, self.last = self.last, self.reader()
         if before is None or self.last is None:
             return True

@@ -1,6 +1,6 @@
-"""Before any speed: the largest error of each contender against the exact result.
+"""The check of correctness before timing: the largest error of each contender against the exact result.
 
-error = max |got - exact|, infinite for NaN, a wrong shape or a missing result;   allowed says how much ours may have
+error = max |got - exact|, infinite for NaN, a wrong shape or a missing result;   `allowed` is the limit for ours
 """
 
 from __future__ import annotations

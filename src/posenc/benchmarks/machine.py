@@ -1,4 +1,4 @@
-"""Where and with what something was measured. Needs no torch."""
+"""The machine and the versions of a measurement. Needs no torch."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def facts() -> dict[str, Any]:
 
 
 def kernels() -> str | None:
-    """Why the C++ kernels do not run; None where they do."""
+    """The reason why the C++ kernels do not run; None if they do."""
     from posenc.kernels import why_not
 
     return why_not()
 
 
 def running(language: str = "en") -> str:
-    """One line: which path posenc's operators take on this machine."""
+    """One line about the implementations that posenc's operators use on this machine."""
     why, triton = kernels(), version("triton")
     if language == "zh":
         on_cpu = "C++" if why is None else f"纯 torch（{why}）"
@@ -69,7 +69,7 @@ def memory_gib() -> float | None:
 
 
 def free_bytes() -> float:
-    """Memory that a process may still take; no limit where the system does not say."""
+    """Memory that a process may still allocate; infinite if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024.0 for line in lines if line.startswith("MemAvailable"))

@@ -1,4 +1,4 @@
-"""Peak memory, a fresh process for each contender: what it takes beyond its inputs, its result included.
+"""Peak memory beyond the inputs, including the result; a fresh process for each contender.
 
 peak = most resident memory while it prepares and calls - resident memory before, inputs made and a small call done
 """
@@ -20,7 +20,7 @@ from posenc.benchmarks.contenders import build, take_part
 from posenc.benchmarks.contest import Unavailable
 from posenc.benchmarks.plan import Case
 
-SMALL = 40  # tokens of the call that loads code before
+SMALL = 40  # tokens of a call that loads code before the measurement
 
 
 def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Other libraries by the name of their distribution: which are installed, at which version. Needs no torch.
 
-What each of them does is called in rope.py, bias.py and table.py, through its public names.
+rope.py, bias.py and table.py call them through their public names.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def columns(members: list[Result]) -> list[str]:
 
 
 def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of one comparison, whatever prints them; quickest first, then who took no part."""
+    """Headings and rows of one comparison, whatever prints them; fastest first, then those that did not run."""
     if members[0]["kind"] == "memory":
         return ["", "peak beyond the inputs", "beyond the floor"], list(_memory_rows(members[0]))
     headings = ["", *(f"ratio ({name})" for name in columns(members)), "ms", "GB/s", "error"]
@@ -113,7 +113,7 @@ def mib(count: float | None) -> str:
 
 
 def error(own: list[dict[str, Any]]) -> str:
-    """The largest over settings and results; where ours is wrong, with what was allowed."""
+    """The largest error over settings and results; if ours is wrong, with the limit."""
     wrong = next((row for row in own if row["status"] == "wrong"), None)
     if wrong is not None:
         return ", ".join(
@@ -130,7 +130,7 @@ def error(own: list[dict[str, Any]]) -> str:
 
 
 def absent(done: dict[str, Any]) -> str:
-    """Which peers took no part, and why: none is left out silently."""
+    """The peers that did not run, with the reasons."""
     missing = [
         f"{name} ({standing})"
         for name, standing in done["peers"].items()

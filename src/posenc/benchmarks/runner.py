@@ -1,4 +1,4 @@
-"""Starts the workers one after the other and gathers what they finish. Needs no torch itself."""
+"""Starts the workers one after the other and collects their results. Needs no torch."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def run(request: Request, progress: Progress, into: dict[str, Any]) -> dict[str,
 
 
 def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
-    """What one worker says; ends it when the caller stops listening."""
+    """Yields the messages of one worker; ends the worker if the caller stops iterating."""
     asked = {
         "kind": job.kind,
         "cases": job.cases,
@@ -141,7 +141,7 @@ def environment(job: Job) -> dict[str, str]:
 
 
 def _end(worker: subprocess.Popen[str]) -> None:
-    """With all that it has started: compilers, and the processes of the memory benchmark."""
+    """Ends the worker and its child processes: compilers, and the processes of the memory benchmark."""
     if worker.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(worker.pid, signal.SIGKILL)

@@ -76,7 +76,7 @@ def steps(case: Case, device: str) -> Contest:
         return [logits.detach(), model.embedding.weight.grad]
 
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
-        """Twice what the reference way makes of it in float32, and a few roundings for sums in another order."""
+        """The allowed error: twice that of the reference backend in float32, plus a few roundings for the order of sums."""
         usual = gradients(name, torch.float32, "reference")
         return [
             2 * largest_error(one, true) + 4 * rounding(torch.float32) * true.abs().max().item()

@@ -1,8 +1,8 @@
-"""Rounds in which contenders take turns in changing order, so that a slow spell of the machine meets all of them.
+"""Times contenders in rounds. They take turns in random order, so that a slow period of the machine affects all of them.
 
     ratio of a round = a contender's time / another's in the same round;   reported: median and quartiles over the rounds
 
-Slow contenders sit out once they have had their time; whoever they are compared with plays every round.
+Slow contenders skip rounds once their time is used; the contenders that others are compared with run in every round.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from posenc.benchmarks.cpu_contention import TICK, Weather
 
 FEWEST, MOST = 5, 400  # rounds of a contender
-LONG, FEWEST_LONG = 3.0, 2  # where one turn takes so many seconds, fewer rounds must do
-PATIENCE = 3  # on a busy machine a contender gets this many times its seconds in the hope of calm rounds
+LONG, FEWEST_LONG = 3.0, 2  # if one turn takes this many seconds, fewer rounds are enough
+PATIENCE = 3  # on a busy machine a contender gets up to this many times its seconds, to reach enough undisturbed rounds
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Measured:
-    """`rounds` are those that count. `kept`: nearly all were disturbed, so the disturbed ones count as well."""
+    """`rounds` are those that count. `kept`: nearly all were disturbed, so disturbed rounds count too."""
 
     rounds: list[Round]
     disturbed: int
@@ -75,7 +75,7 @@ def take_turns(
     weather: Weather | None = None,
     report: Callable[[float], None] = lambda share: None,
 ) -> Measured:
-    """Rounds for about `seconds` of each contender; the floor and those named `always` play every round. All are warm.
+    """Runs rounds for about `seconds` per contender; the floor and those in `always` run in every round. All are warm.
 
     `settle` waits until the device has finished. Time per call: a turn's time over its `repeat` calls.
     """

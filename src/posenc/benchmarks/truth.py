@@ -1,4 +1,4 @@
-"""The formulas in fp64, written here and not taken from posenc: what every contender's result is compared with.
+"""The exact results: the formulas in fp64, written here without code of posenc.
 
 Legend: b batch, h heads, i query, j key, t tokens, d channels, n pairs.
 """

@@ -3,7 +3,7 @@
     {"benchmark", "cases", "device", "threads", "allocator", "peers", "seconds", "most"}
     {"kind": "memory", "case", "contender"}     peak memory of one contender, alone in its process
 
-A process of its own, because glibc reads its settings when a process starts, and because a peer may take it down.
+Each worker is a separate process, because glibc reads its settings at process start and because a peer may crash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from posenc.benchmarks.timing import FEWEST, LONG, MOST, take_turns
 
 def main() -> None:
     lines = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what packages print goes to the error stream
+    os.dup2(2, 1)  # output of packages goes to the error stream
     request = json.loads(sys.stdin.read())
     if request["device"] == "cuda" and not torch.cuda.is_available():
         raise SystemExit("--device cuda: torch finds no GPU here")
@@ -60,7 +60,7 @@ def serve(request: dict[str, Any], lines: TextIO) -> None:
 
 
 def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
-    """The gate, then the rounds. No contender of ours is timed in a case where one of ours is wrong."""
+    """Checks correctness, then runs the rounds. If one of our contenders is wrong, none of ours is timed in that case."""
     device = request["device"]
     contest = build(case, device)
     floor = contest.floor.make()

@@ -1,12 +1,10 @@
-"""What an encoding does, as numbers: pure functions in fp64, nothing trained.
+"""Measures of untrained encodings: pure functions in fp64.
 
-    table   shift matrix, uniqueness, collisions by precision, neighbours, pairs that never finish a turn
-    decay   sinusoidal similarity and RoPE scores against distance, with the bound
-    scores  what an encoding adds to the logits, and the score of like vectors against distance
-    order   what happens to attention's output when the words change places
-    taylor  how much of the position signal is relative
-
-Every function says which row of the founding notes' facts (S7 … S21) it computes.
+table   shift matrix, uniqueness, collisions by precision, neighbours, pairs that never finish a turn
+decay   sinusoidal similarity and RoPE scores against distance, with the bound
+scores  what an encoding adds to the logits, and the score of equal vectors against distance
+order   how attention's output changes when the words are re-ordered
+taylor  how much of the position signal is relative
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How scores change with distance: the sinusoid's similarity, RoPE's score and the bound that is quoted for both.
+"""How scores change with distance: the sinusoid's similarity, RoPE's score, and the bound that is cited for their decay.
 
 All curves depend on the lag k alone. None of them falls steadily: the bound first rises at 18 → 19 (d_head = 128), the
-score of all-ones vectors at 11 → 12, and independent random vectors show no decay at all (S21).
+score of all-ones vectors at 11 → 12, and independent random vectors show no decay at all.
 
 Legend: k lags, n = d/2 pairs, r rows (one query and one key each).
 """

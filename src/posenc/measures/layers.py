@@ -1,4 +1,4 @@
-"""A few layers of real attention with random weights, in fp64: the thing that the measures measure.
+"""A few layers of attention with random weights, in fp64, to which the measures are applied.
 
 Legend: b batch, t tokens, d d_model.
 """

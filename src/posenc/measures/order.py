@@ -1,10 +1,10 @@
-"""Order sensitivity: the words move, the positions stay.
+"""Order sensitivity: the words are re-ordered, the positions stay.
 
     max | A(PX + p) - P·A(X + p) |
 
-Without positions attention is equivariant, A(PX) = P·A(X), and the number is rounding error. With them it is not, since
-p does not move with the words: A(P(X + p)) would again be a mere re-ordering. A causal mask alone also breaks it, although
-the last token of one causal layer still cannot tell in which order its prefix came (S7).
+Without positions attention is equivariant, A(PX) = P·A(X), and the number is rounding error. With positions it is not
+equivariant, because p does not move with the words; A(P(X + p)) would again equal P·A(X + p). A causal mask alone also
+breaks the equivariance, although the last token of one causal layer does not see the order of its prefix.
 
 Legend: t tokens, d d_model, r re-orderings.
 """
@@ -84,7 +84,7 @@ def order_sensitivity_of(
     layers: int = 1,
     seed: int = 0,
 ) -> float:
-    """The same for given words and re-orderings: place i of re-ordering r holds word orders[r, i]."""
+    """The same for given words and re-orderings: position i of re-ordering r holds word orders[r, i]."""
     length, d_model = words.shape
     if d_model < n_heads or d_model % n_heads:
         raise ValueError(f"words: expected d_model a multiple of n_heads={n_heads}, got the shape {list(words.shape)}")
@@ -107,10 +107,10 @@ def sentence_sensitivity(
     layers: int = 1,
     seed: int = 0,
 ) -> float:
-    """The same for two sentences of the same words, every word a random vector of its own, the same in both (S7).
+    """The same for two sentences of the same words, with one random vector for each word, the same in both.
 
-    The pairs of the notes are mirror images. A bias of |i - j| alone, as ALiBi's without a mask, cannot tell those apart:
-    it gives rounding error here and not in `order_sensitivity`.
+    The built-in pairs are reversals. A bias of |i - j| alone, such as ALiBi's without a mask, does not change under
+    reversal: it gives rounding error here, but not in `order_sensitivity`.
     """
     return order_sensitivity_of(
         encoding,
@@ -135,10 +135,10 @@ def last_token_sensitivity(
     layers: int = 1,
     seed: int = 0,
 ) -> float:
-    """How much the last token's output changes under a causal mask when only the words before it change places.
+    """How much the last token's output changes under a causal mask when only the words before it are re-ordered.
 
-    Without an encoding one layer gives rounding error: the last token sees its whole prefix, in no order. In two layers
-    each word of the prefix has seen a prefix of its own, and the order shows.
+    Without an encoding one layer gives rounding error: the last token sees its prefix as a multiset. In two layers each
+    word of the prefix has attended to a different prefix, so the output depends on the order.
     """
     if length < 3:
         raise ValueError(f"length: expected at least two words before the last, got {length}")
@@ -159,10 +159,10 @@ class OrderBlindness(NamedTuple):
 
 @checked
 def rnn_sensitivity(pair: SentencePair = SENTENCE_PAIRS[0], *, d_model: int = 16, seed: int = 0) -> OrderBlindness:
-    """The largest difference of a recurrent network's final state, and of attention's mean output without positions (S20).
+    """The largest difference of a recurrent network's final state, and of attention's mean output without positions.
 
-        h_t = tanh(W x_t + U h_{t-1})            order is built in: every step reads the one before
-        mean over tokens of A(X)                 order is nowhere: equivariant, then invariant once pooled
+        h_t = tanh(W x_t + U h_{t-1})            depends on order: every step reads the previous state
+        mean over tokens of A(X)                 does not: equivariant, and invariant after pooling
 
     Both read the same random word vectors. Raises ValueError where the two sentences differ in their words.
     """
@@ -181,7 +181,7 @@ def rnn_sensitivity(pair: SentencePair = SENTENCE_PAIRS[0], *, d_model: int = 16
 
 @checked
 def word_vectors(words: tuple[str, ...], d_model: int, seed: int = 0) -> Float[Tensor, "t d"]:
-    """A random vector for every word, the same wherever the word stands."""
+    """A random vector for every word, the same at every position."""
     return torch.stack([normal(d_model, random=seeded(seed + zlib.crc32(word.encode()))) for word in words])
 
 
@@ -212,7 +212,7 @@ def _orders(length: int, random: torch.Generator) -> Int[Tensor, "r t"]:
 
 
 def _order_of(pair: SentencePair) -> Int[Tensor, "t"]:
-    """Where each word of `after` stood in `before`; a word that repeats is matched occurrence by occurrence."""
+    """The index in `before` of each word of `after`; repeated words are matched occurrence by occurrence."""
     if sorted(pair.before) != sorted(pair.after):
         raise ValueError(
             f"pair: expected the same words in two orders, got {' '.join(pair.before)} and {' '.join(pair.after)}"

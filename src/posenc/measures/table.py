@@ -1,4 +1,4 @@
-"""The sinusoidal table itself: how rows move, how far apart they are, when rounding makes them equal.
+"""The sinusoidal table: its shift matrix, the distances between rows, and rows that rounding makes equal.
 
 Legend: d d_model, n = d/2 pairs, t positions.
 """
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @checked
 def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> Float[Tensor, "d d"]:
-    """M_k with PE(p + k) = M_k PE(p) for every p, acting on columns; k is any real number (S11).
+    """M_k with PE(p + k) = M_k PE(p) for every p, acting on columns; k is any real number.
+
+    Vaswani et al. 2017, section 3.5.
 
         | sin(p+k)ω |   |  cos kω   sin kω |   | sin pω |
         | cos(p+k)ω | = | -sin kω   cos kω | · | cos pω |        one such block for each pair
@@ -69,7 +71,7 @@ class Closest(NamedTuple):
 
 @checked
 def uniqueness(d_model: int, length: int = 4096, base: float = 10000.0) -> Closest:
-    """The smallest distance between any two of the rows 0 … length-1, and the lag at which it occurs (S13).
+    """The smallest distance between any two of the rows 0 … length-1, and the lag at which it occurs.
 
     The distance depends on the lag alone (see `distances`), so length-1 numbers cover all length²/2 pairs of rows.
     d = 2: 6.03e-5 at lag 710, since 710/2π is nearly 113.
@@ -89,7 +91,7 @@ def neighbour_distance(d_model: int, base: float = 10000.0) -> float:
 
 @checked
 def distinct_rows_of_rounded_table(d_model: int, length: int, dtype: torch.dtype, base: float = 10000.0) -> int:
-    """How many different rows are left of `length` when the exact table is rounded once to `dtype` (S13).
+    """How many different rows are left of `length` when the exact table is rounded once to `dtype`.
 
     d = 2 in bfloat16: 737 of 1024, so 287 repeats. From d = 4 on none repeats up to 16 384.
     """
@@ -98,7 +100,7 @@ def distinct_rows_of_rounded_table(d_model: int, length: int, dtype: torch.dtype
 
 @checked
 def distinct_rows_of_rounded_positions(d_model: int, length: int, dtype: torch.dtype, base: float = 10000.0) -> int:
-    """The same when the positions are cast to `dtype` first and the sines are exact after that (S13).
+    """The same when the positions are cast to `dtype` first and the sines are exact after that.
 
     bfloat16 has 8 significant bits: 257 becomes 256, and 769 of 4096 rows are left whatever the width; float16 collides
     from 2049 on.

@@ -1,4 +1,4 @@
-"""How much of the position signal is relative: attention expanded to second order in the positions (S8).
+"""How much of the position signal is relative: attention expanded to second order in the positions.
 
     f(X + P) = f(X) + p_mᵀ∂_m f + p_nᵀ∂_n f + ½ p_mᵀ∂²_mm f p_m + ½ p_nᵀ∂²_nn f p_n + p_mᵀ∂²_mn f p_n + O(ε³)
                value   gradient_m gradient_n  curvature_m         curvature_n          mixed            remainder
@@ -45,7 +45,7 @@ class TaylorTerms(NamedTuple):
 
     @property
     def remainder_without_half(self) -> float:
-        """What is left where the factors ½ are forgotten: second order."""
+        """The remainder without the factors ½, which is of second order."""
         return self.remainder - self.curvature_m - self.curvature_n
 
 

@@ -1,4 +1,4 @@
-"""What fits into a width: sentences, legends, rows and columns."""
+"""Fits sentences, legends, rows and columns into a width."""
 
 from __future__ import annotations
 

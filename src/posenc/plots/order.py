@@ -21,7 +21,7 @@ KINDS = (
 
 @checked
 def order(encodings: Mapping[str, PositionalEncoding], *, d_model: int = 32, n_heads: int = 4, length: int = 6) -> Bars:
-    """max|A(PX + p) − P·A(X + p)| for each encoding (S7); for two layers an encoding per layer must exist."""
+    """max|A(PX + p) − P·A(X + p)| for each encoding; two layers need an encoding for each layer."""
 
     def measure(encoding: PositionalEncoding, causal: bool, layers: int) -> float | None:
         if not causal and "causal_only" in encoding.traits:
@@ -49,7 +49,7 @@ def order(encodings: Mapping[str, PositionalEncoding], *, d_model: int = 32, n_h
 
 @checked
 def taylor(*, eps: float = 0.1, seed: int = 0, base: float = 10000.0) -> Bars:
-    """The terms of the second-order expansion of one attention output in two positions (S8)."""
+    """The terms of the second-order expansion of one attention output in two positions."""
     terms = measures.taylor_split(eps=eps, seed=seed, base=base)
     names = ("gradient at m", "gradient at n", "½ curvature at m", "½ curvature at n", "mixed, m with n", "remainder")
     return Bars(
@@ -69,7 +69,7 @@ def taylor(*, eps: float = 0.1, seed: int = 0, base: float = 10000.0) -> Bars:
 
 @checked
 def remainder(*, seed: int = 0, base: float = 10000.0) -> Curves:
-    """What the expansion leaves, against the size of the positions: third order with the factors ½, second without (S8)."""
+    """The remainder of the expansion against the size of the positions: third order with the factors ½, second without."""
     eps = torch.logspace(-4, 0, 17, dtype=torch.float64)
     splits = [measures.taylor_split(eps=float(one), seed=seed, base=base) for one in eps]
     kept = torch.tensor([abs(split.remainder) for split in splits], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""What a picture holds, before anybody draws it: numbers, names and two lines with the idea.
+"""The content of a picture before it is drawn: numbers, names and two lines of explanation.
 
 The same value is drawn by matplotlib (`figures`), in the terminal (`terminal`), and printed as JSON (`data`).
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """title: what is shown; idea: two lines, what to see and the figures behind it."""
+    """title: what is shown; idea: two lines that explain the picture, with the main numbers."""
 
     title: str
     idea: tuple[str, str]
 
     def data(self) -> dict[str, Any]:
-        """Everything as lists, strings and numbers; None where there is no number."""
+        """The content as lists, strings and numbers; None in place of NaN."""
         return {"kind": type(self).__name__.lower()} | {
             field.name: _plain(getattr(self, field.name)) for field in fields(self)
         }
@@ -58,7 +58,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """A point of a curve worth a word."""
+    """A point of a curve with a label."""
 
     x: float
     y: float
@@ -74,7 +74,7 @@ class Curves(Picture):
     log_y: bool = False
     marks: tuple[Mark, ...] = ()
     rule: Mark | None = None  # a level drawn across, at y
-    stacked: bool = False  # one under the other, not over one another
+    stacked: bool = False  # one below the other instead of overlaid
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Clocks(Picture):
 
 @dataclass(frozen=True, eq=False)
 class Path(Picture):
-    """A walk through the plane, one point per position."""
+    """A path in the plane, one point per position."""
 
     points: Float[Tensor, "t 2"]
     share: float  # of the variance that the plane shows

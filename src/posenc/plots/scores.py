@@ -22,7 +22,7 @@ RANDOM_ROWS = 256
 
 @checked
 def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) -> Curves:
-    """The score against distance (S21).
+    """The score against distance.
 
     ROTATE         q̂·k̂/d for vectors of ones; for RoPE also its bound and the mean over independent random q and k
     EMBED          the similarity of rows that far apart, mean over positions
@@ -52,7 +52,7 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
 
 @checked
 def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 10000.0) -> Curves:
-    """PE(p)·PE(p+k) for lags on both sides, relative to lag 0: symmetric, and not monotone (S21)."""
+    """PE(p)·PE(p+k) for lags on both sides, relative to lag 0: symmetric, and not monotone."""
     lags = torch.arange(1 - length, length)
     line = Line("PE(p)·PE(p+k)", lags, measures.sinusoidal_similarity(d_model, lags, base) / (d_model / 2))
     right = Line(line.name, lags[length - 1 :], line.y[length - 1 :])
@@ -68,7 +68,7 @@ def sinusoidal_decay(*, length: int = 256, d_model: int = 128, base: float = 100
 
 @checked
 def rope_decay(*, length: int = 256, d_head: int = 128, base: float = 10000.0, seed: int = 0) -> Curves:
-    """RoPE's score of ones, the bound that is quoted for its decay, and random vectors, which show none (S21)."""
+    """RoPE's score of vectors of ones, the bound of Su et al. 2021, section 3.4.3, and random vectors, without decay."""
     lags = torch.arange(length)
     random = seeded(seed)
     q, k = (normal(RANDOM_ROWS, d_head, random=random) for _ in range(2))
@@ -138,7 +138,7 @@ def bias(
 @checked
 @torch.no_grad()
 def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matrices:
-    """The four terms of Transformer-XL's score, of head 0, each on its own (S5)."""
+    """The four terms of Transformer-XL's score, of head 0, separately: Dai et al. 2019, section 3.3."""
     heads, d_head = encoding.u.shape
     random, at = seeded(seed), Positions.arange(1, length)
     q, k = (normal(1, heads, length, d_head, random=random) for _ in range(2))

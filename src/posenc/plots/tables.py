@@ -45,7 +45,7 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
 
 @checked
 def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128) -> Matrices:
-    """Position × channel, -1 blue to +1 red (S9). `width` is d_model, or d_head for an encoding that rotates."""
+    """Position × channel, -1 blue to +1 red. `width` is d_model, or d_head for an encoding that rotates."""
     table = table_of(encoding, length, width)
     limit = float(table.abs().max())
     limit = 1.0 if limit <= 1.0 and not list(encoding.parameters()) else limit
@@ -66,7 +66,7 @@ def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128)
 def waves(
     encoding: PositionalEncoding, *, length: int = 512, width: int = 128, columns: tuple[int, ...] | None = None
 ) -> Curves:
-    """Chosen channels against position: 0, d/4 and d/2 unless said (S10). Interleaved channel c belongs to pair ⌊c/2⌋."""
+    """Chosen channels against position: by default 0, d/4 and d/2. Interleaved channel c belongs to pair ⌊c/2⌋."""
     columns = tuple(sorted({0, width // 4 // 2 * 2, width // 2 // 2 * 2})) if columns is None else columns
     if not columns:
         raise ValueError("columns: expected at least one channel, got none")
@@ -96,7 +96,7 @@ def waves(
 
 @checked
 def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -> Clocks:
-    """Pairs as the hands of clocks, fast to slow (S12): the hand of pair i turns by ω_i at each position.
+    """Pairs as the hands of clocks, fast to slow: the hand of pair i turns by ω_i at each position.
 
     The positions are 0 and seven that grow evenly by factor up to length-1; the pairs are spread evenly.
     """
@@ -120,7 +120,7 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
 
 @checked
 def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Curves:
-    """After how many positions each pair has turned once, and which pairs never do within `length` (S12)."""
+    """The wavelength of each pair in positions, and which pairs do not finish a turn within `length`."""
     omega = _needed(encoding)
     pair, wave = torch.arange(len(omega)), 2 * math.pi / torch.tensor(omega, dtype=torch.float64)
     beyond = wave > length
@@ -149,7 +149,7 @@ def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Cu
 
 @checked
 def shift(*, lag: float = 3, d_model: int = 16, base: float = 10000.0) -> Matrices:
-    """M_k with PE(p+k) = M_k PE(p) (S11)."""
+    """M_k with PE(p+k) = M_k PE(p): Vaswani et al. 2017, section 3.5."""
     matrix = shift_matrix(lag, d_model, base)
     return Matrices(
         f"Sinusoidal shift matrix: PE(p + {lag:g}) = M · PE(p), whatever p",
@@ -189,7 +189,7 @@ def angles(encoding: PositionalEncoding, *, length: int = 128) -> Matrices:
 
 @checked
 def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) -> Path:
-    """The rows of the table as a walk, seen in the plane that shows most of it (its two principal axes; S6)."""
+    """The rows of the table as a path, projected on its two principal axes."""
     if length < 2 or width < 2:
         raise ValueError(f"a path in the plane needs two positions and two channels, got {length} and {width}")
     table = table_of(encoding, length, width)
@@ -210,7 +210,7 @@ def path(encoding: PositionalEncoding, *, length: int = 512, width: int = 64) ->
 
 @checked
 def distance(*, length: int = 4096, d_model: int = 8, base: float = 10000.0) -> Curves:
-    """‖PE(p+k) - PE(p)‖ against the lag, its smallest value marked (S13)."""
+    """‖PE(p+k) - PE(p)‖ against the lag, with its smallest value marked."""
     lags = torch.arange(1, length)
     apart, closest = distances(lags, d_model, base), uniqueness(d_model, length, base)
     return Curves(

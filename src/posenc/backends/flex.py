@@ -1,4 +1,4 @@
-"""FlexAttention: one compiled kernel that asks the encoding's bias at every pair, so that no matrix is stored.
+"""FlexAttention: one compiled kernel that evaluates the encoding's bias at every pair, so that no matrix is stored.
 
     score_mod    score + bias(b, h, i, j)
     mask_mod     same document, no padding, and a key not after the query: which blocks of keys a block of queries needs
@@ -104,7 +104,7 @@ def _score_mod(bias: BiasFn | None, softcap: float | None) -> Callable[..., Tens
 
 
 def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:
-    """Where only differences matter, documents that count up are pieces of one run: pairs across are seen by nobody."""
+    """Treats consecutive documents as parts of one run, if only differences matter: masked pairs across are never used."""
     if at_q is at_k and at_q.counted and at_q.coords.ndim == 2 and "shift_invariant" in encoding.traits:
         at_q = at_k = Positions.arange(1, at_q.length, device=at_q.coords.device).expand(at_q.batch)
     return at_q, at_k

@@ -1,4 +1,4 @@
-"""What no fused kernel can serve, for the backends that hand over to one."""
+"""Encodings that fused kernels cannot serve, for the backends that use such a kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from posenc.encoding import PositionalEncoding, Site
 
 
 def hidden_from(encoding: PositionalEncoding) -> str | None:
-    """Why a kernel that keeps logits and probabilities to itself can never serve the encoding, or None."""
+    """Why a kernel that does not expose logits and probabilities can never serve the encoding, or None."""
     if encoding.sites & Site.CONTEXT:
         return "it reads the logits, which the fused kernel never shows"
     if encoding.sites & Site.VALUE:

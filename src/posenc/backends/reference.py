@@ -1,4 +1,4 @@
-"""Attention written out: the definition the other backends are held to.
+"""Attention written out: the definition that the other backends are compared with.
 
 Legend: b batch, h query heads, g key heads, i query, j key, d channel.
 """

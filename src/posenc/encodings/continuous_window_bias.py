@@ -3,7 +3,7 @@
     logits = exp(min(s_h, ln 100)) · cos(q_i, k_j)  +  16·σ( W₂ relu(W₁ x + w₁) )_h
     x = sign(δ)·log₂(1 + 8|δ|) / log₂ 8,   δ = (Δr/(H - 1), Δc/(W - 1))
 
-The network is asked about logarithms of shares of the window it was trained on, so that it can be asked about others.
+The network reads logarithms of differences relative to the window it was trained on, so it can be used with other windows.
 Liu et al. 2021, "Swin Transformer V2", sections 3.2 and 3.3; the factor 8, 16·σ and the bound of s are their code's.
 Legend: b batch, t tokens, h query heads, i query, j key, d d_head, H height, W width of the window.
 """
@@ -32,7 +32,7 @@ class ContinuousWindowBias(InWindow):
     """16·σ(network(log difference)) and cosine attention with a learned scale for each head.
 
     n_heads  query heads
-    window   (height, width) of the window, in places
+    window   (height, width) of the window, in positions
     trained  the window that the network was trained on; None: this one
     hidden   channels of the network
 

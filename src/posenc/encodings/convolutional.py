@@ -1,4 +1,4 @@
-"""Position from a convolution over the neighbours: what stands beside a token, and where nothing does, says where it is.
+"""Position from a convolution over neighbouring tokens; the zeros beyond the ends of a document mark absolute position.
 
     x_t + gelu(b + Σ_k W_k·x_(t+k-⌊K/2⌋)),   k = 0 … K-1, x = 0 outside the document
 

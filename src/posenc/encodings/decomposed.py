@@ -1,6 +1,6 @@
-"""Two learned vectors for every pair of places in an image: one by the difference in rows, one by that in columns.
+"""Two learned vectors for every pair of positions in an image: one by the difference in rows, one by that in columns.
 
-    logits += q_i·R[Δr + H - 1] + q_i·C[Δc + W - 1],   (Δr, Δc) = place of the query - place of the key
+    logits += q_i·R[Δr + H - 1] + q_i·C[Δc + W - 1],   (Δr, Δc) = position of the query - position of the key
 
 The query is not divided by √d here. Li et al. 2021, "MViTv2", section 4.1, equation 4; as the image encoders of ViTDet and
 Segment Anything have it, shared by all heads.
@@ -23,7 +23,7 @@ class DecomposedBias(InWindow):
     """q·R[difference in rows] + q·C[difference in columns], learned.
 
     d_head  channels of a head
-    window  (height, width) of the image, or of the window that attention stays in, in places
+    window  (height, width) of the image, or of the window that attention is limited to, in positions
 
     Parameters: rows [2H - 1, d_head] and columns [2W - 1, d_head], from furthest before to furthest after. Another size has
     a table of its own: resized(window). Coordinates are (row, column), whole numbers; tokens of one document further apart

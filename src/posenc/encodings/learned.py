@@ -28,7 +28,7 @@ Resizing = Literal["ends", "centres", "nearest"]
 
 
 class Learned(PositionalEncoding):
-    """x + table[position]. Knows the positions of its table and no others.
+    """x + table[position]. Defined for the positions of its table only.
 
     d_model        channels
     max_positions  positions 0 … max_positions-1 can be asked for

@@ -57,7 +57,7 @@ class LearnedGrid(PositionalEncoding):
     `resize` makes the table of one size once, for models that run at one.
 
     Parameter: table [prefix + height·width, d_model], prefix first, then row by row.
-    Raises ValueError for a place outside the grid or the prefix (a device assert off the CPU).
+    Raises ValueError for a position outside the grid or the prefix (a device assert off the CPU).
     """
 
     sites = Site.EMBED

@@ -2,7 +2,7 @@
 
     logits = q·k / √d_head
 
-Without a mask the output is blind to order; a causal mask alone lets deeper layers find it.
+Without a mask the output does not depend on order; with a causal mask, deeper layers can learn the order.
 Haviv et al. 2022, "Transformer Language Models without Positional Encodings Still Learn Positional Information";
 Kazemnejad et al. 2023, section 3.
 """

@@ -1,10 +1,10 @@
-"""A learned number for every head and difference of two places in a window: Swin, BEiT, LeViT.
+"""A learned number for every head and difference of two positions in a window: Swin, BEiT, LeViT.
 
-    logits += b[h, (Δr + H - 1)·(2W - 1) + Δc + W - 1],   (Δr, Δc) = place of the query - place of the key
+    logits += b[h, (Δr + H - 1)·(2W - 1) + Δc + W - 1],   (Δr, Δc) = position of the query - position of the key
 
 Coordinates are (row, column), whole numbers; only differences count, so that the whole image may be numbered through.
-Liu et al. 2021, "Swin Transformer", section 3.2, equation 4. A class token has three numbers more: toward a place, from a
-place, itself (Bao et al. 2021, BEiT, and its code). LeViT (Graham et al. 2021, section 4.3) has one for ±Δ: |Δr|·W + |Δc|.
+Liu et al. 2021, "Swin Transformer", section 3.2, equation 4. A class token has three more numbers: as query, as key and
+with itself (Bao et al. 2021, BEiT, and its code). LeViT (Graham et al. 2021, section 4.3) has one for ±Δ: |Δr|·W + |Δc|.
 Legend: b batch, t tokens, h query heads, i query, j key, H height, W width of the window.
 """
 

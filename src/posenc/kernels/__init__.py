@@ -1,4 +1,4 @@
-"""The C++ kernels, called through ctypes: pointers and strides in, nothing of PyTorch's or Python's ABI.
+"""The C++ kernels, called through ctypes with pointers and strides, independent of the ABI of PyTorch and Python.
 
 A wheel for a platform contains them; an installation from sources builds them where there is a compiler (hatch_build.py).
 `library()` is None where they are missing, and `why_not()` says why; plain torch then computes the same bits.

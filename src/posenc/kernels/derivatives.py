@@ -1,4 +1,4 @@
-"""What the operators share for their derivatives: the kernel at the dispatcher's Autograd key, and second derivatives.
+"""Shared code for the derivatives of operators: the kernel at the dispatcher's Autograd key, and second derivatives.
 
 Every operator has a formula in plain torch. Under torch.func and in forward mode the operator is that formula, which has
 every derivative and every batching rule.

@@ -1,7 +1,7 @@
-"""What may be done where no compiler looks on: call a CPU kernel directly, keep constants on their device.
+"""Fast paths for eager code: calling a CPU kernel directly, and keeping constants on their device.
 
-Small tensors are computed in less time than PyTorch takes to find the kernel: the dispatcher and its hops back into Python
-cost 4 to 6 µs a call, with gradients ten times that once caches are cold. The operators remain what a graph holds.
+For small tensors, PyTorch takes longer to find a kernel than the kernel takes to run: the dispatcher and its calls into
+Python cost 4 to 6 µs, and ten times that with gradients and cold caches. Compiled graphs still contain the operators.
 """
 
 from __future__ import annotations

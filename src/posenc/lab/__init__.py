@@ -1,1 +1,1 @@
-"""The lab: train short, test long, and measure which encoding fits which need."""
+"""The lab: trains small models at one length, scores them at longer ones, and reports which encoding fits which need."""

@@ -1,6 +1,6 @@
-"""Vectors of the distance that the query's content meets, by blocks of queries: Shaw, Transformer-XL on consecutive tokens.
+"""Attention with relative vectors (Shaw, Transformer-XL) on consecutive tokens, by blocks of queries.
 
-The formula by blocks is in attention.py, the operator in torch_operator.py; here is what it is given.
+The formula by blocks is in attention.py, the operator in torch_operator.py; this file prepares its inputs.
 Legend: b batch, h query heads, i query, j key, d channel.
 """
 

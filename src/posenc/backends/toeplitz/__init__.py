@@ -1,4 +1,4 @@
-"""A bias of the distance alone costs next to nothing where positions count up: see attention.py.
+"""Attention with a bias of the distance alone, for consecutive positions, at little extra cost: see attention.py.
 
 Legend: b batch, h query heads, n = queries + keys - 1 distances.
 """

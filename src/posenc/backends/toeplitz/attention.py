@@ -1,4 +1,4 @@
-"""Attention with a bias of the distance alone, for nothing: the bias is a vector, and torch's fused kernel reads it as one.
+"""Attention with a bias of the distance alone: the bias is a vector, which torch's fused kernel reads as a strided view.
 
     out_i = Σ_j softmax_j(q_i·k_j·scale + vector[queries - 1 - i + j])·v_j
 

@@ -31,7 +31,7 @@ def attend_by_distance(
     scale: float,
     causal: bool,
 ) -> Float[Tensor, "b h i dv"]:
-    """The output of `toeplitz_attention`, differentiable: the operator, or in eager code what it comes to."""
+    """The output of `toeplitz_attention`, differentiable: the operator, or in eager code the implementation directly."""
     arguments = (q, k, v, vector, ahead, document, scale, causal)
     if not plain_on_cpu(q, k, v, vector, ahead):
         return _ATTENTION(*arguments)[0]  # type: ignore[no-any-return]

@@ -1,9 +1,9 @@
-"""XLNet's terms with a class token that stands nowhere: Funnel Transformer.
+"""XLNet's terms with a class token that has no position: Funnel Transformer.
 
     logits = ( q_i·k_j + u·k_j  +  [neither is the class token] · (position terms + segment term) ) / √d_head
 
 Pooled tokens keep the positions of the original text, so every block reads distances in its units. Without separation the
-class token has a place, and the segment of whomever it meets.
+class token has a position, and the segment of the other token of each pair.
 Dai et al. 2020, "Funnel-Transformer", section 2.2 and appendix A.2; both of its computations give these terms.
 Legend: b batch, h query heads, i query, j key.
 """

@@ -1,4 +1,4 @@
-"""Learned vectors for the tiles of an image cut up by its aspect ratio, let in by a gate.
+"""Learned vectors for the tiles of an image, which depend on its aspect ratio, multiplied by a gate.
 
     patches   x + (1 - tanh g)·patch[p] + tanh g·tile[r, n, p]          tiles only   x + tanh g·tile[r, n]
 

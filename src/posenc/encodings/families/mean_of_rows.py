@@ -1,4 +1,4 @@
-"""A learned vector for every position, averaged over the places of a token that has several: the mentions of LUKE.
+"""A learned vector for every position, averaged over the positions of a token that has several: the mentions of LUKE.
 
     x + (Σ_n table[p_n]) / (number of places)
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MeanOfRows(PositionalEncoding):
-    """x + the mean of the rows of its places; places of -1 are none, and a token without any gets nothing.
+    """x + the mean of the rows of its positions; -1 means no position, and a token without positions is unchanged.
 
     d_model        channels
     max_positions  rows

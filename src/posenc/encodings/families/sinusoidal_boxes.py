@@ -1,4 +1,4 @@
-"""Where another token's box lies, as sinusoids of every difference, projected and asked by the query like a key.
+"""Relative positions of boxes: sinusoids of every difference, projected and multiplied with the query like a key.
 
     logits += q_i·P [R(s(c_0(j) - c_0(i))) | R(s(c_1(j) - c_1(i))) | …] / √d_head
 

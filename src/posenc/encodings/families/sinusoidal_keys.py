@@ -1,4 +1,4 @@
-"""A vector for every distance within reach, projected from its sinusoid, asked by the query like a key.
+"""A vector for every distance within reach, projected from its sinusoid and multiplied with the query like a key.
 
     logits += q_i·W R(i - j + shift)   where -right <= i - j + shift <= left, else 0
 

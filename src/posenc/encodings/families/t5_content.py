@@ -1,4 +1,4 @@
-"""T5's buckets with a number of every token's own: what is near and far means something else to each.
+"""T5's buckets with biases that each token computes from its hidden state.
 
     logits += (W_h x_i + w_h)[bucket(i - j)]
 

@@ -1,4 +1,4 @@
-"""T5's bias, opened and closed by every query: the gate of WavLM.
+"""T5's bias, multiplied by a gate that each query computes: WavLM.
 
     logits += g_hi · b[h, bucket(i - j)],   g_hi = α·(β·c_h - 1) + 2,   α, β = σ(sums of four channels of W x_hi + w)
 
@@ -54,7 +54,7 @@ class GatedT5(FromHidden):
         nn.init.normal_(self.gate, std=0.02)
 
     def gates(self, x: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t"]:
-        """Between 1 and 3 where the constant is 1: how much each token wants to hear of distances."""
+        """Between 1 and 3 where the constant is 1: the weight of the bias for each token and head."""
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_width(self, "n_heads", x.shape[1], self.n_heads)
         projected = F.linear(x, self.gate.to(x.dtype), self.gate_offset.to(x.dtype))

@@ -1,4 +1,4 @@
-"""Embeddings that turn by time multiplied with place: frames of sound, each with its second, window and index in it.
+"""Embeddings rotated by time multiplied with index: audio frames with their second, window and index in the window.
 
     channel pair i        turns by -2π·t·(w/L)·ω_i        t seconds, w number of the window, L the longest
     channel pair n + i    turns by -2π·t·(2πk/L)·ω_i      k index within the window,          ω_i = base^(-2i/width)

@@ -1,4 +1,4 @@
-"""Where a token stands in a tree: a vector for every step of its path from the root, through a small network.
+"""The position of a token in a tree: a vector for every step of its path from the root, through a small network.
 
     x + W₂·relu(W₁·u + b₁) + b₂,   u = [tag_0[c_0] + subscript_0[s_0] | … | tag_n[c_n] + subscript_n[s_n]]
 

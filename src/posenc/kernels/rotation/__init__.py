@@ -1,4 +1,4 @@
-"""The rotation of queries and keys in one pass over memory. Here are its functions and their checks.
+"""The rotation of queries and keys in one pass over memory: the public functions and their checks.
 
     (a, b) -> (a cos - b sin, b cos + a sin)     pairs in layout `layout`, returned in layout `returns`
 
@@ -105,7 +105,7 @@ def rotate_both(
 
 
 def _check(x: Tensor, cos: Tensor, sin: Tensor, layout: str, returns: str | None, start: int) -> None:
-    """That a kernel may be trusted with these tensors: it sees addresses only."""
+    """Checks the tensors, because a kernel only receives addresses."""
     if layout not in ("half", "interleaved") or returns not in (None, "half", "interleaved"):
         layouts.check(layout), layouts.check(returns or layout)
     dtype = ARITHMETIC.get(x.dtype)

@@ -1,4 +1,4 @@
-"""The rotation in plain torch: the formula that the kernels must give, and what derivatives of every kind are taken of.
+"""The rotation in plain torch: the formula that the kernels must reproduce, used for all higher derivatives.
 
 Legend: b batch, h heads, t tokens, d channels, n pairs.
 """

@@ -22,7 +22,7 @@ from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
 
 
 def turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
-    """The operator, or what it comes to: its CPU kernel, with a node for the gradient where one is wanted."""
+    """The operator, or in eager code on the CPU its kernel, with a gradient node if one is needed."""
     if not plain_on_cpu(x, cos, sin):
         return _ROTATE(x, cos, sin, *options)  # type: ignore[no-any-return]
     if wants_gradient(x, cos, sin):

@@ -1,4 +1,4 @@
-"""An experiment as data: which encodings, on which tasks, trained how. Every misspelt or senseless setting is refused.
+"""An experiment as data: encodings, tasks, seeds and training settings. Unknown and invalid settings are refused.
 
     experiment = read("quick")          a preset, or the path of a YAML file
     experiment.trials()                 one for every task, encoding and seed
@@ -35,7 +35,7 @@ from posenc.lab.tasks.task import Task
 Change = Literal["interpolation", "ntk", "yarn"]
 Precision = Literal["32-true", "bf16-mixed"]
 PRESETS = ("compare", "quick", "standard", "full", "gpu", "micro")
-TUNING_SEED = 1_000_000  # models that choose a learning rate are no models that are compared
+TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -44,7 +44,7 @@ class Strict(BaseModel):
 
 
 class Size(Strict):
-    """Of the Transformer, the same in every arm."""
+    """Sizes of the Transformer, the same in every arm."""
 
     d_model: int = Field(default=128, ge=8)
     n_heads: int = Field(default=4, ge=1)
@@ -59,7 +59,7 @@ class Size(Strict):
 
 
 class Training(Strict):
-    """Of one trial. The learning rate rises in a straight line and falls in one to 0."""
+    """Training settings of one trial. The learning rate warms up linearly, then decays linearly to 0."""
 
     steps: int = Field(ge=1)
     rows: int = Field(default=16, ge=1)
@@ -110,9 +110,9 @@ class Trial(Strict):
 
 
 class TaskPlan(Strict):
-    """A task of an experiment: its settings, how models are trained on it, and for which encodings if not for all.
+    """A task of an experiment: its settings, its training settings, and its encodings if not all.
 
-    learning_rates   more than one: the best at the trained length is taken, by one model each that is not compared
+    learning_rates   if more than one: a model is trained with each, which is not compared, and the best rate is used
     """
 
     task: SerializeAsAny[Task]
@@ -129,7 +129,7 @@ class TaskPlan(Strict):
 
 
 class Experiment(Strict):
-    """`read` makes one.
+    """An experiment, made by `read`.
 
     sources      the text of the files that hold users' own encodings, by the word that names them
     first_seed   the seeds are first_seed, first_seed + 1, …
@@ -151,7 +151,7 @@ class Experiment(Strict):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The settings after `sources` are written only where they are set: older results have none of them."""
+        """The settings after `sources` are written only if they are set, because older results do not have them."""
         unset = [name for name in ("first_seed", "budget", "properties") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
@@ -164,7 +164,7 @@ class Experiment(Strict):
         return self
 
     def tuning(self) -> list[Trial]:
-        """The models that choose a learning rate; empty where there is nothing to choose."""
+        """The trials that choose a learning rate; empty if there is nothing to choose."""
         return [
             self._trial(plan, word, TUNING_SEED, rate)
             for plan in self.tasks
@@ -173,7 +173,7 @@ class Experiment(Strict):
         ]
 
     def trials(self, chosen: dict[tuple[str, str], float] | None = None) -> list[Trial]:
-        """Seed by seed, so that an interrupted sweep has all encodings; `chosen` are rates by task and encoding."""
+        """All trials, by seed, so that an interrupted sweep has all encodings; `chosen`: rates by task and encoding."""
         return list(self._trials(chosen or {}))
 
     def _trials(self, chosen: dict[tuple[str, str], float]) -> Iterator[Trial]:
@@ -216,7 +216,7 @@ def task_of(given: Any) -> Any:
 def read(word: str) -> Experiment:
     """A preset by name or a YAML file by path.
 
-    Raises ValueError, which names the file and the setting, for what is no experiment; OSError for what cannot be read.
+    Raises ValueError, which names the file and the setting, for an invalid experiment; OSError if the file cannot be read.
     """
     path = Path(word)
     if word in PRESETS:
@@ -232,7 +232,7 @@ def read(word: str) -> Experiment:
 
 
 def parse(text: str, folder: Path) -> Experiment:
-    """`folder` is where the files of users' own encodings are. Among encodings, `all` stands for the whole catalogue."""
+    """The experiment from its settings. `folder` holds the files of users' encodings; `all` means the whole catalogue."""
     given = yaml.safe_load(text)
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
@@ -248,7 +248,7 @@ def parse(text: str, folder: Path) -> Experiment:
 
 
 def _listed(given: Any) -> list[Any]:
-    """What is no list is refused later, by name."""
+    """Replaces `all` in a list of encodings. Other types are refused later, by name."""
     return given if isinstance(given, list) else []
 
 

@@ -1,10 +1,10 @@
-"""Whether a researcher's own encoding may enter a comparison: it obeys the laws it declares, and the lab can train it.
+"""Checks whether a user's own encoding may be compared: it must obey the laws it declares, and the lab must train it.
 
     my_encoding.py:MyEncoding ─► built at the experiment's sizes, parameters drawn ─► posenc.laws ─► a step of training
 
-A law that is broken would make the comparison one of something else: a decoder that differs from its own training, a
-neighbour in the batch that shows. Two laws are tried on a small one: finite differences take a forward pass per number,
-and to the compiler a size that equals a length is that length.
+With a broken law the comparison would measure something else, such as decoding that differs from training, or an influence
+of other rows in the batch. Two laws use small sizes: finite differences take a forward pass per number, and the compiler
+cannot distinguish a size from an equal length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from posenc.laws import LawResult, Setting
 from posenc.positions import Positions
 
 ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
-SHORT = 32  # tokens of the step that is tried
+SHORT = 32  # tokens of the training step
 
 
 def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult]:
@@ -51,14 +51,14 @@ def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iter
 
 
 def setting_of(size: Size, causal: bool = True) -> Setting:
-    """The sizes of the experiment, with two heads at least: a law cuts them in half."""
+    """The sizes of the experiment, with at least two heads, because a law divides them in two."""
     heads = max(2, size.n_heads)
     width = size.d_model // size.n_heads * heads
     return Setting(d_model=width, n_heads=heads, n_kv_heads=heads // 2 if heads % 2 == 0 else 1, causal=causal)
 
 
 def build(arm: Arm, setting: Setting) -> PositionalEncoding:
-    """One as the laws need it. Whatever the user's file raises becomes one line."""
+    """An encoding for the laws. An error in the user's file becomes one line."""
     assert arm.source is not None
     sizes = {
         "d_model": setting.d_model,
@@ -80,7 +80,7 @@ def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) 
 
 
 def _trains(arm: Arm, size: Size, task: Task) -> LawResult:
-    """A forward and a backward pass in the lab's model, everything finite."""
+    """Checks that a forward and a backward pass in the lab's model give finite numbers."""
     name, length = f"trains on {task.name}", min(SHORT, task.tokens(task.length))
     try:
         model = Transformer(

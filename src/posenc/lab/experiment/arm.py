@@ -4,7 +4,7 @@
     mine.py:Mine      a user's own class, from the text of its file
     rope+randomized   a sorted random subset of 0 … M-1 at every training step, plain positions when scored
 
-Ruoss et al. 2023, arXiv 2305.16843, section 3: so that an encoding has met every position it will be asked for.
+Ruoss et al. 2023, arXiv 2305.16843, section 3: so that the model has seen every position that it is scored on.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Arm:
         return self.encoding + RANDOMIZED * self.randomized
 
     def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
-        """One module, or one per layer where the paper says so, for positions 0 … positions-1: no table reaches further."""
+        """One module, or one per layer as in its paper. Learned tables have the positions 0 … positions-1."""
 
         def one() -> PositionalEncoding:
             sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
@@ -57,7 +57,7 @@ class Arm:
         return nn.ModuleList(one() for _ in range(n_layers if per_layer else 1))
 
     def training_positions(self, length: int, most: int, random: torch.Generator) -> Positions:
-        """For one training step, one row for the whole batch; `random` is drawn from only where positions are random."""
+        """Positions of one training step, one row for the whole batch; `random` is used only for random positions."""
         if self.randomized:
             return Positions.randomized(1, length, most, generator=random)
         return Positions.arange(1, length)

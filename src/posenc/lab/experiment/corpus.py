@@ -1,8 +1,8 @@
-"""Text to bytes: documents, a split into training and held-out ones, and a hash that names the whole.
+"""Text to bytes: documents, a split into training and held-out ones, and a hash of the whole text.
 
     file or folder ──► documents (bytes, no two alike) ──► training | held out, document by document ──► windows
 
-A window never crosses a document. The same documents give the same hash, split and windows wherever they lie.
+A window never crosses a document. The same documents give the same hash, split and windows in any folder.
 Legend: n windows, w bytes of a window.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jaxtyping import Int
 
 HELD_OUT = 0.1  # of the bytes
-LEAST_WINDOWS = 8  # held out, side by side: fewer say nothing
+LEAST_WINDOWS = 8  # least number of non-overlapping held-out windows
 MOST_BYTES = 64 * 2**20
 LIBRARY_NOTE = Words("without its test folders and installed packages", "不含其测试目录与已安装的软件包")
 NOT_THE_LIBRARY = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
@@ -35,7 +35,7 @@ NOT_THE_LIBRARY = {"test", "tests", "idle_test", "site-packages", "dist-packages
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents to train on and documents to score. `notes` say what was left out and how a lone document was cut."""
+    """Documents to train on and documents to score. `notes` say what was left out and how a single document was cut."""
 
     source: str
     sha256: str
@@ -54,7 +54,7 @@ class Corpus:
 
 
 class Windows:
-    """Every stretch of `width` bytes that lies inside one document, by number 0 … count-1."""
+    """Every window of `width` bytes inside one document, by number 0 … count-1."""
 
     def __init__(self, documents: Sequence[bytes], width: int) -> None:
         long_enough = [document for document in documents if len(document) >= width]
@@ -62,14 +62,14 @@ class Windows:
         self.width, self.count = width, sum(starts)
         self._bytes = torch.frombuffer(bytearray(b"".join(long_enough) or b"\0"), dtype=torch.uint8)
         self._ends = torch.tensor(list(accumulate(starts)))
-        self._skipped = torch.arange(len(starts)) * (width - 1)  # the last width-1 bytes of a document start no window
+        self._skipped = torch.arange(len(starts)) * (width - 1)  # no window starts in the last width-1 bytes of a document
 
     def take(self, number: Int[Tensor, "n"]) -> Int[Tensor, "n w"]:
         start = number + self._skipped[torch.searchsorted(self._ends, number, right=True)]
         return self._bytes[start[:, None] + torch.arange(self.width)].long()
 
     def side_by_side(self) -> int:
-        """About how many fit without overlap."""
+        """Approximately how many fit without overlap."""
         return self.count // self.width
 
     def spread(self, most: int) -> Int[Tensor, "n w"]:
@@ -110,9 +110,9 @@ def read(path: Path | None, width: int) -> Corpus:
 
 
 def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], list[bytes]]:
-    """Held out are documents in the order of their hashes, a tenth of the bytes, none that would make it a fifth.
+    """Holds out documents in the order of their hashes: about a tenth of the bytes, always less than a fifth.
 
-    Where no document is small enough, the end of the largest one is held out instead.
+    If no document is small enough, the end of the largest one is held out instead.
     """
     total, held, train, held_out = sum(map(len, documents)), 0, list[bytes](), list[bytes]()
     for text in documents:
@@ -185,7 +185,7 @@ def _read(path: Path, most: int) -> bytes:
 
 
 def _files(root: Path, without: Collection[str] = ()) -> Iterator[Path]:
-    """Every regular file under `root`, in the order of names; hidden ones, links and folders `without` are passed by."""
+    """Every regular file under `root`, in the order of names; hidden files, links and the folders `without` are skipped."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in without)
         for name in sorted(names):

@@ -1,4 +1,4 @@
-"""What becomes of an encoding that learnt the trained length at the longer ones: rise, factor, area, behaviour, rank.
+"""Scores at longer lengths of encodings that learnt the trained length: rise, factor, area, behaviour, rank.
 
 rise     what is lost against the trained length, seed by seed: bits, or a share of the examples
 """

@@ -1,4 +1,4 @@
-"""What readers call encodings and changes of them, and which task they look at first."""
+"""Titles of encodings and of changes to RoPE, and the main task of a report."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is kept of a trial, and under which key."""
+"""Stores trials: the record of a trial, its fingerprint and provenance, and the folder of results."""

@@ -1,9 +1,9 @@
-"""Files that are whole or absent, and locks that end with the process that holds them, however it ends.
+"""Files that are complete or absent, and locks that are released when their process ends for any reason.
 
     write   .NAME.RANDOM.tmp ─► all bytes ─► fsync ─► rename to NAME ─► fsync of the folder
 
-A writer holds a lock on its temporary file. So what nobody holds is left over from one that was killed, even where
-several processes, on several machines, write to one folder.
+A writer holds a lock on its temporary file. A temporary file without a lock was left by a killed writer, also if several
+processes on several machines write to one folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TEMPORARY = ".tmp"
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """All of it or nothing, whenever the process or the machine stops."""
+    """Writes the file completely or not at all, also if the process or the machine stops."""
     temporary, file = _temporary(path)
     try:
         with file:
@@ -33,7 +33,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def remove_leftovers(folder: Path, ending: str = TEMPORARY) -> None:
-    """Deletes the files of that ending that no living process holds; none where that cannot be known."""
+    """Deletes files with that suffix that no living process holds; none if locks are not supported."""
     for path in folder.glob(f"*{ending}"):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             if _lock(file):
@@ -41,9 +41,9 @@ def remove_leftovers(folder: Path, ending: str = TEMPORARY) -> None:
 
 
 def locked(path: Path) -> BinaryIO | None:
-    """The file, made where there is none, held by this process until it is closed; None while another holds it.
+    """Opens or creates the file and locks it until it is closed; None while another process holds the lock.
 
-    Where the system has no such locks every call gets one: work may then be done twice, never wrongly.
+    On systems without such locks every call succeeds: work may then be done twice, but never wrongly.
     """
     while True:
         file = path.open("ab")
@@ -58,7 +58,7 @@ def locked(path: Path) -> BinaryIO | None:
         except BaseException:
             file.close()
             raise
-        file.close()  # whoever held it before has deleted it in the meantime: this is a file without a name
+        file.close()  # the previous holder has deleted the file: this one no longer has a name
 
 
 def _temporary(path: Path) -> tuple[Path, BinaryIO]:
@@ -69,7 +69,7 @@ def _temporary(path: Path) -> tuple[Path, BinaryIO]:
 
 
 def _lock(file: BinaryIO) -> bool | None:
-    """Whether it was got; None where the system or the file system has no such locks."""
+    """Whether the lock was acquired; None if the system or the file system has no such locks."""
     try:
         import fcntl
 
@@ -82,7 +82,7 @@ def _lock(file: BinaryIO) -> bool | None:
 
 
 def _keep_the_name(folder: Path) -> None:
-    """The rename itself on the disk, where folders can be synchronised."""
+    """Writes the rename to disk, if folders can be synchronised."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

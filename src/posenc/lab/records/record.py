@@ -1,18 +1,18 @@
-"""A finished trial: what it was, and every number it gave. One Parquet file, readable by anything that reads Parquet.
+"""A finished trial: its description and all of its numbers, in one Parquet file.
 
-about      who, how, where, how long: JSON in the file's metadata under "posenc"
-seal       SHA-256 of the whole file with zeros in its own place: a file with one bit changed is no record
-rows       one number each, in long form; the columns that say nothing of a kind of number are empty
+about      configuration, provenance and times: JSON in the file's metadata under "posenc"
+seal       SHA-256 of the whole file with the seal itself set to zeros, which detects any changed bit
+rows       one number each, in long form; columns that do not apply to a kind of number are empty
 
 kind        | other columns                              | value
 bits        | change, mode, length, item, weight         | mean bits of the item's targets, of which there are `weight`
 right       | the same                                   | share of them that the largest logit got right
 exact       | the same                                   | 1 where all are right, else 0
-position    | length, position, weight                   | mean bits of the targets at that place of the row
+position    | length, position, weight                   | mean bits of the targets at that position of the row
 curve       | step                                       | training loss in bits, mean since the point before
 attention   | step, layer, head, position                | mean probability at the distance query - key
 similarity  | step, position, other                      | cosine of two rows of a learned table
-link        | step, layer, head, item, note, weight      | probability from one token to another, `weight` if it were even
+link        | step, layer, head, item, note, weight      | probability of one token for another; `weight`: uniform attention
 
 change      "" | interpolation | ntk | yarn: of the frequencies, after training
 mode        same targets | non-overlapping
@@ -71,7 +71,7 @@ class Record:
 
     @classmethod
     def from_parquet(cls, content: bytes) -> Record:
-        """Raises ValueError for what is no record."""
+        """The record in the bytes. Raises ValueError if they are not a record."""
         if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
             raise ValueError("not a record of posenc lab, or not all of one")
         table = pq.read_table(io.BytesIO(content))
@@ -89,13 +89,13 @@ def sealed(content: bytes, seal: bytes) -> bytes:
 
 
 class Rows:
-    """Numbers as they come; `table()` when all are there."""
+    """Collects numbers; `table()` returns them as a table."""
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
 
     def add(self, kind: str, value: float, **where: Any) -> None:
-        """Raises TypeError for a column that there is not."""
+        """Adds a number. Raises TypeError for an unknown column."""
         if unknown := where.keys() - self._columns.keys():
             raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
         for name, column in self._columns.items():

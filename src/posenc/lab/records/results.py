@@ -1,14 +1,13 @@
-"""Results in a folder that sweeps may share: each trial under the hash of everything that decides it, whole or absent.
+"""A folder of results, which sweeps may share. Each trial is one file, named by the hash of everything that decides it.
 
     DIR/experiment.json                                  the last sweep: its experiment and the keys of its trials
     DIR/verified.jsonl                                   code whose results are known to be the same (verified.py)
     DIR/trials/TASK-ENCODING-sSEED[-oracle]-KEY16.parquet    one finished trial
     DIR/measurements/NAME-KEY16.json                     one finished measurement
-    DIR/claims/KEY.lock                                  held by whoever runs that trial now
+    DIR/claims/KEY.lock                                  held by the process that runs that trial
 
-A file is taken for a trial's only if the trial, text and version of the numerics that it names hash to the key that was
-asked for, and if its seal is right. Anything else counts as missing and is named; nothing is deleted but what a killed
-writer left behind.
+A file is accepted only if the trial, text and version of the numerics in it hash to the requested key, and if its seal is
+right. Any other file counts as missing and is reported. Only temporary files of killed writers are deleted.
 """
 
 from __future__ import annotations
@@ -63,18 +62,18 @@ BESIDE_EACH_ROW = "key, task, encoding, seed, oracle"
 
 
 class Unwritable(OSError):
-    """The disk is full, or the folder cannot be written; everything in it is whole."""
+    """The disk is full, or the folder cannot be written; all files in it are complete."""
 
 
 class Claim:
-    """The right to run one trial, as long as it is not released and the process lives."""
+    """The right to run one trial, until it is released or the process ends."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file = path, file
 
     def release(self) -> None:
         if not self._file.closed:
-            self._path.unlink(missing_ok=True)  # while it is held: nobody else can be holding a file of that name
+            self._path.unlink(missing_ok=True)  # while it is held, so no other process can hold a file of that name
             self._file.close()
 
 
@@ -88,7 +87,7 @@ class Folder:
         self._refuse_foreign()
 
     def prepare(self) -> None:
-        """Makes it ready for a sweep: the folders are there, and nothing of killed writers is."""
+        """Prepares the folder for a sweep: creates subfolders and deletes temporary files of killed writers."""
         with self._writing(self.path):
             for name in (TRIALS, MEASUREMENTS, CLAIMS):
                 (self.path / name).mkdir(parents=True, exist_ok=True)
@@ -112,14 +111,14 @@ class Folder:
         return path
 
     def get(self, key: str) -> Record | None:
-        """The trial of that very key; None where there is none, or none that is whole."""
+        """The trial with that key; None if there is no file, or no valid one."""
         return self.look(key)[0]
 
     def has(self, key: str) -> bool:
         return self.get(key) is not None
 
     def look(self, key: str) -> tuple[Record | None, list[str]]:
-        """The same, and a line for each file that should be it but is not."""
+        """The trial with that key, and a line for each file of that name that is not valid."""
         unusable = list[str]()
         for path in self._files().get(key[:16], ()):
             try:
@@ -129,12 +128,12 @@ class Folder:
         return None, unusable
 
     def keys(self) -> list[str]:
-        """Of every whole trial, whichever sweep it is of."""
+        """The `about` of every valid trial, of any sweep."""
         paths = [path for paths in self._files().values() for path in paths]
         return sorted({record.about["key"] for _, record in self._whole(paths)})
 
     def others(self) -> int:
-        """How many files there are that are not of the last sweep: of other code, settings or text."""
+        """The number of files that do not belong to the last sweep, with other settings or another text."""
         manifest = self.experiment() or {}
         ours = {key[:16] for key in (*manifest.get("keys", ()), *manifest.get("tuning", ()))}
         return len(self._files().keys() - ours)
@@ -157,7 +156,7 @@ class Folder:
     # The last sweep -------------------------------------------------------------------------------------------------
 
     def experiment(self) -> dict[str, Any] | None:
-        """What `sweep` wrote about the last one."""
+        """The manifest of the last sweep."""
         path = self.path / MANIFEST
         if not path.is_file():
             return None
@@ -169,7 +168,7 @@ class Folder:
         self._write(self.path / MANIFEST, text)
 
     def measurement(self, name: str, key: str) -> Any:
-        """What was measured under that key, or None."""
+        """The measurement with that key, or None."""
         try:
             kept = json.loads(self._measurement(name, key).read_text("utf-8"))
         except (OSError, ValueError):
@@ -214,7 +213,7 @@ class Folder:
     # ----------------------------------------------------------------------------------------------------------------
 
     def _files(self) -> dict[str, list[Path]]:
-        """By the first 16 digits of their keys."""
+        """The files by the first 16 digits of their keys."""
         found: dict[str, list[Path]] = {}
         folder = self.path / TRIALS
         for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
@@ -285,10 +284,10 @@ def text_of(manifest: Mapping[str, Any]) -> str:
 
 
 def unpacked(content: bytes) -> Record:
-    """What `Record.from_parquet` makes of it, in this thread alone. Raises ValueError for what is no record.
+    """The record, read in this thread alone, unlike `Record.from_parquet`. Raises ValueError if it is not a record.
 
-    That one's pq.read_table leaves freeing the bytes to a thread of Arrow's: one that gets to it while Python exits is
-    ended in a destructor, and std::terminate aborts the process (apache/arrow#34314).
+    pq.read_table frees the bytes in a thread of Arrow. If that happens while Python exits, the thread is ended in a
+    destructor, and std::terminate aborts the process (apache/arrow#34314).
     """
     if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
         raise ValueError("not a record of posenc lab, or not all of one")

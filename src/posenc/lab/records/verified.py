@@ -1,4 +1,4 @@
-"""Code whose results are known to be the same, and results of other machines to compare with.
+"""Pairs of code versions that are known to give the same numbers, and reference results of other machines.
 
     DIR/verified.jsonl      a line for each `posenc lab verify` that found everything equal
     DIR/references/         re-runs of some trials on machines that round differently from the one that made the results
@@ -6,8 +6,8 @@
 A line says which fingerprints gave the same numbers ("equal": pairs of old and new), by which trials that was found, when,
 and with which revision, torch and device. Lines are only added, and the file is replaced as a whole.
 
-The same code gives other roundings on another kind of processor, and training amplifies them. A reference is a re-run there
-by code that is known to give the results; code that repeats the reference bit for bit there is equal too.
+The same code rounds differently on another kind of processor, and training amplifies that. A reference is a re-run on such
+a machine by code that is known to give the results. Code that repeats the reference there bit for bit is equal too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def stands(about: Mapping[str, Any], today: str, known: frozenset[Pair]) -> bool
 
 
 def add(folder: Path, entry: Mapping[str, Any]) -> None:
-    """Adds a line; the file is whole at every moment."""
+    """Adds a line by replacing the file, so that the file is always complete."""
     lines = [*entries(folder), dict(entry)]
     text = "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines)
     files.write(folder / NAME, text)

@@ -1,1 +1,1 @@
-"""What others published, compared with what was found here."""
+"""Compares published claims with the results of the lab."""

@@ -46,8 +46,8 @@ class Form:
 def fast(model: nn.Module) -> nn.Module:
     """Rotates queries and keys with posenc's kernel in every rotary layer of the model; returns the model.
 
-    It serves training and inference. Float32 gives the bits of the model's own rotation; bfloat16 and float16 are
-    rounded once, not three times. Only this model changes: nothing is global. `slow` undoes it, and so does `detach`.
+    It serves training and inference. On a CPU, float32 gives the bits of the model's own rotation; bfloat16 and float16
+    are rounded once, not three times. Only this model changes: nothing is global. `slow` undoes it, and so does `detach`.
 
     The layout comes from the model's configuration. The model is run once on three tokens, and the rotation of every layer
     is compared with the model's own before anything changes. A deep copy is fast too. A pickled model is not: it has its

@@ -386,7 +386,10 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
 def absolute_at_layer(encoding: PositionalEncoding, n: int) -> PositionalEncoding:
     """Absolute encodings act at layer 0; deeper layers find position already in the residual stream."""
     checks.whole(0, n=n)
-    return encoding if n == 0 else PositionalEncoding()
+    return encoding if n == 0 else _NOTHING
+
+
+_NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
 
 
 class DistanceBias(PositionalEncoding):

@@ -437,8 +437,9 @@ def readable(tensor: Tensor) -> bool:
 
     Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
     """
-    plain = type(tensor) in (Tensor, torch.nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return plain and tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _goes_on(before: Positions, after: Positions) -> bool:

@@ -45,7 +45,7 @@ def attend(
     """
     logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
     probs = normalised(logits, seen, options.sinks)
-    if options.dropout:
+    if options is not PLAIN and options.dropout:
         probs = F.dropout(probs, options.dropout)
     out = probs @ v.to(probs.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)
     if (addend := encoding.value(probs, at_q, at_k)) is not None:

@@ -44,9 +44,10 @@ def attend(
         bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
+    dropout = 0.0 if options is PLAIN else options.dropout  # a number of a global object would be an input of the graph
     unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
     if unmasked and bias is None and at_q.consecutive and at_k.consecutive and (not causal or at_q is at_k):
-        return _fused(q, k, v, None, options.dropout, causal, scale, grouped)
+        return _fused(q, k, v, None, dropout, causal, scale, grouped)
 
     seen = mask = allowed(at_q, at_k, causal, options)
     if bias is not None:
@@ -58,7 +59,7 @@ def attend(
         k, v, mask = _with_sink(q, k, v, mask, options.sinks)
     if mask.dtype != torch.bool and mask.dtype != q.dtype and q.dtype != torch.float64:
         mask = mask.to(dtype)
-    out = _fused(q, k, v, mask, options.dropout, False, scale, grouped)
+    out = _fused(q, k, v, mask, dropout, False, scale, grouped)
     return out.masked_fill(~seen.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros
 
 
@@ -67,6 +68,8 @@ def _fused(
 ) -> Tensor:
     """torch's fused kernel. That has no rules for torch.func and forward mode; there its formula in plain torch."""
     if transformed():
+        if mask is not None and mask.dtype == torch.bool:  # the formula adds its mask, whatever the dtype
+            mask = torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, float("-inf"))
         formula = torch.ops.aten._scaled_dot_product_attention_math
         return formula(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)[0]  # type: ignore[no-any-return]
     return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale=scale, enable_gqa=grouped)

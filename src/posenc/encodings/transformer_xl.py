@@ -20,7 +20,7 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.entry import Entry
-from posenc.kernels.sin_cos import sin_cos_table
+from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
 
@@ -92,7 +92,7 @@ class TransformerXL(PositionalEncoding):
             if at.tables:
                 self.tables_at(at, q.dtype)  # somebody else's are refused
         u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
-        sin, cos = sin_cos_table(Positions.arange(len(first), n, first), [self.frequencies], q.dtype).unbind(-1)
+        sin, cos = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).unbind(-1)
         both = (-sin, cos)  # the distance is query - key
         vectors = torch.cat(both, dim=-1) if self.layout == "half" else torch.stack(both, dim=-1).flatten(-2)
         content, position = q + u[:, None], q + v[:, None]

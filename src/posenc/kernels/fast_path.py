@@ -26,6 +26,8 @@ def plain_on_cpu(*tensors: Tensor) -> bool:
 def transformed() -> bool:
     """Whether a transform of torch.func or forward-mode differentiation is on. Operators are then plain torch, which has
     every rule that these need."""
+    if torch.compiler.is_compiling():  # the compiler cannot read the stack of torch.func: it takes it for one that is on
+        return forward_ad._current_level >= 0
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 

@@ -28,7 +28,7 @@ from posenc.kernels.sin_cos.torch_operator import OPERATOR, needs_formula, on_cp
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+    from jaxtyping import Float, Int, Num
 
 
 def sin_cos(
@@ -65,6 +65,14 @@ def sin_cos_table(at: Positions, frequencies: Sequence[Sequence[float]], dtype: 
     values = [one for of_axis in frequencies for one in of_axis] if axes else frequencies[0]
     coords, consecutive = _read(at, axes)
     return _table(coords, values, axes, dtype, consecutive, planes=False)
+
+
+def sin_cos_of_runs(
+    starts: Int[Tensor, "b"], length: int, frequencies: Sequence[float], dtype: torch.dtype
+) -> Float[Tensor, "b t n 2"]:
+    """(sin, cos) side by side at starts[b], starts[b] + 1, …: whole positions that a forward computed and nobody reads."""
+    coords = starts[:, None] + torch.arange(length, device=starts.device)
+    return _table(coords, frequencies, (), dtype, True, planes=False)
 
 
 def coordinate_of_pairs(coords: Num[Tensor, "b t *axes"], frequencies: Frequencies) -> Num[Tensor, "b t n"]:

@@ -21,7 +21,9 @@ def needs_formula(coords: Tensor) -> bool:
     """Whether sin and cos are to be differentiated, or computed for a batch of torch.func.vmap."""
     if coords.requires_grad:
         return True
-    return transformed() and (coords.is_floating_point() or torch._C._functorch.is_functorch_wrapped_tensor(coords))
+    if not transformed():
+        return False
+    return coords.is_floating_point() or torch._C._functorch.is_functorch_wrapped_tensor(coords)
 
 
 def on_cpu(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, consecutive: bool, planes: bool) -> Tensor:

@@ -1,13 +1,13 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       lint, types and all tests, under 15 minutes on two cores
-# make acceptance what takes longer, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them
+# make acceptance the long tests, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them
 # make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
-# make bench      posenc bench with every peer: half an hour and more
+# make bench      posenc bench with every peer: half an hour or more
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
-# make docs       the generated pages and their pictures; those of the explorer need chromium
-# make web        the explorer's page from its sources; needs npm
+# make docs       generates pages and pictures; the explorer's pictures need chromium
+# make web        builds the explorer's page from its sources; needs npm
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -53,7 +53,7 @@ docs: $(VENV)/.dev
 web: web/node_modules/.package-lock.json
 	npm --prefix web run --silent build
 
-# The page in the package is what web/src builds. Without npm that is not checked, but in continuous integration it must be.
+# Checks that page.js equals the build of web/src. Skipped without npm, except in continuous integration.
 web-check:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web/node_modules/.package-lock.json && npm --prefix web run --silent check; \
 	elif [ -n "$$CI" ]; then echo "npm is missing: the page cannot be checked against its sources" >&2; exit 1; \
@@ -62,7 +62,7 @@ web-check:
 web/node_modules/.package-lock.json: web/package-lock.json
 	npm --prefix web ci --silent
 
-# torch first and by its exact version, so that a local or CPU build is taken where there is one.
+# torch is installed first, by its exact version, so that an installed local or CPU build satisfies it.
 $(VENV)/.torch: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "posenc needs Python 3.11 or newer: make PYTHON=python3.12 …")'
 	$(PYTHON) -m venv $(VENV)

@@ -1,13 +1,13 @@
-"""Builds the C++ kernels while posenc is being installed or packed, where there is a compiler.
+"""Builds the C++ kernels when posenc is installed or packaged, if a compiler is found.
 
     src/posenc/**/*.cpp  ->  src/posenc/kernels/kernels.so (.dll for Windows, .dylib for macOS)
 
 CXX names another compiler. POSENC_PLATFORM names the platform of the wheel where CXX compiles for another machine than
 this one, for example manylinux_2_28_aarch64: tools/wheels.py sets both.
 
-Without a compiler, or with POSENC_WITHOUT_KERNELS=1, posenc is installed without them and computes in plain torch:
-`posenc list` and `posenc bench` say which runs. The library uses neither Python's nor PyTorch's ABI, so one build serves
-every version of both; processor features are chosen when it runs.
+Without a compiler, or with POSENC_WITHOUT_KERNELS=1, posenc is installed without them and uses plain torch;
+`posenc list` and `posenc bench` print which is used. The library uses neither Python's nor PyTorch's ABI, so one build
+works with every version of both. Processor features are detected at run time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNELS = Path(__file__).parent / "src" / "posenc" / "kernels"
 LIBRARIES = {"win": "kernels.dll", "macosx": "kernels.dylib", "": "kernels.so"}  # by how the platform's name begins
-# No contraction into fused multiply-adds: the kernels then give, bit for bit, what plain torch gives.
+# Without fused multiply-adds the kernels give the same results as plain torch, bit for bit.
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"]
 
 
@@ -70,5 +70,5 @@ class KernelBuildHook(BuildHookInterface):
 
 
 def loader() -> dict[str, Any]:
-    """What loads the library: it says which sources there are, and their fingerprint."""
+    """The namespace of kernels/__init__.py, with its functions `sources` and `fingerprint`."""
     return runpy.run_path(str(KERNELS / "__init__.py"))

@@ -245,16 +245,18 @@ OTHERS = {
 def test_what_is_no_sinusoid_is_not_called_one(name):
     found = recognise(OTHERS[name])
     assert (found.formula, found.table, found.residual) == (None, None, None)
-    assert "none of the sinusoidal tables" in found.findings[0].words.en
+    assert "not a known sinusoidal table" in found.findings[0].words.en
     namespace = {"table": OTHERS[name], "torch": torch}
     exec(found.python, namespace)
 
 
 def test_what_is_said_of_a_learned_table():
     said = " ".join(finding.words.en for finding in recognise(OTHERS["learned"]).findings)
-    assert "Neighbours are alike" in said
+    assert "Neighbouring rows are similar" in said
     assert f"{float(OTHERS['learned'].norm(dim=1).max()):.4g}" in said
-    assert "no more alike than strangers" in " ".join(finding.words.en for finding in recognise(OTHERS["random"]).findings)
+    assert "not more similar than distant ones" in " ".join(
+        finding.words.en for finding in recognise(OTHERS["random"]).findings
+    )
 
 
 def test_scaled_frequencies_turn_evenly_without_a_base():
@@ -262,14 +264,14 @@ def test_scaled_frequencies_turn_evenly_without_a_base():
     angle = torch.arange(200)[:, None] * omega
     said = recognise(torch.cat([angle.cos(), angle.sin()], 1))
     assert said.formula is None
-    assert "turn evenly" in said.findings[1].words.en
+    assert "rotate uniformly" in said.findings[1].words.en
     assert "all cosines, then all sines" in said.findings[1].words.en
 
 
 def test_constants_and_numbers_that_are_none():
-    assert "tells no position" in recognise(torch.ones(5, 4)).findings[0].words.en
+    assert "positions are not distinguished" in recognise(torch.ones(5, 4)).findings[0].words.en
     assert "Every number is 0" in recognise(np.zeros((5, 4))).findings[0].words.en
-    assert "has a size of 1e+300" in recognise([[1.0, 1e300], [0.0, 2.0]]).findings[0].words.en
+    assert "largest absolute value is 1e+300" in recognise([[1.0, 1e300], [0.0, 2.0]]).findings[0].words.en
     table = made("interleaved", 20, 8)
     table[3, 5] = math.nan
     table[9, 1] = math.inf

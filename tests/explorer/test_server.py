@@ -330,9 +330,9 @@ def test_what_is_left_of_a_refused_body_is_no_request(server):
      (b'{"length": 5.5}', "5.5"), (b'{"length": 0}', "length: Input should be greater than or equal to 1, got 0"),
      (b'{"layout": "no"}', "'interleaved', 'sin_cos' or 'cos_sin', got 'no'"),
      (b'{"layout": "%s"}' % (b"x" * 60_000), "layout"),
-     (b'{"lenght": 5}', "'lenght': is no parameter of this view; it takes length, d_model"),
+     (b'{"lenght": 5}', "'lenght': is not a parameter of this view; it takes length, d_model"),
      (b'{"\\ud800": 5}', "ud800"), (b'{"layout": "\\ud800"}', "ud800"), (b'{"layout": "\xe4\xbd\xa0"}', "\u4f60"),
-     (b'{"%s": 5}' % (b"x" * 60_000), "is no parameter"), (b"\x00" * 100, "JSON"),
+     (b'{"%s": 5}' % (b"x" * 60_000), "is not a parameter"), (b"\x00" * 100, "JSON"),
      (b'{"length": 5, "d_model": 0, "base": 0}', "base: Input")],
 )  # fmt: skip
 def test_what_is_not_understood_is_said(server, body, words):

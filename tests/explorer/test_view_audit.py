@@ -115,7 +115,7 @@ def test_what_is_no_table_is_refused(contents):
 
 def test_a_planted_table_and_its_worst_cell(opened):
     page = opened("audit?sample=one_cell")
-    assert "with 1 thing to look at" in page.inner_text("[data-role=verdict]")
+    assert "with 1 error" in page.inner_text("[data-role=verdict]")
     page.click("[data-role=worst]")
     page.wait_for_url(re.compile("row=20&column=7"))
     wanted = math.cos(20 * 10000 ** (-6 / 32))
@@ -135,10 +135,10 @@ def test_a_file_by_the_button_and_back(opened):
     contents = saved(sinusoid(30, 12, 77.0))
     page.set_input_files("#audit-file", {"name": "mine.npy", "mimeType": "application/octet-stream", "buffer": contents})
     page.wait_for_selector("text=Base 77.")
-    assert "in order" in page.inner_text("[data-role=verdict]")
+    assert "no errors" in page.inner_text("[data-role=verdict]")
     assert "30 × 12, float64" in page.inner_text("[data-role=excerpt]")
     assert "sinusoidal_table(30, 12, 77.0" in page.inner_text(".code code")
-    page.click("text=Back to the planted table")
+    page.click("text=Back to the example table")
     page.wait_for_selector("text=cast to bfloat16 before")
 
 

@@ -4,9 +4,9 @@ import type { State, Value } from "./source";
 
 export interface Address {
   read(): string;
-  /** In the place of the present one, a moment later. */
+  /** Replaces the current address after a short delay. */
   write(text: string): void;
-  /** As a new one, which the back button leaves. */
+  /** Adds a new address to the history. */
   go(text: string): void;
   changed(listener: () => void): void;
   link(text: string): string;
@@ -24,7 +24,7 @@ export function browserAddress(): Address {
     read: () => location.hash.slice(1),
     write(text) {
       clearTimeout(timer);
-      // Browsers allow few changes of the address a second.
+      // Browsers limit the changes of the address per second.
       timer = window.setTimeout(() => history.replaceState(null, "", `#${text}`), 120);
     },
     go(text) {
@@ -36,7 +36,7 @@ export function browserAddress(): Address {
   };
 }
 
-/** For a place that is not the whole window. */
+/** An address for a page that is not the whole window. */
 export function privateAddress(start: string): Address {
   let text = start;
   const listeners: (() => void)[] = [];
@@ -64,7 +64,7 @@ export function written(view: string, state: State, initial: State): string {
   return `/${view}${text ? `?${text}` : ""}`;
 }
 
-/** The value that a text means, of the kind of `like`; undefined where it is none. */
+/** Parses a text as a value of the type of `like`; undefined if it is not one. */
 export function valued(text: string, like: Value): Value | undefined {
   if (typeof like === "string") return text;
   if (typeof like === "boolean") return text === "true" ? true : text === "false" ? false : undefined;

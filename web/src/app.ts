@@ -1,4 +1,4 @@
-// The frame: header, languages, colours, footer, and the view or the start page that the address names.
+// The page: header, language, colours, footer, and the view or the start page given by the address.
 
 import { parsed, type Address } from "./address";
 import { fill, h } from "./dom";
@@ -14,7 +14,7 @@ import { shown, type Language, type Words } from "./words";
 export interface Options {
   source: Source;
   address: Address;
-  /** What is not in the address is kept here, if anywhere. */
+  /** Stores settings that are not in the address, if possible. */
   store?: Storage;
   language: Language;
 }

@@ -1,6 +1,6 @@
-// One language of colour: blue is −1, red is +1, nothing is the paper; amber is a position, teal a channel, violet a head.
+// Colours: blue is −1, red is +1, zero is the background; amber is a position, teal a channel, violet a head.
 //
-// Blue and red differ for every common kind of colour blindness, and are equally far from the paper in lightness.
+// Blue and red are distinguishable with every common colour blindness and have the same contrast to the background.
 
 type Ramp = readonly string[];
 
@@ -34,7 +34,7 @@ export function table(map: MapName, dark: boolean): Uint32Array {
   return found;
 }
 
-/** The place of a value in `table`: −limit … limit for diverging, 0 … limit for amount, 0 … 2π for cyclic. */
+/** The index of a value in `table`: −limit … limit for diverging, 0 … limit for amount, 0 … 2π for cyclic. */
 export function step(map: MapName, value: number, limit: number): number {
   const share = map === "diverging" ? (value / limit + 1) / 2 : map === "amount" ? value / limit : value / (2 * Math.PI) - Math.floor(value / (2 * Math.PI));
   return share >= 1 ? STEPS : share > 0 ? Math.round(share * STEPS) : 0;
@@ -45,7 +45,7 @@ export function colour(map: MapName, value: number, limit: number, dark: boolean
   return `rgb(${r} ${g} ${b})`;
 }
 
-/** Black or white, whichever is read better on a colour of the map: at least 4.5 to 1, since black is full black. */
+/** Black or white, whichever has the higher contrast on a colour of the map: at least 4.5 to 1. */
 export function inkOn(map: MapName, value: number, limit: number, dark: boolean): string {
   const [r, g, b] = between((dark ? DARK : LIGHT)[map], step(map, value, limit) / STEPS).map((part) => {
     const share = part / 255;

@@ -31,7 +31,7 @@ export function unpack(buffer: ArrayBuffer): Data {
   return { arrays, python: header.python, facts: header.facts };
 }
 
-/** The array of that name; a missing one is a mistake of ours and says so. */
+/** The array of that name; throws if it is missing, which is a bug. */
 export function array(data: Data, name: string): Numbers {
   const found = data.arrays[name];
   if (!found) throw new Error(`no array ${name}; there are ${Object.keys(data.arrays).join(", ")}`);

@@ -27,7 +27,7 @@ export function append(element: Element, children: Child[]): void {
   for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(typeof child === "number" ? String(child) : child);
 }
 
-/** Puts these in the place of what is there. */
+/** Replaces the children by these. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren();
   append(element, children);

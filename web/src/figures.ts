@@ -1,4 +1,4 @@
-// The small figures of the start page. Each draws into its place from the numbers of the view "story".
+// The small figures of the start page. Each draws into its element from the numbers of the view "story".
 
 import { colour, isDark, ordered } from "./colours";
 import { array, row, type Data, type Numbers } from "./data";

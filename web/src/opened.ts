@@ -1,4 +1,4 @@
-// One view in its place: its words, controls and cards around the drawing, and its state.
+// One open view: its texts, controls and cards around the drawing, and its state.
 //
 //   address ─► state ─► Python's parameters ─► numbers ─┐
 //                └──► the page's own parameters ────────┴─► draw;   set({…}) ─► state, address
@@ -53,7 +53,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     }
     return found;
   }
-  /** Where only some numbers are there, the nearest of them. */
+  /** If only some states are available, the nearest one. */
   function fitting(wanted: State, changed: string[] = []): State {
     if (!offered || offered.length === 0) return wanted;
     const distance = (one: State) => Object.keys(asked).reduce((sum, name) => sum + (one[name] === wanted[name] ? 0 : changed.includes(name) ? 100 : 1), 0);

@@ -1,4 +1,4 @@
-// What the figures of the start page are given to draw with.
+// The data and functions passed to the figures of the start page.
 
 import type { Source } from "./source";
 import type { Language, Words } from "./words";
@@ -7,6 +7,6 @@ export interface Opening {
   t(words: Words): string;
   language: Language;
   source: Source;
-  /** Every drawing of the page, again: the colours have changed. */
+  /** Redraws every drawing of the page after a change of colours. */
   redrawn(draw: () => void): void;
 }

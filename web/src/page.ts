@@ -15,7 +15,7 @@ function whole(about: any): void {
   try {
     store = localStorage;
   } catch {
-    // Refused by the browser: nothing is remembered.
+    // The browser refuses storage, so settings are not kept.
   }
   // In a notebook's frame (srcdoc) there is no address that could be changed.
   const framed = location.protocol === "about:";

@@ -1,4 +1,4 @@
-// Where numbers come from: the live server, the file itself, or a notebook's kernel.
+// Sources of the numbers: the live server, the exported file, or a notebook's kernel.
 
 import { unpack, type Data } from "./data";
 import type { Words } from "./words";
@@ -6,7 +6,7 @@ import type { Words } from "./words";
 export type Value = number | string | boolean;
 export type State = Record<string, Value>;
 
-/** A parameter as Python bounds it. */
+/** A parameter with its bounds from Python. */
 export interface Parameter {
   kind: "integer" | "number" | "boolean" | "string" | "choice";
   default: Value;
@@ -26,7 +26,7 @@ export type Schemas = Record<string, Record<string, Parameter>>;
 export interface Source {
   schemas: Schemas;
   version: string;
-  /** The only parameters that can be asked for; null where any can. */
+  /** The only available parameters; null if all are. */
   offered(view: string): State[] | null;
   /** Throws an Error whose message is for the reader. */
   ask(view: string, parameters: State): Promise<Data>;
@@ -35,7 +35,7 @@ export interface Source {
 
 const KEPT = 24;
 
-/** The last answers are kept; the same question at the same time is asked once. */
+/** Caches the last answers; equal requests at the same time are sent once. */
 export function remembering(source: Source): Source {
   const kept = new Map<string, Promise<Data>>();
   return {

@@ -1,4 +1,4 @@
-// What a view is: words, parameters, and a function that builds its drawing once and then draws every state.
+// The type of a view: texts, parameters, and a function that builds its drawing once and then draws every state.
 //
 //   Python's parameters ─► numbers ─┐
 //   the page's own parameters ──────┴─► draw(data, state) ─► set({…}) when the reader moves something
@@ -7,7 +7,7 @@ import type { Data } from "./data";
 import type { Parameter, Source, State, Value } from "./source";
 import type { Language, Words } from "./words";
 
-/** A parameter's control above the drawing. What the reader moves in the drawing itself needs none. */
+/** A parameter's control above the drawing. Parameters that are changed in the drawing need none. */
 export interface Control {
   name: string;
   label: Words;
@@ -17,7 +17,7 @@ export interface Control {
   choices?: Record<string, Words>;
   /** Another way to give it than its kind suggests: `lines` is for long texts. */
   as?: "number" | "lines";
-  /** Whether it makes sense now; left out where it does not. */
+  /** Whether the control is shown in this state. */
   when?: (state: State) => boolean;
 }
 
@@ -57,7 +57,7 @@ export interface Stage {
   set(changes: State): void;
   /** Other numbers of the same view than those asked for by its parameters, such as an uploaded file's. */
   show(data: Data): void;
-  /** For screen readers, politely. */
+  /** Announces a text to screen readers (aria-live polite). */
   announce(text: string): void;
   /** Lines after Python's; the whole must run as printed. */
   code(lines: string): void;

@@ -1,4 +1,4 @@
-"""See, touch and compare every encoding: one page, its numbers from this library.
+"""The explorer: one page with interactive views, whose numbers this library computes.
 
     views/        what each view shows: bounded parameters -> named arrays, and the Python that makes them
     server.py     the page and its numbers on this machine's loopback
@@ -6,5 +6,5 @@
     widget.py     the page in a notebook
     page.js       the built page; its sources are in web/
 
-A view's numbers are computed here and only drawn there. Arrows run downward: views know nothing of servers.
+Python computes the numbers of a view and the page draws them. Views do not depend on servers.
 """

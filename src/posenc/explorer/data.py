@@ -1,4 +1,4 @@
-"""Named arrays on their way to the page, and how they are packed.
+"""Named arrays for the page, and their binary format.
 
     "posenc" 1 0 | length of the header, uint32 | header, JSON | zeros up to a multiple of 8 | arrays, one after another
 
@@ -23,11 +23,11 @@ MOST_NUMBERS = 2**21
 
 @dataclass(frozen=True)
 class Data:
-    """What a view asked for.
+    """The data of a view.
 
-    arrays   numbers by name
-    python   lines that make them, under the same names: they run as printed
-    facts    words and single numbers beside them, plain JSON
+    arrays   arrays by name
+    python   code that computes them, with the same names; it runs as printed
+    facts    texts and single numbers, plain JSON
     """
 
     arrays: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Data:
 
 
 def pack(data: Data) -> bytes:
-    """Raises ValueError for more than two million numbers and for facts that JSON has no word for."""
+    """The packed bytes. Raises ValueError for more than two million numbers, or facts that JSON cannot represent."""
     arrays = {name: _plain(values) for name, values in data.arrays.items()}
     if (numbers := sum(array.size for array in arrays.values())) > MOST_NUMBERS:
         raise ValueError(f"arrays: {numbers} numbers are more than the {MOST_NUMBERS} that one answer holds; ask for less")
@@ -52,9 +52,9 @@ def pack(data: Data) -> bytes:
 
 
 def _plain(values: Any) -> np.ndarray:
-    """Tensors become float64; other numbers float64, or int32 where they are whole or truth values and fit.
+    """Converts tensors to float64, other numbers to float64, or to int32 if they are integers or booleans that fit.
 
-    Raises TypeError for what is no real number, and for whole ones that neither holds exactly.
+    Raises TypeError for anything but real numbers, and for integers that neither type represents exactly.
     """
     array = np.asarray(values.detach().cpu().double() if hasattr(values, "detach") else values)
     if array.dtype.kind == "f":

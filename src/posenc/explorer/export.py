@@ -1,4 +1,4 @@
-"""The page and the numbers that its views name as EXPORTED, as one file that opens from disk and asks nothing of anyone."""
+"""Exports the page and the numbers named by EXPORTED in each view as one file. The file needs no server."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from posenc.explorer.page_file import POLICY, digest, document, inline, script
 def exported(
     advance: Callable[[int, int], None] = lambda done, of: None, address: str = "", language: Language | None = None
 ) -> str:
-    """The file's text. `advance` hears how many answers there are, of how many.
+    """The text of the file. `advance` is called with the number of finished answers and their total.
 
-    It opens at `address`, unless its own address says otherwise, and in `language`, unless the reader chose another.
+    The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another.
     """
     asked = [(name, one) for name in views.NAMES for one in views.view(name).EXPORTED]
     answers: list[dict[str, Any]] = []

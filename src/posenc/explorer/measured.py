@@ -1,9 +1,9 @@
-"""Curves of bits or exact match by length, of the results that the repository ships, small enough to come with the package.
+"""Curves of bits or exact match by length: a small extract of the repository's results, shipped with the package.
 
-    python -m posenc.explorer.measured results/standard     writes measured.json anew
+    python -m posenc.explorer.measured results/standard     writes measured.json
 
-An encoding that did not learn the trained length, or cannot go beyond it, has no number there but the reason in words.
-Only that command needs posenc[lab]; reading needs nothing.
+An encoding that did not learn the trained length, or cannot exceed it, has a reason in words instead of a number.
+Only this command needs posenc[lab]; reading needs no extra.
 Legend: a arms, n lengths, s seeds.
 """
 
@@ -30,7 +30,7 @@ DIGITS = 5
 
 
 class Curves(NamedTuple):
-    """NaN where there is no number; the digest says why. low and high: the 95 % interval of what has one."""
+    """Curves of one task. NaN means no number; the digest gives the reason. low and high: the 95 % interval, if any."""
 
     mean: Float[Array, "a n"]
     seeds: Float[Array, "a s n"]
@@ -40,24 +40,24 @@ class Curves(NamedTuple):
 
 @cache
 def digest() -> Json:
-    """What is shipped. Not to be changed in place."""
+    """The shipped extract. Do not change it in place."""
     found: Json = json.loads(FILE.read_text("utf-8"))
     return found
 
 
 def task(name: str) -> Json:
-    """Raises KeyError for a task that was not measured."""
+    """The digest of one task. Raises KeyError if it was not measured."""
     tasks: dict[str, Json] = {one["name"]: one for one in digest()["tasks"]}
     return tasks[name]
 
 
 def curves(name: str) -> Curves:
-    """Of every encoding, in the order of task(name)["arms"]."""
+    """Curves of every encoding, in the order of task(name)["arms"]."""
     return _curves(task(name)["arms"])
 
 
 def changed(name: str) -> Curves:
-    """Of RoPE with its frequencies changed after training, in the order of task(name)["after"]; no rows where none were."""
+    """Curves of RoPE with frequencies changed after training, in the order of task(name)["after"]; may have no rows."""
     return _curves(task(name)["after"], len(task(name)["lengths"]))
 
 
@@ -81,7 +81,7 @@ def _number(value: float | None) -> float:
 
 
 def made(folder: Path) -> Json:
-    """The digest of a folder of results. Raises ValueError for one that has none."""
+    """The digest of a results folder. Raises ValueError if it holds no results."""
     from posenc.lab.findings.assemble import findings
     from posenc.lab.records.results import Folder
 
@@ -135,7 +135,7 @@ def _task(found: Mapping[str, Any]) -> Json:
 
 
 def _cell(cell: Mapping[str, Any]) -> Json:
-    """A number with its seeds, or why there is none."""
+    """A mean with its seeds, or the reason why there is none."""
     if cell["mean"] is None:
         return {"why": _reason(cell["state"])}
     seeds = [cell["seeds"][seed] for seed in sorted(cell["seeds"], key=int)]

@@ -11,12 +11,12 @@ HEIGHT = 900  # pixels
 
 
 def show(address: str = "", language: Language | None = None) -> Any:
-    """The explorer as what a cell displays; `address` is what a permalink has after #/.
+    """The explorer as a cell's output. `address` is the part of a permalink after #/.
 
         show("rotary_pair")      show("table?length=30&d_model=20")      show(language="zh")
 
     With anywidget (pip install 'posenc[notebook]') numbers come from this kernel; without it, the exported page is shown
-    in a frame, with the numbers it carries. Raises ValueError for a view that there is none of.
+    in a frame, with the numbers it contains. Raises ValueError for an unknown view.
     """
     spoken = language or default_language()
     try:
@@ -29,7 +29,7 @@ def show(address: str = "", language: Language | None = None) -> Any:
 
 
 class Frame:
-    """The exported page in a frame that may run scripts and nothing else."""
+    """The exported page in a sandboxed frame that may only run scripts and open links."""
 
     def __init__(self, address: str, language: Language) -> None:
         from posenc.explorer import views

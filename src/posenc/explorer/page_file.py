@@ -1,4 +1,4 @@
-"""The page as HTML: one script, the bounds of every parameter, and a policy that lets nothing else run or load."""
+"""The page as HTML: one script, the bounds of every parameter, and a content security policy that blocks all else."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ POLICY = (
 
 @cache
 def script() -> str:
-    """The page, a module; imported into a notebook it is the widget. Raises FileNotFoundError where it is not built."""
+    """The page's script, a module; imported in a notebook it is the widget. Raises FileNotFoundError if it is not built."""
     if not PAGE.is_file():
         raise FileNotFoundError(f"{PAGE.name} is not built: npm --prefix web ci && npm --prefix web run build")
     return PAGE.read_text("utf-8")
 
 
 def inline(code: str) -> str:
-    """A script that may stand between script tags: what would end it is written otherwise, with the same meaning."""
+    """The script with `</script` and the like escaped, so that it can be placed between script tags."""
     return re.sub(r"<(?=/script|!--)", r"\\x3c", code, flags=re.IGNORECASE)
 
 
@@ -36,7 +36,7 @@ def digest(text: str) -> str:
 
 
 def document(about: dict[str, Any], running: str, policy: str = "") -> str:
-    """`about` is what the page starts from, `running` the tag of its script."""
+    """The HTML page. `about` is the data that the page starts with, `running` the script tag."""
     given = json.dumps(about, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n' if policy else ""
     return f"""<!doctype html>

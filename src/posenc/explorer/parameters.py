@@ -1,6 +1,6 @@
-"""What a view may be asked for: every parameter typed and bounded, so that no request is too large or half understood.
+"""Typed and bounded parameters of the views, which limit the size of each request.
 
-The page makes its sliders from the same bounds: `schema` hands them over.
+The page makes its controls from the same bounds, which `schema` returns.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong = 2, 60, 60
 
 
 class Parameters(BaseModel):
-    """Base of every view's parameters: unknown names are refused, numbers are finite and no texts, and the defaults are
-    what is shown first."""
+    """Base class of every view's parameters. Unknown names, strings for numbers and non-finite numbers are refused. The
+    defaults are the first state of the view."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Refused(ValueError):
-    """A request that is not answered, and why, in words for people."""
+    """A refused request; the message says why, for the reader of the page."""
 
 
 def parse(kind: type[Parameters], given: Any) -> Parameters:
-    """Raises Refused, naming the parameter, what it got and what was expected."""
+    """The checked parameters. Raises Refused with the parameter's name, its value and what was expected."""
     if not isinstance(given, dict):
         raise Refused(f"expected a JSON object of parameters, got {_short(given)}")
     try:
@@ -46,12 +46,12 @@ def parse(kind: type[Parameters], given: Any) -> Parameters:
 def _said(kind: type[Parameters], error: Any) -> str:
     name = ".".join(map(str, error["loc"])) or "parameters"
     if error["type"] == "extra_forbidden":
-        return f"{_short(name)}: is no parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
+        return f"{_short(name)}: is not a parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
     return f"{name}: {error['msg'].removeprefix('Value error, ')}, got {_short(error['input'])}"
 
 
 def _short(value: Any) -> str:
-    """However long and deep the value is."""
+    """A short text for a value of any length and depth."""
     text = SHORT.repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -64,7 +64,7 @@ def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: W
 
 
 def only(**values: list[str]) -> Any:
-    """For a parameter that has an effect only with these values of another: json_schema_extra=only(method=["t5"])."""
+    """Marks a parameter that has an effect only for these values of another: json_schema_extra=only(method=["t5"])."""
     return {"only": values}
 
 

@@ -1,11 +1,11 @@
-"""The page and its numbers on this machine's loopback, for nobody else.
+"""Serves the page and its numbers on the loopback address of this machine only.
 
     GET  /              the page
     GET  /page.js       its script
     POST /data/NAME     JSON parameters -> a view's arrays (data.py)
     POST /upload/NAME   a file's bytes -> the same, for views that read one
 
-Requests name views, never files. Every answer that is not 200 is {"error": …} in words for people.
+Requests name views, never files. Every response other than 200 is {"error": …} with a readable message.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ HEADERS = [
 
 
 def configured(port: int) -> uvicorn.Config:
-    """How the application is served: plain HTTP, no WebSockets, nothing said about the server.
+    """The configuration of the server: plain HTTP, no WebSockets, no server header.
 
-    One thread to an answer: answers are small, and several threads wait for one another beside a browser that draws.
+    torch uses one thread per answer: answers are small, and several threads would compete with the browser.
     """
     torch.set_num_threads(1)
     return uvicorn.Config(
@@ -72,7 +72,7 @@ def configured(port: int) -> uvicorn.Config:
 
 
 def application(port: int) -> ASGIApp:
-    """Answers to 127.0.0.1 and localhost at this port only, so that no other site reaches it through a name of its own."""
+    """Accepts only the hosts 127.0.0.1 and localhost at this port, against DNS rebinding."""
     turn = asyncio.Semaphore(AT_ONCE)
     about = {"version": posenc.__version__, "schemas": views.schemas(), "live": True}
     page, code = document(about, '<script type="module" src="page.js"></script>'), script()
@@ -116,7 +116,7 @@ def application(port: int) -> ASGIApp:
 
 
 class Loopback:
-    """Refuses other hosts and other sites' requests, and puts the headers on every answer."""
+    """Refuses other hosts and cross-site requests, and adds the headers to every response."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self.app = app
@@ -138,13 +138,13 @@ class Loopback:
 
 
 class Protocol(H11Protocol):
-    """Answers what is not HTTP as everything else."""
+    """Answers malformed HTTP with the same JSON errors."""
 
     def send_400_response(self, msg: str) -> None:
         answer = _error(400, "this is not HTTP as it should be, or its headers are too long")
         head = [*answer.raw_headers, (b"connection", b"close"), *HEADERS]
         events = h11.Response(status_code=400, headers=head), h11.Data(data=bytes(answer.body)), h11.EndOfMessage()
-        with contextlib.suppress(h11.LocalProtocolError):  # an answer was already on its way
+        with contextlib.suppress(h11.LocalProtocolError):  # a response had already started
             for event in events:
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
@@ -166,7 +166,7 @@ def _expect(request: Request, kind: str) -> None:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """Stops reading at the limit, and does not begin where the length is said to be beyond it."""
+    """Reads the body up to the limit; refuses at once if the announced length exceeds it."""
     said = request.headers.get("content-length", "0")
     got = bytearray()
     if len(said) < 20 and int(said) <= most:
@@ -184,7 +184,7 @@ def _packed(body: bytes) -> Response:
 
 
 def _error(status: int, words: str, headers: Any = None) -> Response:
-    """ASCII with escapes, so that no words of others', whatever they hold, are beyond encoding."""
+    """An error as ASCII JSON, so that any text can be encoded."""
     return Response(json.dumps({"error": words}), status, headers, "application/json")
 
 

@@ -1,4 +1,4 @@
-"""The server beside other work, in a thread of this process: for pictures, measurements and tests."""
+"""Runs the server in a thread of this process, for pictures, measurements and tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.explorer.server import configured
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Its address, without a slash at the end, at a free port, as long as the block runs."""
+    """Runs the server on a free port while the block runs; yields its address without a trailing slash."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]

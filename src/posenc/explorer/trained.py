@@ -1,6 +1,6 @@
-"""Two small language models while they train, one with a learned table and one with FLOATER: a record to scrub through.
+"""Snapshots of two small language models during training, one with a learned table and one with FLOATER.
 
-    python -m posenc.explorer.trained       trains both, some minutes on two cores, and writes trained.npz anew
+    python -m posenc.explorer.trained       trains both in some minutes on two cores and writes trained.npz
 
     learned       [snapshot, position, channel]        the table
     floater.…     [snapshot, …]                        FLOATER's parameters; posenc solves its path from them
@@ -8,7 +8,7 @@
     …first        [snapshot, layer, head]              mean probability of the row's first token, from position 8 on
     …bits         [snapshot]                           training loss, mean since the snapshot before
 
-Only that command needs posenc[lab]; reading needs nothing more than the library.
+Only this command needs posenc[lab]; reading needs only the library.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ SETTINGS: dict[str, Any] = {
 
 @cache
 def record() -> dict[str, Array]:
-    """The arrays by name. Not to be changed in place."""
+    """The arrays by name. Do not change them in place."""
     with np.load(FILE) as found:
         return {name: found[name] for name in found.files if name != "about"}
 
 
 @cache
 def about() -> dict[str, Any]:
-    """Where the record comes from: settings, steps, text, date, versions."""
+    """The provenance of the record: settings, steps, text, date, versions."""
     with np.load(FILE) as found:
         said: dict[str, Any] = json.loads(str(found["about"]))
     return said
@@ -68,7 +68,7 @@ def learned() -> Float[Tensor, "snapshot position channel"]:
 
 @torch.no_grad()
 def floater(snapshot: int) -> FLOATER:
-    """As it was at that snapshot, a path for every layer. Raises ModuleNotFoundError without torchdiffeq."""
+    """FLOATER at a snapshot, with one path per layer. Raises ModuleNotFoundError without torchdiffeq."""
     size = SETTINGS["size"]
     encoding = FLOATER(size["d_model"], size["n_layers"])
     for name, parameter in encoding.named_parameters():
@@ -77,7 +77,7 @@ def floater(snapshot: int) -> FLOATER:
 
 
 def even(length: int = LENGTH) -> tuple[Float[Tensor, "distance"], float]:
-    """What attention would be if every visible token got the same: by distance, and for the first token."""
+    """Uniform attention over the visible tokens: mean probability by distance, and for the first token."""
     share = 1 / torch.arange(1, length + 1, dtype=torch.float64)  # of the query at each position
     return torch.stack([share[distance:].mean() for distance in range(length)]), float(share[FROM:].mean())
 
@@ -98,7 +98,7 @@ def trial(encoding: str) -> Trial:
 
 
 def snapshots(encoding: str, text: Corpus) -> Iterator[dict[str, Array]]:
-    """At every step of STEPS, while training goes on between them."""
+    """A snapshot at every step of STEPS."""
     from posenc.lab.trial.training import Run
 
     run = Run(trial(encoding), text)
@@ -117,7 +117,7 @@ def _parameters(encoding: str, model: Transformer) -> dict[str, Array]:
 
 
 def _looking(trial: Trial, text: Corpus) -> Callable[[Transformer], dict[str, Array]]:
-    """Where the heads look, as the lab sees it, and how much of it is the row's first token."""
+    """Mean attention of each head by distance, and to the first token of the row."""
     from posenc.lab.records.record import Rows
     from posenc.lab.trial.attention_profile import Profile
 

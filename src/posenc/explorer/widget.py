@@ -1,4 +1,4 @@
-"""The page in a notebook's cell, its numbers from the notebook's own kernel."""
+"""The explorer as a notebook widget; the notebook's kernel computes the numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from posenc.explorer.page_file import script
 
 
 class Explorer(anywidget.AnyWidget):
-    """`address` is what a permalink has after #/, such as "table?length=30&p=3"; empty for the start page.
+    """The widget. `address` is the part of a permalink after #/, such as "table?length=30&p=3"; empty for the start page.
 
-    Raises Refused, a ValueError, for a view that there is none of.
+    Raises Refused, a ValueError, for an unknown view.
     """
 
     _esm = script()
@@ -40,5 +40,5 @@ class Explorer(anywidget.AnyWidget):
                 else views.data(asked["view"], asked["parameters"])
             )
             self.send({"id": asked["id"]}, [pack(found)])
-        except Exception as error:  # said in the page: a cell has no other place for it
+        except Exception as error:  # shown in the page, because a cell shows no error of a callback
             self.send({"id": asked["id"], "error": str(error) or type(error).__name__})

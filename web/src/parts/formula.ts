@@ -23,7 +23,7 @@ export function fraction(above: Child, below: Child): HTMLElement {
   return h("span", { class: "fraction" }, h("span", {}, above), h("span", {}, below));
 }
 
-/** A number in the place of its letter, in the colour of what it is. */
+/** A number substituted for its letter, in the colour of its kind. */
 export function put(text: Child, kind: "position" | "channel" | "head" | "value" = "value"): HTMLElement {
   return h("b", { class: `put ${kind}` }, text);
 }

@@ -49,7 +49,7 @@ function span(centre: number, around: number, count: number): number[] {
   return Array.from({ length: size }, (_, index) => start + index);
 }
 
-/** Any small table that stands for a drawing; the first cell of every row is its heading. */
+/** A small table with the numbers of a drawing; the first cell of every row is its heading. */
 export function plainTable(caption: string, head: string[], rows: (string | number)[][]): HTMLElement {
   const cells = ([name, ...rest]: (string | number)[]) =>
     h("tr", {}, h("th", { scope: "row" }, name), ...rest.map((value) => h("td", typeof value === "number" ? { "data-value": value } : {}, typeof value === "number" ? shown(value) : value)));
@@ -59,7 +59,7 @@ export function plainTable(caption: string, head: string[], rows: (string | numb
       h("tbody", {}, ...rows.map(cells))));
 }
 
-/** A table for who wants it, closed at first. */
+/** A collapsed element with a table. */
 export function folded(summary: string, table: HTMLElement): HTMLElement {
   return h("details", { class: "numbers" }, h("summary", {}, summary), table);
 }

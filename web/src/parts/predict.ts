@@ -1,4 +1,4 @@
-// A question before its answer: the reader chooses first, then sees what is measured.
+// A multiple-choice question: the reader answers before the result is shown.
 
 import { fill, h } from "../dom";
 import type { Stage } from "../view";

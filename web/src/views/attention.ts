@@ -1,4 +1,4 @@
-// Attention in eight frames; the frame at which position enters moves with the method and is marked in amber.
+// Attention in eight steps. The step at which a method uses position is marked in amber.
 
 import { array, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
@@ -176,7 +176,7 @@ export const view: View = {
         drawn.push([one, map]);
         return map.element;
       };
-      // A sign goes to the next line with what it stands before.
+      // A sign wraps together with the element after it.
       const lines = frame.lines.map((line) => h("div", { class: "matrices" }, ...line.flatMap((one, index) => {
         if (typeof one === "string") return [];
         const sign = line[index - 1];

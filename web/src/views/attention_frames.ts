@@ -1,4 +1,4 @@
-// The eight frames of attention: which matrices stand in each, and how every cell of them is made.
+// The eight steps of attention: the matrices of each, and the formula of every cell.
 
 import { array, type Data } from "../data";
 import { h, type Child } from "../dom";

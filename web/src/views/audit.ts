@@ -1,4 +1,4 @@
-// A table of the reader's own, or a planted one: what it is, what it should be, and where the two differ.
+// An uploaded table or an example: the recognised formula, its values, and the difference.
 
 import { array, type Data, type Numbers } from "../data";
 import { fill, h, type Child } from "../dom";
@@ -154,7 +154,7 @@ function fileZone(stage: Stage, trouble: HTMLElement): HTMLElement {
     }
     stage.root.removeAttribute("aria-busy");
   }
-  // Anywhere on the page: a file dropped beside the field must not take the page's place.
+  // On the whole page: a file dropped beside the field must not replace the page.
   const over = (event: DragEvent) => {
     event.preventDefault();
     zone.classList.toggle("over", event.type === "dragover");

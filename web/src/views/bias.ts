@@ -1,4 +1,4 @@
-// What ALiBi, T5 and Shaw add to the score at every distance, head by head, and what weight that leaves.
+// The bias of ALiBi, T5 and Shaw at every distance, per head, and the weight that remains.
 //
 //   [head 1] [head 2] …       weight by distance, one small curve each; one head is chosen
 //   query × key of that head  |  all heads by distance      one cursor in both
@@ -27,7 +27,7 @@ const OWN = {
 };
 const METHODS: Record<string, Words> = { alibi: both("ALiBi: straight lines", "ALiBi：直线"), t5: both("T5: buckets", "T5：分桶"), shaw: both("Shaw: clipped", "Shaw：截断") };
 const QUANTITIES = { bias: both("bias", "偏置"), weight: both("weight left, e^bias", "剩余权重 e^偏置"), index: both("table index", "查表用的下标") };
-/** A score lowered by this much leaves 1% of the weight. */
+/** A bias of this size leaves 1% of the weight. */
 const ONE_PERCENT = -Math.log(100);
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;

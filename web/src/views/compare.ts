@@ -1,4 +1,4 @@
-// What two to four encodings change in the same scores: maps with one cursor, a difference, lines, and what is known of each.
+// How two to four encodings change the same scores: maps with one cursor, a difference, lines, and a table of properties.
 
 import { LINES } from "../colours";
 import { array, type Data, type Numbers } from "../data";

@@ -1,4 +1,4 @@
-// Which angles training has shown each pair of channels, which it has not, and what was measured beyond the trained length.
+// The angles of each pair seen in training and not seen, and measured results beyond the trained length.
 
 import { array } from "../data";
 import { fill, h } from "../dom";

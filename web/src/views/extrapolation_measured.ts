@@ -1,4 +1,4 @@
-// What trained models lost at greater lengths: the lab's shipped results, by task, with every seed.
+// Measured loss of trained models at greater lengths: the lab's shipped results, by task, with every seed.
 
 import { LINES } from "../colours";
 import { array, row, type Data } from "../data";

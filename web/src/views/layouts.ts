@@ -1,4 +1,4 @@
-// The two layouts of RoPE: the same pairs in other channels, what carries one into the other, and what a mix-up costs.
+// The two layouts of RoPE, the conversion between them, and the errors if weights and code use different layouts.
 
 import { ordered } from "../colours";
 import { array, type Data, type Numbers } from "../data";

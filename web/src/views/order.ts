@@ -1,11 +1,11 @@
-// One sentence, its words moved to other places: what attention and a recurrent network make of it.
+// One sentence with its words reordered, and the outputs of attention and of a recurrent network.
 //
-//   0   1   2      before, at places that stay
+//   0   1   2      before; positions stay
 //   我  爱  你
 //     ╲ │ ╱
 //   你  爱  我      after: drag, or arrow keys
 //
-// Python answers for every order of the sentence at once; the page picks the one that stands there.
+// Python computes every order of the sentence at once; the page selects the current one.
 
 import { array, row, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
@@ -148,7 +148,7 @@ export const view: View = {
   },
 };
 
-/** Whether anything is not as the question has it. */
+/** True if the state differs from that of the question. */
 function touched(state: State, now: number[]): boolean {
   const reversed = now.every((word, place) => word === now.length - 1 - place);
   return !reversed || state["encoding"] !== "nope" || state["causal"] === true || number(state, "layers") > 1;

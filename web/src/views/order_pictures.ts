@@ -7,7 +7,7 @@ import { both, shown, type Words } from "../words";
 
 const ROUNDING = 1e-12;
 
-/** Who looks at whom: a row for each query, a column for each key; the chosen word's are marked. */
+/** Attention weights: a row for each query, a column for each key; those of the chosen word are marked. */
 export function weightTable(stage: Stage, role: string, caption: string, words: string[], weights: ArrayLike<number>, chosen: number): HTMLElement {
   const dark = isDark(stage.root);
   const mark = (index: number) => (index === chosen ? "chosen" : "");

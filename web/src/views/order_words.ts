@@ -1,4 +1,4 @@
-// The words above, which stay, and below, which the reader moves by mouse, finger or arrow keys.
+// The fixed words above, and the words below, which the reader moves by mouse, finger or arrow keys.
 
 import { fill, h, s } from "../dom";
 import type { Stage } from "../view";
@@ -11,7 +11,7 @@ const GLOSS: Record<string, string> = {
 
 export interface Arrangement {
   element: HTMLElement;
-  /** Place i of the lower row holds word `now[i]` of the upper one. */
+  /** Position i of the lower row holds word `now[i]` of the upper one. */
   draw(words: string[], now: number[], chosen: number): void;
 }
 

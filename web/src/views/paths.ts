@@ -1,4 +1,4 @@
-// An encoding's rows as a path in a plane and as a map of likeness, and how both change while a model trains.
+// The rows of an encoding as a path in a plane and as a similarity map, and how both change during training.
 
 import { LINES } from "../colours";
 import { array, row, type Data } from "../data";

@@ -1,4 +1,4 @@
-// Where the heads of a model look at a step of its training, and whether any looks at the token before or the first one.
+// The attention of a model's heads at a step of its training, in particular to the previous and to the first token.
 
 import { LINES } from "../colours";
 import { array, row, type Data } from "../data";

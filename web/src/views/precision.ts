@@ -1,4 +1,4 @@
-// How far each usual way of making the table is from the exact one, and which positions a dtype cannot tell apart.
+// The error of each usual way to compute the table, and the positions that a dtype does not distinguish.
 
 import { array, row, type Data } from "../data";
 import { fill, h } from "../dom";

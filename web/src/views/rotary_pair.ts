@@ -1,4 +1,4 @@
-// One pair of channels of a query and a key as arrows: both turn, and their product sees the difference of the positions only.
+// One pair of channels of a query and a key as arrows. Both rotate, and their product depends on the position difference.
 
 import { colour, inkOn, isDark } from "../colours";
 import { array, row, type Data } from "../data";

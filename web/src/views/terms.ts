@@ -1,4 +1,4 @@
-// A score taken apart into its four terms, each of which can be left out, and Transformer-XL's four in their places.
+// A score as the sum of its four terms, each of which can be switched off, and the four terms of Transformer-XL.
 
 import { array, row, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
@@ -29,7 +29,7 @@ const NAMES: Record<Model, Words[]> = {
   ],
 };
 
-/** Letters must be made anew for every place that they stand in. */
+/** Elements of the letters; each use needs new ones. */
 const LETTERS: Record<Model, (() => Child[])[]> = {
   absolute: (["x x", "x p", "p x", "p p"] as const).map((pair) => () => [
     letter(pair[0]!), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), "W", sub("k"), letter(pair[2]!), sub("j"),
@@ -40,7 +40,7 @@ const LETTERS: Record<Model, (() => Child[])[]> = {
   ],
 };
 
-/** What Transformer-XL puts in the place of what stood in a term. */
+/** The replacements that Transformer-XL makes in each term. */
 const REPLACED: (() => Child[])[] = [
   () => [], () => [position("p"), sub("j"), " → ", position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R")],
   () => [position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → u"],
@@ -52,7 +52,7 @@ const REPLACED: (() => Child[])[] = [
 
 const position = (text: string) => h("span", { class: "position" }, text);
 const letter = (one: string) => (one === "p" ? position("p") : "x");
-/** What is left of a number that is nothing but rounding. */
+/** Differences below this are rounding. */
 const ROUNDING = 1e-12;
 
 interface Facts {

@@ -1,6 +1,6 @@
-// How long each pair of channels takes for one turn, and which of them never finish one.
+// The wavelength of each pair of channels, and which pairs do not complete a turn.
 //
-//   λ (log)        ○ ○   never finish a turn
+//   λ (log)        ○ ○   do not complete a turn
 //    │ ─ ─ ─ ○─ ─ ─ ─ ─  L
 //    │   ● ●
 //    └ ● ───────────► pair
@@ -255,7 +255,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
   return { element: h("div", { class: "ladder" }, legend, figure), draw };
 }
 
-/** How far round a pair comes: a whole ring from one turn on. */
+/** The angle covered by a pair; a full ring from one turn on. */
 function drawTurn(place: SVGElement, turns: number, share: string, unit: string): void {
   const r = 46;
   const angle = 2 * Math.PI * Math.min(turns, 1);
@@ -269,7 +269,7 @@ function drawTurn(place: SVGElement, turns: number, share: string, unit: string)
   place.setAttribute("aria-label", `${share} ${unit}`);
 }
 
-/** The sine over all L positions; a plain band where its turns are too narrow to be drawn. */
+/** The sine over all L positions; a filled band if its turns are too narrow to draw. */
 function drawWave(place: HTMLElement, omega: number, length: number, turns: number, word: string): void {
   const [width, height] = [Math.max(place.clientWidth, 200), 96];
   const x = (p: number) => 4 + (p / length) * (width - 8);
@@ -286,7 +286,7 @@ function drawWave(place: HTMLElement, omega: number, length: number, turns: numb
   place.setAttribute("aria-label", word);
 }
 
-/** A configuration of a model, pasted or one of ours, and what was read from it. */
+/** A model's configuration, pasted or an example, and the values read from it. */
 function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; paste: HTMLElement; draw(data: Data, config: string): void } {
   const { t } = stage;
   const live = stage.source.offered("wavelengths") === null;

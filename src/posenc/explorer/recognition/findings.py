@@ -1,4 +1,4 @@
-"""What was found in a table, in words: right (good), worth knowing (note), or a mistake (wrong)."""
+"""Findings about a table as sentences: good (correct), note, or wrong (an error)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _said(level: Level, en: str, zh: str) -> Observation:
 
 LAYOUTS: dict[Layout, Words] = {
     "interleaved": Words(
-        "sines and cosines in turn, s0 c0 s1 c1 …, as in the paper",
+        "alternating sines and cosines, s0 c0 s1 c1 …, as in the paper",
         "正弦与余弦交替：s0 c0 s1 c1 ……，与论文一致",
     ),
     "sin_cos": Words(
@@ -35,7 +35,7 @@ LAYOUTS: dict[Layout, Words] = {
         "先全部余弦，再全部正弦（MusicGen；cos 与 sin 并排存放的 RoPE 缓存也是这样）",
     ),
     "interleaved_cos": Words(
-        "cosines and sines in turn, c0 s0 c1 s1 …: complex numbers e^(ipω) seen as reals",
+        "alternating cosines and sines, c0 s0 c1 s1 …: real and imaginary parts of e^(ipω)",
         "余弦与正弦交替：c0 s0 c1 s1 ……，即复数 e^(ipω) 的实部与虚部",
     ),
     "rope_cos_half": Words(
@@ -57,7 +57,7 @@ LAYOUTS: dict[Layout, Words] = {
     "rope_cos": Words("a RoPE cache: one cosine for each pair", "RoPE 缓存：每对一个余弦"),
     "rope_sin": Words("a RoPE cache: one sine for each pair", "RoPE 缓存：每对一个正弦"),
     "per_channel": Words(
-        "sines and cosines in turn, but every channel has a frequency of its own",
+        "alternating sines and cosines, but every channel has its own frequency",
         "正弦与余弦交替，但每个通道各用一个频率",
     ),
 }
@@ -101,7 +101,7 @@ MISTAKES: dict[Arithmetic, Words] = {
 def of_formula(
     formula: Formula, arithmetic: Arithmetic, transposed: bool, silent: tuple[int, ...], dtype_: Rounded
 ) -> list[Observation]:
-    """What the formula itself says; how well it fits is said by `residual`."""
+    """Findings from the formula alone; `residual` gives those about the fit."""
     layout, per_channel = LAYOUTS[formula.layout], formula.layout == "per_channel"
     said = [Observation(grave(arithmetic), MISTAKES[arithmetic])] if arithmetic != "exact" else []
     if per_channel:
@@ -138,7 +138,7 @@ def of_formula(
 
 
 def grave(arithmetic: Arithmetic) -> Level:
-    """float32 costs digits; less than that costs positions."""
+    """Severity of reduced precision: float32 loses digits, lower precisions merge positions."""
     return "note" if arithmetic in ("float32", "exp_log", "power") else "wrong"
 
 
@@ -146,7 +146,7 @@ def _one_angle_each() -> Observation:
     return _said(
         "wrong",
         "Sine and cosine of a pair must share one angle. Here they do not, so no rotation leads from one row to the next. "
-        "A widely copied slip: the exponent holds the number of the channel, not of its pair.",
+        "A common error: the exponent uses the index of the channel instead of that of its pair.",
         "一对正弦与余弦本应共用同一个角度。这里各用各的，行与行之间就不再是旋转。"
         "这是流传很广的笔误：指数里写的是通道号，而不是它所在的对的编号。",
     )
@@ -156,8 +156,8 @@ def _base(formula: Formula) -> Observation:
     if not formula.base_seen:
         return _said(
             "note",
-            "There is one pair only, and it turns at speed 1 whatever the base: the base cannot be told.",
-            "只有一对通道，无论底数是多少，转速都是 1，因此看不出底数。",
+            "There is only one pair, and its frequency is 1 for every base, so the base cannot be determined.",
+            "只有一个通道对，无论底数是多少，频率都是 1，因此无法确定底数。",
         )
     base = f"{formula.base:,.6g}".replace(",", " ") if formula.base < 1e6 else f"{formula.base:.6g}"
     return _said("good", f"Base {base}.", f"底数 {base}。")
@@ -198,16 +198,16 @@ def _amplitude(formula: Formula) -> Observation:
 
 
 def residual(off: np.ndarray, unexplained: float, arithmetic: Arithmetic, allowed: float) -> Observation:
-    """How far the numbers are from the formula."""
+    """Findings about the difference between the numbers and the formula."""
     worst = float(off.max())
     row, column = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
     en, zh = f"at row {row}, channel {column}", f"在第 {row} 行、通道 {column}"
     if worst == 0:
-        return _said("good", "Not one number differs from the formula.", "没有一个数与公式不同。")
+        return _said("good", "All numbers equal the formula exactly.", "没有一个数与公式不同。")
     if worst <= allowed:
         return _said(
             "good",
-            f"Largest difference from the formula: {worst:.1e}, no more than rounding.",
+            f"Largest difference from the formula: {worst:.1e}, within rounding.",
             f"与公式的最大差异：{worst:.1e}，不超过舍入误差。",
         )
     if arithmetic != "exact":
@@ -232,7 +232,7 @@ def dtype(name: Rounded) -> Observation:
 
 
 def repeated(numbers: np.ndarray) -> Observation:
-    """Whether rows are equal to an earlier one."""
+    """Findings about repeated rows."""
     first: dict[bytes, int] = {}
     pair = None
     for row, values in enumerate(numbers + 0.0):  # -0 and 0 are the same number
@@ -250,7 +250,7 @@ def repeated(numbers: np.ndarray) -> Observation:
 def no_sinusoid() -> Observation:
     return _said(
         "note",
-        "This is none of the sinusoidal tables that are known here. What the numbers do show:",
+        "This is not a known sinusoidal table. Its general properties:",
         "这不是这里认得的任何一种正弦表。从数值中能看出的有：",
     )
 
@@ -259,15 +259,15 @@ def other_speeds(layout: Layout) -> Observation:
     words = LAYOUTS[layout]
     return _said(
         "note",
-        "Its pairs do turn evenly, but at speeds that are no geometric progression: scaled frequencies (YaRN, Llama 3) or "
+        "Its pairs rotate uniformly, but the frequencies are not a geometric progression: scaled (YaRN, Llama 3) or "
         f"learned ones. Channels: {words.en}.",
-        "各对确实在匀速旋转，但转速不成等比数列：可能是缩放过的频率（YaRN、Llama 3），也可能是学出来的。"
+        "各通道对匀速旋转，但频率不成等比数列：可能是缩放过的频率（YaRN、Llama 3），也可能是学到的。"
         f"通道顺序：{words.zh}。",
     )
 
 
 def rows(numbers: np.ndarray) -> list[Observation]:
-    """Of any table: how long its rows are, and whether neighbours are alike, as a learned table's often are."""
+    """Findings about any table: the norms of its rows and the similarity of neighbouring rows."""
     norms = np.linalg.norm(numbers, axis=1)
     least, most, mean = f"{norms.min():.4g}", f"{norms.max():.4g}", f"{norms.mean():.4g}"
     said = [
@@ -287,16 +287,18 @@ def rows(numbers: np.ndarray) -> list[Observation]:
         f"相邻行的余弦相似度平均为 {near:.3f}；相隔半张表为 {far:.3f}。",
     )
     if near - far > 0.1:
-        so = Words(" Neighbours are alike, as in many learned tables.", "相邻的行更相似，许多学习得到的表都是这样。")
+        so = Words(
+            " Neighbouring rows are similar, as in many learned tables.", "相邻的行更相似，许多学习得到的表都是这样。"
+        )
     else:
-        so = Words(" Neighbours are no more alike than strangers.", "相邻的行并不比相隔很远的行更相似。")
+        so = Words(" Neighbouring rows are not more similar than distant ones.", "相邻的行并不比相隔很远的行更相似。")
     return [*said, _said("note", like.en + so.en, like.zh + so.zh)]
 
 
 def constant(numbers: np.ndarray) -> Observation:
     if not numbers.any():
-        return _said("wrong", "Every number is 0: it tells no position.", "所有数都是 0：分不出任何位置。")
-    return _said("wrong", "All rows are the same: it tells no position.", "所有行都相同：分不出任何位置。")
+        return _said("wrong", "Every number is 0, so positions are not distinguished.", "所有数都是 0：分不出任何位置。")
+    return _said("wrong", "All rows are equal, so positions are not distinguished.", "所有行都相同：分不出任何位置。")
 
 
 def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Observation:
@@ -312,6 +314,6 @@ def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Observation:
 def out_of_range(size: float) -> Observation:
     return _said(
         "wrong",
-        f"The largest number has a size of {size:.2g}, which no table of positions has.",
+        f"The largest absolute value is {size:.2g}, too large for a table of positions.",
         f"绝对值最大的数是 {size:.2g}，位置编码表里不会有这样的数。",
     )

@@ -1,4 +1,4 @@
-"""From numbers to a formula: which layout, how fast every pair turns, where it began.
+"""Fits a formula to a table: its layout, the frequency of every pair, the first position.
 
     pairs (sin, cos) -> points on a circle -> speeds ─► a geometric progression? ─► base, offset, scale ─► round numbers
     cosines alone    -> the base that fits the first rows best ──────────────────┘        (least squares on ever more rows)
@@ -37,7 +37,7 @@ LEAST_BASE, LARGEST_BASE = 1.001, 1e12
 
 @dataclass(frozen=True)
 class Curve:
-    """A formula whose numbers are not yet round: angle = (row + offset)·scale·exp(-slope·index)."""
+    """A formula before rounding of its parameters: angle = (row + offset)·scale·exp(-slope·index)."""
 
     index: np.ndarray
     sine: np.ndarray
@@ -54,13 +54,13 @@ class Curve:
         return np.asarray(table - self.amplitude * np.where(self.sine, np.sin(angle), np.cos(angle)))
 
     def off(self, rows: np.ndarray, table: np.ndarray) -> float:
-        """Nine of ten numbers are at most so far off: a few spoilt cells do not count; of long tables, some rows."""
+        """The 90 % quantile of the absolute error, so that a few wrong cells do not count; on some rows of long tables."""
         some = spread(len(rows), 4 * MOST_FITTED_ROWS)
         return float(np.quantile(np.abs(self.error(rows[some], table[some])), 0.9))
 
 
 def spread(count: int, most: int) -> np.ndarray:
-    """At most so many of 0 … count-1, evenly spread, the first and the last among them."""
+    """At most so many indices of 0 … count-1, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, most).round().astype(int))
 
 
@@ -72,7 +72,7 @@ class Fit:
 
 @np.errstate(over="ignore", invalid="ignore")
 def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
-    """A formula for every layout that the numbers do not rule out, the best first; `allowed` is their rounding."""
+    """One formula for every layout consistent with the numbers, the best first; `allowed` is the rounding error."""
     found = []
     width = table.shape[1]
     odds: tuple[Odd, ...] = ("even",) if width % 2 == 0 else ("zero", "drop") if not table[:, -1].any() else ("drop",)
@@ -92,7 +92,7 @@ def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
 
 
 def _sensible(fit: Fit) -> bool:
-    """Least squares on what is no sinusoid may end anywhere."""
+    """Ignores floating-point warnings: least squares on data that is not sinusoidal may diverge."""
     formula = fit.formula
     speeds = bool(np.isfinite(formula.frequencies).all()) and (formula.base >= LEAST_BASE or not formula.base_seen)
     return speeds and math.isfinite(fit.off) and math.isfinite(formula.offset) and formula.amplitude > 0
@@ -112,7 +112,7 @@ def _possible(layout: Layout, table: np.ndarray, odd: Odd) -> bool:
 
 
 def _points(table: np.ndarray, layout: Layout) -> np.ndarray:
-    """cos + i·sin of every pair that is whole, rows first; an odd width leaves one channel over."""
+    """cos + i·sin of every complete pair, rows first; for an odd width the last channel is left out."""
     index, kind = channels(layout, table.shape[1], "even")
     z = np.empty((len(table), table.shape[1] // 2), dtype=complex)
     for part, which in ((z.real, COS), (z.imag, SIN)):
@@ -122,7 +122,7 @@ def _points(table: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def _turning(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far every point turns from row to row, and where it began; lags that double give more and more digits."""
+    """The rotation per row and the first angle of every pair; doubling lags give more digits."""
     omega, lag = np.zeros(z.shape[1]), 1
     while lag < len(z):
         turned = np.angle((z[lag:] * z[:-lag].conj()).sum(0))
@@ -132,7 +132,7 @@ def _turning(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def uneven(table: np.ndarray, layout: Layout) -> float:
-    """How far pairs are from turning evenly at whatever speeds, as a share of their radius."""
+    """The deviation of the pairs from uniform rotation at any frequencies, relative to their radius."""
     z = _points(table[:MOST_ROWS_TURNED], layout)
     omega, began = _turning(z)
     radius = np.median(np.abs(z))
@@ -169,7 +169,7 @@ def _by_pairs(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> 
 
 
 def _offset(omega: np.ndarray, began: np.ndarray) -> float:
-    """The position of the first row: the whole number whose angles are those, or else the real one."""
+    """The position of the first row: an integer if one gives these angles, else a real number."""
     some = spread(len(omega), 24)
     omega, began = omega[some], began[some]
     whole = np.arange(-1024, LARGEST_OFFSET + 1)
@@ -188,7 +188,7 @@ def _offset(omega: np.ndarray, began: np.ndarray) -> float:
 
 
 def _by_base(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> Curve | None:
-    """Cosines or sines alone: from position 0 at speed 1, the progression that fits the first rows best."""
+    """For cosines or sines alone, starting at position 0 with frequency 1: the progression that fits best."""
     index, kind = channels(layout, table.shape[1], odd)
     index, kind = index[kind != ZERO], kind[kind != ZERO]
     few = spread(len(index), 32)
@@ -207,7 +207,7 @@ def _by_base(table: np.ndarray, rows: np.ndarray, layout: Layout, odd: Odd) -> C
 
 
 def _grown(curve: Curve, table: np.ndarray, rows: np.ndarray, allowed: float) -> Curve:
-    """Least squares on 4, 8, 16 … rows, as long as they agree."""
+    """Least squares on 4, 8, 16 … rows, as long as the fits agree."""
     count, free = 4, (True, True, len(np.unique(curve.index)) > 1)
     best = _fitted(curve, table[:4], rows[:4], free)
     while count < len(table):
@@ -222,7 +222,7 @@ def _grown(curve: Curve, table: np.ndarray, rows: np.ndarray, allowed: float) ->
 
 
 def _fitted(curve: Curve, table: np.ndarray, rows: np.ndarray, free: tuple[bool, bool, bool]) -> Curve:
-    """Gauss-Newton in offset, log scale and slope, where free; the amplitude follows. Never worse than before."""
+    """Gauss-Newton in the free ones of offset, log scale and slope, with the best amplitude. Never increases the error."""
     some = spread(table.shape[1], MOST_CHANNELS)
     small = replace(curve, index=curve.index[some], sine=curve.sine[some])
     table = table[:, some]
@@ -260,7 +260,7 @@ def _fitted(curve: Curve, table: np.ndarray, rows: np.ndarray, free: tuple[bool,
 
 
 def _rounded(layout: Layout, odd: Odd, curve: Curve, table: np.ndarray, rows: np.ndarray, allowed: float) -> Fit:
-    """Round numbers where the table does not contradict them: scale 1, a whole offset, a base of few digits."""
+    """Rounds the parameters where the table allows it: scale 1, an integer offset, a base of few digits."""
     turning = len(np.unique(curve.index)) > 1
     width = table.shape[1] + (odd == "zero")
     count = len(rows)
@@ -312,7 +312,7 @@ def _rounded(layout: Layout, odd: Odd, curve: Curve, table: np.ndarray, rows: np
 
 
 def _plain_amplitude(amplitude: float, width: int, near: float) -> float:
-    """1, √d, 1/√d, √(2/d) (rows of length 1), or a number of few digits, where that is as good."""
+    """1, √d, 1/√d, √(2/d) (rows of length 1), or a number of few digits, if it fits as well."""
     for plain in (1.0, math.sqrt(width), 1 / math.sqrt(width), math.sqrt(2 / width)):
         if abs(amplitude - plain) <= max(2 * near, 1e-9 * plain):
             return plain

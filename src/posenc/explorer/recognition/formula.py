@@ -1,4 +1,4 @@
-"""The tables that are recognised, as formulas: which channel is the sine or cosine of which frequency.
+"""The formulas of the recognised tables: which channel is the sine or cosine of which frequency.
 
     interleaved       s0 c0 s1 c1         rope_cos_half         c0 c1 | c0 c1     (rope_sin_… the same with sines)
     interleaved_cos   c0 s0 c1 s1         rope_cos_interleaved  c0 c0 c1 c1
@@ -44,7 +44,7 @@ SIN, COS, ZERO = 1, 0, -1
 
 
 def channels(layout: Layout, width: int, odd: Odd) -> tuple[np.ndarray, np.ndarray]:
-    """For every channel the index of its frequency, and SIN, COS or ZERO."""
+    """For every channel, the index of its frequency and SIN, COS or ZERO."""
     turning = width - (odd == "zero")
     c = np.arange(turning)
     sines = (turning + 1) // 2
@@ -65,7 +65,7 @@ def channels(layout: Layout, width: int, odd: Odd) -> tuple[np.ndarray, np.ndarr
 
 
 def divisor(layout: Layout, width: int, odd: Odd, denominator: Denominator) -> float:
-    """What the index of a frequency is divided by in the exponent of the base."""
+    """The denominator in the exponent of the base."""
     d = 2 * width if layout in ("rope_cos", "rope_sin") else width - (odd == "zero")
     return {"d/2": d / 2, "d/2-1": max((d + 1) // 2 - 1, 1), "d": d}[denominator]
 
@@ -94,7 +94,7 @@ class Formula:
         return np.asarray(self.base ** (-index / divisor(self.layout, self.width, self.odd, self.denominator)))
 
     def table(self, rows: np.ndarray, arithmetic: Arithmetic = "exact") -> np.ndarray:
-        """fp64 [rows, width]; `arithmetic` says how the angles come about, sines and cosines are exact."""
+        """The table, fp64 [rows, width]. `arithmetic` is the precision of the angles; sines and cosines are exact."""
         _, kind = channels(self.layout, self.width, self.odd)
         angle = self._angles(rows, arithmetic)
         table = np.where(kind == SIN, np.sin(angle), np.cos(angle)) * self.amplitude
@@ -118,7 +118,7 @@ class Formula:
         return np.asarray((at * omega).double().numpy())
 
     def python(self, rows: int, dtype: Rounded) -> str:
-        """Lines that make the table exactly, rounded once, as `recognised`; they name posenc and torch only."""
+        """Code that computes the table exactly, rounded once, as `recognised`; it uses only posenc and torch."""
         if self.layout == "per_channel":
             return self._python_per_channel(rows, dtype)
         d = 2 * self.width if self.layout in ("rope_cos", "rope_sin") else self.width

@@ -1,4 +1,4 @@
-"""What a table of numbers is: `recognise(table)`.
+"""Recognises a table of numbers: `recognise(table)`.
 
 numbers ─► their dtype ─► a formula (fit.py) ─► which rows it misses, and which known mistake explains them ─► findings
 """
@@ -38,7 +38,7 @@ MISTAKES: tuple[Arithmetic, ...] = (
 
 @dataclass(frozen=True)
 class Recognised:
-    """What `recognise` found.
+    """The result of `recognise`.
 
     formula     None where the table is no sinusoid
     arithmetic  how its angles were computed: "exact", or the mistake that explains the difference
@@ -143,7 +143,7 @@ def _as(numbers: np.ndarray, dtype: Rounded, transposed: bool) -> Recognised | N
 
 
 def _plainer(numbers: np.ndarray, rows: np.ndarray, formula: Formula, dtype: Rounded) -> Formula:
-    """The same with a base of one digit, where a mistake explains the table with it as well as without."""
+    """The formula with a base of one digit, if a known error then explains the table as well."""
     plain = replace(formula, base=float(f"{formula.base:.0e}"))
     if plain.base == formula.base or abs(plain.base - formula.base) > 0.01 * formula.base:
         return formula
@@ -157,7 +157,7 @@ def _plainer(numbers: np.ndarray, rows: np.ndarray, formula: Formula, dtype: Rou
 
 
 def _mistake(numbers: np.ndarray, rows: np.ndarray, formula: Formula, dtype: Rounded) -> tuple[Arithmetic, float, float]:
-    """Which one explains the numbers best, the largest difference without it and with it."""
+    """The known error that explains the numbers best, and the largest difference without and with it."""
     tables = (_rounded(formula.table(rows, one), dtype) for one in ("exact", *MISTAKES))
     off = [float(np.abs(numbers - table).max()) / formula.amplitude for table in tables]
     best = min(range(len(off)), key=lambda one: off[one])
@@ -173,7 +173,7 @@ def _rounded(exact: np.ndarray, dtype: Rounded) -> np.ndarray:
 def _checked(
     numbers: np.ndarray, formula: Formula, dtype: Rounded, transposed: bool, zeros: tuple[int, ...]
 ) -> Recognised | None:
-    """The formula over the whole table, exact and with the known mistakes."""
+    """The values of the formula for the whole table, exact and with the known errors."""
     rows = np.arange(len(numbers), dtype=np.float64)
     exact = formula.table(rows)
     silent = tuple(row for row in zeros if exact[row].any())  # a table of sines has zeros at position 0
@@ -215,13 +215,13 @@ def _checked(
 
 
 def _allowed(dtype: Rounded, formula: Formula, rows: int) -> float:
-    """What one rounding, or in fp64 the rounding of the angle, may differ by."""
+    """The allowed difference: one rounding, or in fp64 the rounding of the angle."""
     farthest = (rows + abs(formula.offset)) * formula.scale
     return max(2 * ROUNDING[dtype], 4e-16 * farthest)
 
 
 def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Observation]:
-    """Whether pairs turn evenly after all, at speeds of their own."""
+    """True if the pairs rotate uniformly, at any frequencies."""
     if numbers.shape[1] % 2 or len(numbers) < 8:
         return []
     even: list[Layout] = [layout for layout in PAIRED if uneven(numbers, layout) < max(0.01, 4 * ROUNDING[dtype])]

@@ -1,10 +1,10 @@
 """The views, one file each, found by looking at this folder. A view has
 
 ORDER                 its position among the pages; web/src/views/NAME.ts draws the page
-Parameters            what it can be asked for
+Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
 EXPORTED              the requests that an exported page can answer, the default first
-uploaded(contents)    only for a view that reads a file of the reader
+uploaded(contents)    only for views that read an uploaded file
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def names(folder: Path = HERE) -> tuple[str, ...]:
-    """Its files in the order of the page, by the line `ORDER = …` of each; those without one have no page and come last."""
+    """Names of the views, sorted by the line `ORDER = …` of each file; files without it have no page and come last."""
     found = []
     for file in sorted(folder.glob("[a-z]*.py")):
         order = re.search(r"^ORDER = (\d+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
@@ -33,14 +33,14 @@ NAMES = names()
 
 
 def view(name: str) -> ModuleType:
-    """Raises Refused for a name that is no view's."""
+    """The module of a view. Raises Refused for an unknown name."""
     if name not in NAMES:
         raise Refused(f"view: {name[:40]!r} is none; there are {', '.join(NAMES)}")
     return importlib.import_module(f"posenc.explorer.views.{name}")
 
 
 def data(name: str, given: object) -> Data:
-    """What a view shows for parameters as they come from outside. Raises Refused for what it cannot be asked."""
+    """The data of a view for unchecked parameters. Raises Refused if they are invalid."""
     module = view(name)
     asked: Parameters = parse(module.Parameters, given)
     try:
@@ -51,7 +51,7 @@ def data(name: str, given: object) -> Data:
 
 
 def uploaded(name: str, contents: bytes) -> Data:
-    """What a view makes of a reader's file. Raises Refused for one that it cannot read, and for views that read none."""
+    """The data of a view for an uploaded file. Raises Refused if it cannot be read, or the view reads no files."""
     module = view(name)
     if not hasattr(module, "uploaded"):
         raise Refused(f"view: {name} reads no file")

@@ -1,8 +1,7 @@
-"""Attention in eight frames, every matrix on the way: words, x, q k v, scores, mask, softmax, weights·v, output.
+"""Attention in eight steps with every matrix: words, x, q k v, scores, mask, softmax, weights·v, output.
 
-The program that the page prints is the one that runs here, so nothing is written twice. Numbers that are chosen and not
-computed have one decimal: every sum can be checked by hand. Three cases are the notes' own (posenc.learn.walk); head 0
-has their numbers, a second head its own.
+The program that the page prints is the one that runs here. Given numbers have one decimal, so sums can be checked by
+hand. Three examples are from the founding notes (posenc.learn.walk): head 0 has their numbers, a second head others.
 Legend: t tokens, h heads, d d_head, m d_model.
 """
 
@@ -97,7 +96,7 @@ w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)""",
     ),
 }
 
-# Arrays that explain a method's numbers, beside the matrices that every method has.
+# Further arrays of some methods, besides the matrices of all methods.
 OWN_LINES = {
     "rope": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)",
     "xpos": "omega = torch.tensor(encoding.frequencies.values, dtype=torch.float64)\n"
@@ -177,7 +176,7 @@ def data(asked: Parameters) -> Data:
 
 
 def _options(asked: Parameters, case: Case) -> dict[str, Any]:
-    """What posenc.create is given: sizes, and tables so small that all of them can be shown."""
+    """The arguments of posenc.create: sizes, and tables small enough to be shown."""
     entry, t, m, d = BY_NAME[asked.encoding], len(case.words), case.d_model, case.d_head
     options = {
         "d_model": m if entry.kind == "added" else m + m % 2,
@@ -260,7 +259,7 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
 
 
 def _printed(asked: Parameters, made: dict[str, Any]) -> dict[str, list[list[tuple[str, str]]]]:
-    """The digits of note 004 where the numbers here are meant to be its numbers, and whether they are right."""
+    """The numbers that note 004 prints for this example, each with whether it is correct."""
     found: dict[str, walk.Printed] = {}
     if asked.case == "cat_eats_fish" and asked.encoding == "sinusoidal" and asked.base == 100:
         found = {"position": walk.PRINTED_TABLE, "embedded": walk.PRINTED_SUMS}

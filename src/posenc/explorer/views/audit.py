@@ -1,4 +1,4 @@
-"""A table of the reader's own, or a planted one: what it is, and where it differs from what it should be."""
+"""Recognises an uploaded table or an example, and shows its difference from the recognised formula."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Parameters(Base):
     sample: Sample = Field(default="bfloat16_positions")
 
 
-# Planted tables: what the page prints is the body of the function that made them.
+# Example tables. The page prints the body of the function that makes each.
 
 
 def interleaved() -> Any:
@@ -163,7 +163,7 @@ def data(asked: Parameters) -> Data:
 
 
 def uploaded(contents: bytes) -> Data:
-    """Of a file's bytes. Raises ValueError, with the reason, for what is no table."""
+    """The table in a file's bytes. Raises ValueError with the reason if it holds none."""
     table = recognition.read(contents)
     lines = "import numpy\n" + _python('table = numpy.load("YOUR FILE.npy")')
     return _shown(table, recognise(table), lines, uploaded=True)

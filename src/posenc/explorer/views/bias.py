@@ -1,7 +1,7 @@
-"""What a bias of the distance adds to a score, per head, and how much of a word's weight that leaves.
+"""Bias by distance for each head, and the weight that remains after it.
 
 distance      [n]     i - j, the query's position minus the key's
-index         [n]     what the bias is looked up by: |i - j|, the bucket, or c = clip(j - i, -k, k)
+index         [n]     table index of the bias: |i - j|, the bucket, or c = clip(j - i, -k, k)
 bias, weight  [h, n]  e^bias, relative to the largest
 slopes, horizon  [h]  of ALiBi; a head's horizon is where 1 % of the weight is left
 
@@ -36,7 +36,7 @@ LEFT = 0.01
 
 
 def _shown(entry: Entry) -> bool:
-    """A bias of the distance alone; and Shaw, whose bias depends on the query too."""
+    """True for biases that depend only on the distance, and for Shaw, whose bias also depends on the query."""
     return issubclass(entry.load(), (DistanceBias, Shaw))
 
 
@@ -76,7 +76,7 @@ Found = tuple[dict[str, Tensor], str, dict[str, object]]
 
 @torch.no_grad()
 def data(asked: Parameters) -> Data:
-    """The fact `starts` holds the first distance of every bucket or row: from the last one on nothing changes."""
+    """The data. The fact `starts` holds the first distance of every bucket or row; beyond the last the bias is constant."""
     start = 0 if asked.causal else 1 - asked.length
     distance = torch.arange(start, asked.length)
     arrays, lines, facts = {"alibi": _alibi, "t5": _t5, "shaw": _shaw}.get(asked.method, _other)(asked, distance)
@@ -108,7 +108,7 @@ horizon = torch.tensor(100).double().log() / slopes  # where exp(bias) is 1 %"""
 
 
 def _other(asked: Parameters, distance: Tensor) -> Found:
-    """Any other bias of the distance alone, with its defaults."""
+    """Any other bias that depends only on the distance, with its default options."""
     sizes = {"n_heads": asked.n_heads, **directed(asked.method, asked.causal)}
     encoding = laws.draw_parameters(create(asked.method, **sizes).double(), asked.seed)
     assert isinstance(encoding, DistanceBias)
@@ -135,7 +135,7 @@ bias = t5.at_distance(distance).detach()  # t5.table[index].T"""
 
 
 def _shaw(asked: Parameters, distance: Tensor) -> Found:
-    """One query per head, at position 0, and a key at every distance: what it adds depends on that query."""
+    """The bias for one query per head, at position 0, and a key at every distance; it depends on that query."""
     shaw = laws.draw_parameters(Shaw(D_HEAD, max_distance=asked.k).double(), asked.seed)
     assert isinstance(shaw, Shaw)
     q = torch.randn(asked.n_heads, D_HEAD, generator=torch.Generator().manual_seed(asked.seed), dtype=torch.float64)

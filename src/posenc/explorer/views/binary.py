@@ -1,4 +1,4 @@
-"""A clock for each pair of channels, and how far apart the rows are that the clocks make together."""
+"""A clock for each pair of channels, and the distances between the sinusoidal rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.explorer.parameters import Parameters as Base
 ORDER = 30
 
 LENGTH = 4096  # twelve bits
-ROWS = 128  # against which the page checks its own hands
+ROWS = 128  # the page compares its own angles with these
 WIDTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 

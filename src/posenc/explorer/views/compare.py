@@ -1,11 +1,11 @@
-"""Two to four encodings side by side: what each changes in the same scores, and what is known of each.
+"""Two to four encodings compared: how each changes the same scores, and its properties.
 
 plain         [h, i, j]     q·k/√d without any encoding; NaN where masked
 added         [m, h, i, j]  the score with the encoding, minus that without
 distance      [n]           i - j
 mean, lowest, highest  [m, h, n]  of what is added, over all pairs at that distance
 
-Words and projections are drawn once and shared; learned parameters are drawn from N(0, 0.5²): nothing is trained.
+All encodings share the same random words and projections. Learned parameters are drawn from N(0, 0.5²), not trained.
 Legend: m encodings, h heads, i query, j key, n distances, t tokens, w d_model, d d_head.
 """
 
@@ -48,7 +48,7 @@ class Parameters(Base):
 
     @property
     def methods(self) -> list[str]:
-        """Each once, in the order chosen."""
+        """The chosen encodings without repetition, in order."""
         return [name for name in dict.fromkeys((self.first, self.second, self.third, self.fourth)) if name != "none"]
 
 
@@ -61,19 +61,19 @@ EXPORTED = (
 
 
 def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
-    """Every score before the softmax, [h, i, j]: where an encoding acts on it, in the order in which it does."""
+    """Every score before the softmax, [h, i, j], with each way in which an encoding acts, in order."""
     x = encoding.embed(x, at)
     q, k = encoding.rotate(x[:, None] @ w_q, at, "query"), encoding.rotate(x[:, None] @ w_k, at, "key")
     scores = q @ k.mT * encoding.softmax_scale(q.shape[-1])
     b, h, i, j = torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij")
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(b, h, i, j)
-    seen = (j <= i) | (not causal and "causal_only" not in encoding.traits)
+    seen = ((j <= i) | (not causal and "causal_only" not in encoding.traits))[:, :1]
     return encoding.context(scores, q, at, at, seen).masked_fill(~seen, float("nan"))[0]
 
 
 def data(asked: Parameters) -> Data:
-    """The fact `methods` says of each what the catalogue knows and how far its scores change when all words move on."""
+    """The data. The fact `methods` holds catalogue entries and the change of the scores when all positions are shifted."""
     width, heads = asked.d_model, int(asked.n_heads)
     random = torch.Generator().manual_seed(asked.seed)
     x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in _shapes(asked))
@@ -116,7 +116,7 @@ def _options(name: str, asked: Parameters) -> dict[str, Any]:
 
 
 def _drawn(name: str, asked: Parameters) -> posenc.PositionalEncoding:
-    """Raises ValueError where what it needs is not installed."""
+    """The encoding. Raises ValueError if a package that it needs is not installed."""
     try:
         encoding = posenc.create(name, **_options(name, asked)).double()
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Angles that training never showed, for every way to slow rotary frequencies, and what was measured at greater lengths.
+"""Angles not seen in training, for each way to scale rotary frequencies, and measured results at greater lengths.
 
 Legend: m methods, n pairs of channels, a arms, l lengths, s seeds.
 """
@@ -26,7 +26,7 @@ from posenc.measures import unfinished_pairs
 ORDER = 130
 
 Task = Literal["language_model", "masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop"]
-LOW, HIGH = 1.0, 4.0  # Llama 3's own: low_freq_factor and high_freq_factor
+LOW, HIGH = 1.0, 4.0  # low_freq_factor and high_freq_factor of Llama 3
 MOST_PAIRS = 512
 
 
@@ -50,7 +50,7 @@ EXPORTED = (
 
 
 class Given(NamedTuple):
-    """What is scaled: a width, a base and a trained length; and the frequencies of the file, if there is one."""
+    """The frequencies to scale: a width, a base, a trained length, and those of the configuration, if there is one."""
 
     plain: Frequencies
     trained: int
@@ -123,7 +123,7 @@ def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[
 
 
 def _of_file(asked: Parameters) -> Given:
-    """Raises ValueError for what is no configuration with plain rotary frequencies and a trained length."""
+    """Reads a configuration. Raises ValueError unless it has plain rotary frequencies and a trained length."""
     try:
         found = json.loads(asked.config)
     except (ValueError, RecursionError) as error:
@@ -155,7 +155,7 @@ def _of_file(asked: Parameters) -> Given:
 
 
 def _plain(rotation: Rotation) -> Frequencies:
-    """What the file's scaling began with."""
+    """The frequencies before the scaling of the configuration."""
     if rotation.kind not in STARTS:
         return frequencies.rotary(rotation.width, rotation.base)
     started: Frequencies = getattr(frequencies, rotation.kind)(rotation.width, rotation.base, **dict(rotation.parameters))

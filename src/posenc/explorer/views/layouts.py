@@ -1,4 +1,4 @@
-"""The two layouts of RoPE: the same pairs in other channels, and what becomes of the scores when they are mixed up."""
+"""The two layouts of RoPE, and the scores if weights and code use different layouts."""
 
 from __future__ import annotations
 

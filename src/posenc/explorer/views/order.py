@@ -1,7 +1,7 @@
-"""A sentence in every order its words can take: what attention, with and without positions, makes of each (S7, S20).
+"""Outputs of attention, with and without positions, for every order of a sentence (S7, S20).
 
     distance   max|A(PX + p) − P·A(X + p)|   the words move, the positions stay
-    together   max|A(P(X + p)) − P·A(X + p)| the positions move along: a mere re-ordering again
+    together   max|A(P(X + p)) − P·A(X + p)| the positions move with the words
 
 Legend: t tokens, d channels, h heads, r re-orderings, i query, j key.
 """
@@ -70,7 +70,7 @@ def data(asked: Parameters) -> Data:
         measures.order_sensitivity_of(encoding, x, one[None], n_heads=HEADS, causal=asked.causal, layers=asked.layers)
         for one in orders
     ]
-    # The same weights and parameters as in the measure, in the order in which it draws them.
+    # The same weights and parameters as in posenc.measures, drawn in the same order.
     random = seeded(1)
     attention = Layers.draw(D_MODEL, HEADS, None, asked.layers, random)
     drawn = redrawn(encoding, random)
@@ -94,7 +94,7 @@ def data(asked: Parameters) -> Data:
 
 
 def _orders(words: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """Place i holds word orders[r][i]; of orders that read the same, the one that keeps equal words in their order."""
+    """Position i holds word orders[r][i]. Of orders with equal text, only the one that keeps equal words in order."""
     found: dict[tuple[str, ...], tuple[int, ...]] = {}
     for order in itertools.permutations(range(len(words))):
         found.setdefault(tuple(words[i] for i in order), order)
@@ -102,7 +102,7 @@ def _orders(words: tuple[str, ...]) -> list[tuple[int, ...]]:
 
 
 def _weights(attention: Layers, x: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool) -> Tensor:
-    """Who looks at whom in the last of at most two layers, [r h i j]."""
+    """Attention weights in the last of at most two layers, [r h i j]."""
     *below, (query, key, _, _) = attention.weights
     hidden = encoding.at_layer(0).embed(x, at)
     if below:

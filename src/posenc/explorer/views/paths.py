@@ -1,4 +1,4 @@
-"""The rows of an encoding's table as a path in a plane, how alike they are, and how both change while a model trains."""
+"""The rows of an encoding as a path in a plane, their similarity, and how both change during training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDER = 150
 
 Encoding = Literal["learned", "floater", "sinusoidal"]
 STEP = 0.01  # of FLOATER's time, from one position to the next
-BEYOND = 2  # FLOATER's path goes on to so many trained lengths
+BEYOND = 2  # FLOATER's path is drawn up to this multiple of the trained length
 
 
 class Parameters(Base):
@@ -65,7 +65,7 @@ def data(asked: Parameters) -> Data:
 
 
 def _tables(asked: Parameters) -> Tensor:
-    """[snapshot, position, channel]; FLOATER's, of its first layer, go on beyond the trained length."""
+    """The rows, [snapshot, position, channel]. Those of FLOATER (first layer) continue beyond the trained length."""
     if asked.encoding == "sinusoidal":
         return sinusoidal_table(asked.length, asked.d_model, asked.base, dtype=torch.float64)[None]
     if asked.encoding == "learned":

@@ -1,6 +1,6 @@
-"""How far the usual ways of making a sinusoidal table are from the exact one, position by position.
+"""Errors of the usual ways to compute a sinusoidal table, by position.
 
-The codes that are measured are below as others write them; what a reader runs is their text.
+The functions below follow common tutorials; the page prints their source.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EXPORTED = (
 
 
 def rounded_once(positions: Tensor, d_model: int, base: float, dtype: torch.dtype) -> Tensor:
-    """posenc: everything in float64, one rounding at the end."""
+    """posenc: computed in float64 and rounded once at the end."""
     encoding = posenc.create("sinusoidal", d_model=d_model, base=base)
     return encoding.tables(posenc.Positions.at(positions[None]), dtype)[0][0]
 
@@ -68,7 +68,7 @@ def power(positions: Tensor, d_model: int, base: float) -> Tensor:
 
 
 def angle_in(positions: Tensor, d_model: int, base: float, at: torch.dtype, angle: torch.dtype) -> Tensor:
-    """Positions cast to one dtype, the angle computed in another; sine and cosine there too."""
+    """Positions are cast to one dtype; the angle, sine and cosine are computed in another."""
     omega = base ** (-torch.arange(0, d_model, 2).double() / d_model)
     angles = positions.to(at).to(angle)[:, None] * omega.to(angle)
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :d_model]
@@ -110,14 +110,14 @@ def _exact(positions: Tensor, d_model: int, base: float) -> Tensor:
 
 @functools.lru_cache(8)
 def _errors(d_model: int, base: float) -> tuple[np.ndarray, dict[str, str]]:
-    """[recipe, position]: the largest error over all channels and the positions so far; and what failed, and why."""
+    """The largest error over all channels and positions so far, [recipe, position], and the reasons of failed recipes."""
     positions = torch.tensor(SAMPLED)
     exact = _exact(positions, d_model, base)
     errors, failed = np.full((len(RECIPES), len(SAMPLED)), math.nan), {}
     for row, (name, make) in enumerate(RECIPES.items()):
         try:
             table = make(positions, d_model, base).double()
-        except (RuntimeError, ValueError) as error:  # what the tutorials' codes say to an odd width
+        except (RuntimeError, ValueError) as error:  # the errors that tutorial code raises for an odd width
             failed[name] = str(error)
             continue
         errors[row] = np.maximum.accumulate((table - exact).abs().amax(1).numpy())

@@ -1,7 +1,7 @@
-"""One query and one key, turned by RoPE to every position: their score knows the difference of the positions only.
+"""One query and one key, rotated by RoPE to every position: their score depends only on the difference of the positions.
 
-正在 asks, at position m; the key is that of a word of 人工 智能 正在 快速 发展, at position n. At four channels the vectors
-are those of the worked example (posenc.learn.walk), at other widths they are drawn at random.
+The query is 正在 at position m; the key is a word of 人工 智能 正在 快速 发展 at position n. With four channels the vectors
+are those of the worked example (posenc.learn.walk), with other widths they are random.
 """
 
 from __future__ import annotations

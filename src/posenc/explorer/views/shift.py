@@ -1,4 +1,4 @@
-"""One matrix for one shift: what it does to a row at any position, and how exact fp64 is there."""
+"""The matrix of a shift, its effect on a row at any position, and its rounding error in fp64."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def data(asked: Parameters) -> Data:
 
 
 def _turned(here: Tensor, there: Tensor) -> Tensor:
-    """By how much each pair has turned between two rows, measured on the rows alone: radians from -π to π."""
+    """The rotation of each pair between two rows, computed from the rows: radians from -π to π."""
     (sin, cos), (next_sin, next_cos) = here.view(-1, 2).T, there.view(-1, 2).T
     return torch.atan2(next_sin * cos - next_cos * sin, next_cos * cos + next_sin * sin)
 

@@ -1,8 +1,8 @@
-"""Scores by distance: sinusoidal rows with one another, and RoPE's score, its bound, and random vectors (S21).
+"""Scores by distance: products of sinusoidal rows, RoPE's score and its bound, and random vectors (S21).
 
-All curves are over the lag k alone. `vectors` are a query and a key that the page turns to any two positions itself:
+All curves are functions of the lag k. `vectors` are a query and a key that the page rotates to any two positions:
 
-    sinusoidal   1 0 1 0 …: turned by p·ω they are PE(p), cosine before sine
+    sinusoidal   1 0 1 0 …: rotated by p·ω they are PE(p), cosine before sine
     rope         all ones
     random       the first row of each sample
 

@@ -1,4 +1,4 @@
-"""The small figures of the start page, from integers to what was measured beyond the trained length."""
+"""The numbers of the start page's figures."""
 
 from __future__ import annotations
 

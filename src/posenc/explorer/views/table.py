@@ -1,4 +1,4 @@
-"""The sinusoidal table, position × channel, and the frequencies that a page needs between two positions."""
+"""The sinusoidal table, position × channel, and its frequencies, with which the page interpolates positions."""
 
 from __future__ import annotations
 

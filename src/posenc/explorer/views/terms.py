@@ -1,4 +1,4 @@
-"""The four terms of an attention score: with sinusoidal positions added to the words, and as Transformer-XL rewrites them.
+"""The four terms of an attention score, with sinusoidal positions added to the embeddings and in Transformer-XL.
 
     absolute   (x_i + p_i)ᵀ W_qᵀ W_k (x_j + p_j) = x_i…x_j + x_i…p_j + p_i…x_j + p_i…p_j
     relative   q_i·k_j + q_i·W_R R_{i-j} + u·k_j + v·W_R R_{i-j}                           q = W_q x, k = W_k x
@@ -80,7 +80,7 @@ def data(asked: Parameters) -> Data:
 
 
 def along_diagonals(term: torch.Tensor) -> float:
-    """How far apart two entries with the same i-j are at most: 0 where the term is a function of the distance alone."""
+    """The largest difference between entries with the same i-j; 0 if the term depends only on the distance."""
     diagonals = [term.diagonal(offset) for offset in range(1 - len(term), len(term))]
     return max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
 

@@ -1,4 +1,4 @@
-"""How long each pair of channels takes for one turn: by the formula, or as a model's own configuration asks for it."""
+"""The wavelength of each pair of channels, by the formula or from a model's configuration."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ unfinished = posenc.measures.unfinished_pairs({sizes})"""
 
 
 def _of_model(asked: Parameters) -> Data:
-    """Whatever a reader's configuration does to the readers of families, the answer is a sentence."""
+    """Reads the configuration. Any error of a family's reader becomes Refused with a readable message."""
     try:
         config = source.parsed(asked.config.encode(), "config")
         path, spec, number, rotation = _turning(read_config(config), asked.layer)
@@ -156,7 +156,7 @@ unfinished = (wavelength > {length}).sum()'''
 
 
 def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, Rotation]:
-    """What turns queries and keys in that layer, in the text part if there is one. Raises Refused where nothing does."""
+    """The rotary encoding of that layer, in the text part if there is one. Raises Refused if there is none."""
     parts = sorted(((path, part) for path, part in whole.walk() if part.layers), key=lambda one: "text" not in one[0])
     if not parts:
         raise Refused(f"config: {whole.family} has no attention layers")

@@ -18,7 +18,7 @@ from posenc.positions import Positions
 from posenc.windows import by_pieces
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from posenc.shapes import Bool, Float
 
 
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options

@@ -22,7 +22,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)

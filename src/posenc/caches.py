@@ -22,7 +22,7 @@ from posenc.layouts import Layout
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+    from posenc.shapes import Float, Num
 
 
 @checked

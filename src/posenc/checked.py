@@ -230,7 +230,7 @@ class _Names(dict[str, Any]):
 
 
 class _Shaped:
-    """Float, Int, Num and Bool of jaxtyping, which is there for type checkers only."""
+    """Float, Int, Num and Bool of posenc.shapes, which modules import for type checkers only."""
 
     def __init__(self, kind: str, axes: str = "") -> None:
         self.kind, self.axes = kind, axes

@@ -19,7 +19,7 @@ from posenc.encoding import PositionalEncoding, check_tokens, full_precision, wo
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 Reads = Literal["hidden", "query"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool
+    from posenc.shapes import Bool
 
 Silent = Literal["none", "padding", "negative"]
 

@@ -27,9 +27,8 @@ from posenc.positions import Positions, readable
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Num
-
     from posenc.relative_vectors import RelativeVectors
+    from posenc.shapes import Bool, Float, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)

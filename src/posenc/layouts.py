@@ -16,7 +16,7 @@ from torch import Tensor
 from posenc.checked import checked
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
+    from posenc.shapes import Float, Int, Num
 
 Layout = Literal["half", "interleaved"]
 

@@ -15,7 +15,7 @@ from posenc.positions import Positions
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, Num
+    from posenc.shapes import Bool, Int, Num
 
 
 def positions_from_transformers(

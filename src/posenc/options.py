@@ -19,7 +19,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions, may_attend
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from posenc.shapes import Bool, Float
 
 
 class Given(TypedDict, total=False):

@@ -36,7 +36,7 @@ from posenc.checks import shown
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int, Num
+    from posenc.shapes import Bool, Int, Num
 
 LARGEST = 2**63 - 1
 Names = tuple[tuple[str, int], ...]  # of owners, and how many tensors each has

@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 
 class Relative(NamedTuple):

@@ -16,7 +16,7 @@ from posenc.options import PLAIN, Options, allowed, capped, softmax_scale
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from posenc.shapes import Bool, Float
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
 

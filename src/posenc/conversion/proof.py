@@ -26,7 +26,7 @@ from posenc.layouts import Layout
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 AT = (1, 2, 41, 1000, 8191)  # positions of the random tokens; at 0 every layout agrees
 TOLERANCE = 1e-9  # of the largest score: fp64 sums in another order

@@ -27,7 +27,7 @@ from posenc import layouts
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 Part = Literal["q", "k", "concatenated", "grouped", "blocks", "latent"]
 Fused = Literal["concatenated", "grouped", "blocks"]

@@ -26,7 +26,7 @@ from posenc.layouts import Layout
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class ChannelRotation(PositionalEncoding):

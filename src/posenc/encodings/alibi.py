@@ -22,7 +22,7 @@ from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+    from posenc.shapes import Float, Num
 
 
 @checked

@@ -19,7 +19,7 @@ from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width,
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class Conditional(PositionalEncoding):

@@ -23,7 +23,7 @@ from posenc.encodings.window_bias import InWindow, check_window
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 LARGEST = math.log(100)  # the bound of the logarithm of the scale
 

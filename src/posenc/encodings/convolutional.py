@@ -28,7 +28,7 @@ from posenc.encoding import (
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from posenc.shapes import Bool, Float
 
 
 class Convolutional(PositionalEncoding):

@@ -22,7 +22,7 @@ from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
+    from posenc.shapes import Bool, Float
 
 
 class CoPE(PositionalEncoding):

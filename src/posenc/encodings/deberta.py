@@ -29,7 +29,7 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 Term = Literal["c2p", "p2c"]
 MOST = 2**48  # no bucket starts further behind the one before

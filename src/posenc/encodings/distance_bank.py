@@ -23,7 +23,7 @@ from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, int
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class DistanceBank(FromHidden):

@@ -18,7 +18,7 @@ from posenc.encoding import DistanceBias
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 
 class DistanceTable(DistanceBias):

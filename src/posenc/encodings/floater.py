@@ -28,7 +28,7 @@ from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+    from posenc.shapes import Float, Num
 
 
 class FLOATER(PositionalEncoding):

@@ -31,7 +31,7 @@ from posenc.encoding import (
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class RandomFourier(PositionalEncoding):

@@ -22,7 +22,7 @@ from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 Resizing = Literal["ends", "centres", "nearest"]
 

@@ -23,7 +23,7 @@ from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_t
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 Combine = Literal["sum", "concat"]
 

@@ -29,7 +29,7 @@ from posenc.encoding import (
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+    from posenc.shapes import Bool, Float, Int
 
 Mode = Literal["bicubic", "bilinear", "nearest", "bucket", "tile"]
 Border = Literal["repeat", "zero"]

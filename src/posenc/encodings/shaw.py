@@ -23,7 +23,7 @@ from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
+    from posenc.shapes import Bool, Int
 
 Outside = Literal["clip", "zero"]
 

@@ -25,7 +25,7 @@ from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 # interleaved  s0 c0 s1 c1 s2 c2      sin_cos  s0 s1 s2 | c0 c1 c2      cos_sin  c0 c1 c2 | s0 s1 s2
 ChannelLayout = Literal["interleaved", "sin_cos", "cos_sin"]

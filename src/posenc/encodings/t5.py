@@ -26,7 +26,7 @@ from posenc.kernels.fast_path import constant
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
+    from posenc.shapes import Float, Int, Num
 
 
 class T5(DistanceBias):

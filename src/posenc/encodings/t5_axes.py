@@ -22,7 +22,7 @@ from posenc.positions import Positions
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from jaxtyping import Num
+    from posenc.shapes import Num
 
 
 class T5Axes(PositionalEncoding):

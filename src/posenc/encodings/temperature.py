@@ -26,7 +26,7 @@ from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class Temperature(PositionalEncoding):

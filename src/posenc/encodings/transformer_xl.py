@@ -25,7 +25,7 @@ from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 Layout = Literal["half", "interleaved"]

@@ -21,7 +21,7 @@ from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 
 class InWindow(PositionalEncoding):

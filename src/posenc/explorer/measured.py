@@ -21,8 +21,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from jaxtyping import Float
     from numpy import ndarray as Array
+
+    from posenc.shapes import Float
 
 Json = dict[str, Any]
 FILE = Path(__file__).parent / "measured.json"

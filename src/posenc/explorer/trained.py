@@ -25,13 +25,13 @@ import torch
 from posenc.encodings.floater import FLOATER
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
     from numpy import ndarray as Array
     from torch import Tensor
 
     from posenc.lab.experiment import Trial
     from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.trial.model import Transformer
+    from posenc.shapes import Float
 
 FILE = Path(__file__).parent / "trained.npz"
 ENCODINGS = ("learned", "floater")

@@ -30,7 +30,7 @@ from posenc.learn.notes import compare
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 Printed = tuple[tuple[str, ...], ...]
 

@@ -17,7 +17,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from posenc.measures.layers import Layers, normal, redrawn, seeded
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 REORDERINGS = 6
 

@@ -18,7 +18,7 @@ from posenc.positions import Positions
 from posenc.tensor_checks import with_values
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Num
+    from posenc.shapes import Float, Num
 
 
 @checked

@@ -23,7 +23,7 @@ from posenc.measures.layers import Layers, normal, seeded
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class TaylorTerms(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 @dataclass(frozen=True, eq=False)

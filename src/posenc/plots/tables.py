@@ -20,7 +20,7 @@ from posenc.plots.picture import Clocks, Curves, Line, Mark, Matrices, Panel, Pa
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 @checked

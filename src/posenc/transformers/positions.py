@@ -16,7 +16,7 @@ from posenc.model_positions import positions_from_transformers
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 
 @dataclass(frozen=True, eq=False)

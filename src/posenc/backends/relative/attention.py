@@ -30,7 +30,7 @@ from torch import Tensor
 from posenc.encoding import working_dtype
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 BLOCK = 64  # queries at a time
 ROOM = 2**18  # pairs at a time, as far as one head and BLOCK queries allow: 1 MiB of fp32 stays in the cache

@@ -14,7 +14,7 @@ from torch import Tensor
 from posenc.encoding import working_dtype
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 
 def in_torch(

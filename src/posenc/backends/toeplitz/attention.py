@@ -35,7 +35,7 @@ from posenc.kernels.derivatives import differentiable_gradients, in_full_precisi
 from posenc.kernels.fast_path import plain_on_cpu
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 BLOCK = 256  # queries handed to the kernel at once: half a block of masked pairs is wasted on the diagonal
 TILE = 512  # keys of a tile of a learned vector's backward

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+    from posenc.shapes import Bool, Float, Int
 
 
 def in_torch(

@@ -18,7 +18,7 @@ from posenc.kernels.derivatives import autograd_kernel, below_autograd, differen
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 
 def attend_by_distance(

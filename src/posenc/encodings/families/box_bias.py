@@ -21,7 +21,7 @@ from posenc.encoding import BiasFn, PositionalEncoding, Site, full_precision
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class BoxBias(PositionalEncoding):

@@ -17,7 +17,7 @@ from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class FirstHeadsRoPE(RoPE):

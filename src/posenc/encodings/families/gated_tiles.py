@@ -27,7 +27,7 @@ from posenc.encoding import (
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class GatedTiles(PositionalEncoding):

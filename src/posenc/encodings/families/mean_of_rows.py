@@ -19,7 +19,7 @@ from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_t
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class MeanOfRows(PositionalEncoding):

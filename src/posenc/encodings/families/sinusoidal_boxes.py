@@ -23,7 +23,7 @@ from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 CORNERS = (0, 1, 2, 1, 2, 3, 0, 3)  # of a box (x0, y0, x1, y1), clockwise from the upper left
 

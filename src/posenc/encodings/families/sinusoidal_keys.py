@@ -24,7 +24,7 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class SinusoidalKeys(PositionalEncoding):

@@ -21,7 +21,7 @@ from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 
 class T5OfContent(FromHidden):

@@ -22,7 +22,7 @@ from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 SUMMED = 4  # channels behind each of the two gates
 

@@ -20,7 +20,7 @@ from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 
 class SegmentedT5(PositionalEncoding):

@@ -24,7 +24,7 @@ from posenc.kernels.rotation.torch_operator import both_turned, turned, turned_i
 from posenc.layouts import Layout
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 ARITHMETIC = {
     torch.float32: torch.float32,

@@ -28,7 +28,7 @@ from posenc.kernels.sin_cos.torch_operator import OPERATOR, needs_formula, on_cp
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
+    from posenc.shapes import Float, Int, Num
 
 
 def sin_cos(

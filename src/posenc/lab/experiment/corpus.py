@@ -24,7 +24,7 @@ from torch import Tensor
 from posenc.bilingual import Words
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 HELD_OUT = 0.1  # of the bytes
 LEAST_WINDOWS = 8  # least number of non-overlapping held-out windows

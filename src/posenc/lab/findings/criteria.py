@@ -16,8 +16,9 @@ import numpy as np
 from posenc.bilingual import Words
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
     from numpy import ndarray as Array
+
+    from posenc.shapes import Bool, Float
 
 Measure = Literal["bits", "exact"]
 Behaviour = Literal["flat", "fades", "breaks"]

@@ -23,8 +23,9 @@ from scipy.stats import rankdata
 from posenc.lab.findings.criteria import Measure, kept
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
     from numpy import ndarray as Array
+
+    from posenc.shapes import Float
 
 LEVEL = 0.95
 DRAWS = 4000

@@ -21,7 +21,7 @@ from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 BEGIN, PLUS, EQUALS, END = 10, 11, 12, 13  # tokens after the digits
 

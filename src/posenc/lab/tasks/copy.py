@@ -14,7 +14,7 @@ from posenc.bilingual import Words
 from posenc.lab.tasks.rewriting import Rewriting
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 
 class Copy(Rewriting):

@@ -22,10 +22,10 @@ from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, given, held_out_windows, training_windows
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool
     from torch import Tensor
 
     from posenc.lab.experiment.corpus import Corpus
+    from posenc.shapes import Bool
 
 MASK = BYTES
 

@@ -20,7 +20,7 @@ from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from posenc.shapes import Int
 
 
 class Rewriting(Drawn):

@@ -19,9 +19,8 @@ from torch import Tensor
 from posenc.bilingual import Words
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
-
     from posenc.lab.experiment.corpus import Corpus
+    from posenc.shapes import Int
 
 IGNORE = -100
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from posenc.lab.experiment.corpus import Corpus, Windows
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 BYTES = 256
 

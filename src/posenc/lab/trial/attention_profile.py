@@ -26,7 +26,7 @@ from posenc.lab.trial.model import Transformer
 from posenc.positions import Positions, may_attend
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the steps
 FEW = 8  # rows that are recorded if the task has no links

@@ -27,10 +27,9 @@ from posenc.lab.experiment.arm import Arm
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
     from posenc.lab.experiment import Size
     from posenc.lab.trial.parallel import Shards
+    from posenc.shapes import Float, Int
 
 EMBEDDING = 1.0  # standard deviation of the initial token embeddings
 

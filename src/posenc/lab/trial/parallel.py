@@ -24,7 +24,7 @@ from posenc.lab.tasks.task import IGNORE
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from posenc.shapes import Float, Int
 
 Shard = Literal["rows", "sequence"]
 

@@ -27,7 +27,7 @@ from posenc.lab.trial.parallel import Part
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+    from posenc.shapes import Bool, Float, Int
 
 NO_NUMBER = "the score was no number"
 CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists

@@ -36,7 +36,7 @@ from posenc.measures.order import word_vectors
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 Rows = Sequence[Sequence[float]]
 EXACT = 1e-12  # what rounding in fp64 stays below

@@ -21,7 +21,7 @@ from posenc.learn.notes import compare
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from posenc.shapes import Float
 
 Encode = Callable[[Tensor, int], Tensor]
 BASE = 10000.0

@@ -5,6 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 // A function compiled for processors with these features, in vectors of 512 bits.
 #if defined(__clang__)
 #define OF_512_BITS(features) __attribute__((target(features), min_vector_width(512)))
@@ -16,13 +20,25 @@ namespace posenc {
 
 enum Instructions { PORTABLE, AVX2, AVX512, AVX512_BF16 };
 
+#if defined(__x86_64__)
+// Asked of the processor itself: zig's __builtin_cpu_supports says no to everything.
+inline int of_x86() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return PORTABLE;  // the system saves no wide registers
+  unsigned saved, high;
+  __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+  if ((saved & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b >> 5 & 1)) return PORTABLE;
+  const unsigned needed = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
+  if ((saved & 0xe6) != 0xe6 || (b & needed) != needed) return AVX2;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1) ? AVX512_BF16 : AVX512;
+}
+#endif
+
 inline Instructions instructions() {
   static const Instructions widest = [] {
     int found = PORTABLE;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) found = AVX2;
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-      found = __builtin_cpu_supports("avx512bf16") ? AVX512_BF16 : AVX512;
+    found = of_x86();
 #endif
     const char* const asked = std::getenv("POSENC_KERNELS");
     const char* const names[] = {"portable", "avx2", "avx512", "avx512_bf16"};

@@ -127,7 +127,7 @@ def test_a_family(copy):
     config = {"model_type": "hrm_text", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
               "max_position_embeddings": 64, "rope_theta": 1e4}  # fmt: skip
     asked = f"posenc.read_config({config})"
-    run(copy, f"import pytest\nwith pytest.raises(posenc.ConfigError, match='not a family'):\n    {asked}")
+    run(copy, f"import pytest\nwith pytest.raises(posenc.ConfigError, match='is not a known family'):\n    {asked}")
     follow("A family", copy)
     run(copy, f"""
 from families import table

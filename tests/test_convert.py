@@ -301,7 +301,7 @@ def test_a_real_deepseek_v3_reads_the_same_in_its_own_code(tmp_path):
     model.save_pretrained(tmp_path / "in", max_shard_size="20KB")
     done = convert(tmp_path / "in", tmp_path / "out", "half")
     assert done["heads"]["trailing"]
-    assert done["notes"] == ["rope_interleave in config.json is false now, so deepseek_v3's own code reads OUT"]
+    assert done["notes"] == ["rope_interleave in config.json is now false, so deepseek_v3's own code reads OUT"]
     other, before = again(model, tmp_path / "out"), logits(model)
     assert other.config.rope_interleave is False
     torch.testing.assert_close(logits(other), before, rtol=0, atol=1e-6)

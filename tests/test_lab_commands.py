@@ -522,7 +522,7 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
         (["run", world.yaml, "--text", tmp_path / "absent", "--out", new], "neither a file nor a folder"),
         (["run", world.yaml, *text, "--out", file], "is a file"),
         (["run", world.yaml, *text, "--out", alien], "did not write"),
-        (["run", other, *text, "--out", world.folder], "other seeds; posenc lab run --resume"),
+        (["run", other, *text, "--out", world.folder], "with seeds 1 instead of"),
         (["run", world.yaml, "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", new], "no sweep"),
@@ -597,7 +597,7 @@ def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.Monk
     from posenc.lab.experiment import PRESETS
 
     lines = [line.partition("#")[0].split() for block in blocks("lab.md", "sh") for line in block.splitlines()]
-    assert len(lines) == 10
+    assert len(lines) == 11
     monkeypatch.chdir(tmp_path)
     for words in lines:
         name, *rest = words[words.index("lab") + 1 :]

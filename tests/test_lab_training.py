@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from posenc.lab import tasks
-from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.experiment.arm import DEFAULT, Arm
+from posenc.lab.experiment import Size, Training, Trial, read
+from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
 from posenc.lab.tasks.copy import Copy
@@ -25,7 +25,7 @@ from posenc.lab.trial.training import Run, run_trial
 from posenc.positions import Positions
 
 SIZE = Size(d_model=16, n_heads=2, n_layers=2)
-ALL = sorted({*DEFAULT, "learned+randomized"})
+ALL = sorted({*read("compare").encodings, "learned+randomized"})
 TEXTS = [bytes(random.Random(n).choices(b"the cat sat on a mat; ", k=400)) for n in range(8)]
 CORPUS = Corpus("made up", "0" * 64, tuple(TEXTS[:5]), tuple(TEXTS[5:]))
 

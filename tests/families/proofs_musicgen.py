@@ -27,7 +27,8 @@ def canary_decoder(model_type: str) -> Proof:
         "position_ids": ids,
         "encoder_hidden_states": memory["encoder_hidden_states"][:1],
     }
-    added_by(result, spec, model, "pos_emb", "embedding_layernorm", at_of(ids), inputs, 8.0)
+    # The family's table is torch's exp and sin in fp32, which differ by processor: 7 and 9.6 roundings were seen.
+    added_by(result, spec, model, "pos_emb", "embedding_layernorm", at_of(ids), inputs, 12.0)
     return result
 
 

@@ -157,7 +157,10 @@ def test_against_loops(name, causal, learned, blocks):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["plain", "chunk", "packed", "holes", "wide heads", "wider values"])
 def test_dtypes(name, dtype):
-    """Within twice the error of the same loops rounded where arithmetic in that dtype must round, plus one rounding."""
+    """Within two roundings; gradients are sums of n products: four roundings and, as those of a random walk, √n more.
+
+    The order of a sum is the choice of the processor's matrix library: 8 roundings of 64 products were seen with one.
+    """
     case = CASES[name]
     tensors, integers = draw(case, dtype)
     for learned in (True, False):
@@ -166,7 +169,9 @@ def test_dtypes(name, dtype):
         for n, (mine, theirs) in enumerate(zip(got, exact, strict=True)):
             assert mine.dtype == (dtype if n < 4 else torch.float32)
             rounding = torch.finfo(dtype).eps * float(theirs.abs().max())
-            assert float((mine.double() - theirs).abs().max()) <= (2 if n == 0 else 4) * rounding
+            products = (0, case.j, case.i * case.h // case.g, case.i * case.h // case.g, case.i)[n]
+            allowed = 2 if n == 0 else 4 + (math.sqrt(products) if dtype == torch.float32 else 0)
+            assert float((mine.double() - theirs).abs().max()) <= allowed * rounding
 
 
 @pytest.mark.parametrize("name", ["plain", "rows at different starts", "packed", "narrower values"])
@@ -200,19 +205,37 @@ def test_a_query_that_sees_no_key_gives_zeros_and_no_gradient():
     assert logsumexp[:, :, 3:].isfinite().all()
 
 
-def test_gradients_are_the_same_bits_every_time_and_with_two_threads():
+def gradients_by_threads(*counts):
     case = Case(b=1, h=4, g=2, i=600, j=600, d=16, dv=16)
     tensors, integers = draw(case, torch.float32)
     threads = torch.get_num_threads()
     results = []
     try:
-        for count in (1, 1, 2):
+        for count in counts:
             torch.set_num_threads(count)
             results.append(run(fused, tensors, integers, True, True, upstream_of(case)))
     finally:
         torch.set_num_threads(threads)
-    for again in results[1:]:
-        assert all(torch.equal(mine, first) for mine, first in zip(again, results[0], strict=True))
+    return results
+
+
+def test_gradients_are_the_same_bits_every_time():
+    first, again = gradients_by_threads(1, 1)
+    assert all(map(torch.equal, again, first))
+
+
+def test_gradients_are_the_same_bits_with_two_threads():
+    """Our own sums have a fixed order. That of matrix products is MKL's, which keeps one for all threads when it is told to."""
+    code = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "import torch\n"
+        "from oracles.test_toeplitz_attention import gradients_by_threads\n"
+        "one, two = gradients_by_threads(1, 2)\n"
+        "assert all(map(torch.equal, two, one))"
+    )
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    told = {**os.environ, "MKL_CBWR": "COMPATIBLE"}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, env=told)
 
 
 def hessian_products(attention, leaves, along):

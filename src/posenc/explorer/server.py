@@ -11,6 +11,7 @@ Requests name views, never files. Every response other than 200 is {"error": …
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 from typing import Any
@@ -153,6 +154,8 @@ class Protocol(H11Protocol):
 async def _json(request: Request) -> Any:
     _expect(request, "application/json")
     body = await _body(request, MOST_JSON)
+    if body.startswith(codecs.BOM_UTF8):  # files may begin with one, what is sent must not (RFC 8259, section 8.1)
+        raise HTTPException(400, "body: begins with a byte order mark; send plain UTF-8")
     try:
         return strict_json.loads(body)
     except ValueError as error:

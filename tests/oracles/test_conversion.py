@@ -343,7 +343,7 @@ def test_what_cannot_be_moved_is_refused():
         posenc.rerotate(k, by=1, encoding=posenc.create("alibi", n_heads=4))
     with pytest.raises(ValueError, match="keys: expected"):
         posenc.rerotate(k[0], by=1, encoding=rope)
-    with pytest.raises(ValueError, match="keys: expected a tensor .* of real numbers"):
+    with pytest.raises(ValueError, match=r"keys: expected a tensor .* of real numbers"):
         posenc.rerotate(k.to(torch.int8), by=1, encoding=rope)
     with pytest.raises(ValueError, match=r"by: expected a number or a tensor \[2, 3\], got \[3\]"):
         posenc.rerotate(k, by=torch.arange(3), encoding=rope)

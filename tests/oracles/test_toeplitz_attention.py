@@ -225,7 +225,7 @@ def test_gradients_are_the_same_bits_every_time():
 
 
 def test_gradients_are_the_same_bits_with_two_threads():
-    """Our own sums have a fixed order. That of matrix products is MKL's, which keeps one for all threads when it is told to."""
+    """Our own sums have a fixed order. That of matrix products is MKL's: MKL_CBWR makes it the same for all threads."""
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
         "import torch\n"

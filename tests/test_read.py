@@ -83,11 +83,6 @@ READERS = {
 }
 
 
-# Coordinates that were computed from hidden states: sin_cos gives no forward-mode derivative by them yet, and a compiled
-# graph of the whole differs. Both are known failures; take them out of this set with their repair.
-UNDER_COMPILERS_AND_TRANSFORMS = {"one_graph_over_lengths", "transforms"}
-
-
 def made(name: str) -> Attention:
     torch.manual_seed(3)
     encoding = draw_parameters(READERS[name]())
@@ -158,8 +153,7 @@ def test_padding_changes_nothing(name, x):
 @pytest.mark.parametrize("name", [name for name in READERS if "floor" not in name])
 def test_laws_hold_for_encodings_that_read(name):
     encoding = draw_parameters(READERS[name]())
-    waiting = UNDER_COMPILERS_AND_TRANSFORMS if name == "placed" else set()
-    found = laws.report(encoding, Setting(d_model=D, n_heads=H), [law for law in laws.LAWS if law not in waiting])
+    found = laws.report(encoding, Setting(d_model=D, n_heads=H))
     broken = [f"{one.law}: {one.detail}" for one in found if one.held is False]
     assert not broken
 

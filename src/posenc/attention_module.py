@@ -6,7 +6,7 @@ Legend: b batch, t tokens, s tokens of the memory, d d_model, h query heads, g k
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,6 @@ from posenc.options import Given
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from posenc.shapes import Float
 
 

@@ -107,7 +107,7 @@ def explained(function: Callable[P, R], contract: Callable[..., Any] | None = No
 
 def _explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], failure: Exception) -> None:
     """Raises what the check of the arguments says, unless the failure's own message begins with one of their names."""
-    if re.match(rf"({'|'.join(inspect.signature(function).parameters)})[:,]", str(failure)):
+    if re.search(rf"(^|: )({'|'.join(inspect.signature(function).parameters)})[:,]", str(failure)):
         return
     try:
         _check(function, args, kwargs)
@@ -226,6 +226,8 @@ def _read(annotations: dict[str, Any], names: dict[str, Any]) -> dict[str, Rule]
 
 class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked by tools that look through frames
+            raise KeyError(name)
         return Any  # imported for type checkers only
 
 

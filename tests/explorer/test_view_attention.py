@@ -186,7 +186,7 @@ def test_a_link_restores_the_second_head_and_the_note_is_named(opened):
     a = arrays(case="i_love_you", encoding="shaw", n_heads=2, causal=True)
     assert value(page) == pytest.approx(a["attended"][1, 2, 3], abs=1e-15)
     page = opened("attention?frame=3&case=i_like_cats&encoding=nope&part=q&row=0&column=1")
-    assert page.inner_text("[data-role=printed]") == "Note 004 prints 0.38: a slip."
+    assert page.inner_text("[data-role=printed]") == "Note 004 prints 0.38: wrong."
     assert value(page) == pytest.approx(0.36)
 
 

@@ -161,14 +161,14 @@ BY_HAND = [
     (
         "decode ignores impl",
         "Attention.decode",
-        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl)",
-        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at)",
+        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)",
+        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, **options)",
     ),
     (
         "forward ignores impl",
         "Attention.forward",
-        "attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl)",
-        "attend(q, k, v, self.encoding, at, at_source, causal=causal)",
+        "attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)",
+        "attend(q, k, v, self.encoding, at, at_source, causal=causal, **options)",
     ),
     (
         "a magnitude of cos and sin below one is dropped",

@@ -33,7 +33,8 @@ def test_the_bias_is_the_sum_of_two_networks():
     boxes = torch.tensor([[[0.5, 0.4, 0.2, 0.6], [0.1, 0.9, 0.3, 0.1], [0.0, 0.0, -1.0, 0.0]]], dtype=torch.float64)
     places = torch.tensor([[[0.0, 0.0], [0.25, 0.75], [0.5, 0.5], [0.9, 0.1]]], dtype=torch.float64)
     q = torch.zeros(2, 3, 3, 8, dtype=torch.float64)
-    of_pair = encoding.bias(q, q, Positions.at(boxes), Positions.at(places))
+    k = torch.zeros(2, 3, 4, 8, dtype=torch.float64)
+    of_pair = encoding.bias(q, k, Positions.at(boxes), Positions.at(places))
     for b in range(2):
         for head in range(3):
             for i, (x, y, width, height) in enumerate(boxes[0].tolist()):
@@ -47,18 +48,18 @@ def test_the_bias_is_the_sum_of_two_networks():
 
 
 def test_a_part_of_the_heads():
-    encoding, q = filled(), torch.zeros(1, 3, 2, 8)
+    encoding, q, k = filled(), torch.zeros(1, 3, 2, 8), torch.zeros(1, 3, 4, 8)
     at, keys = Positions.at(torch.rand(1, 2, 4)), Positions.at(torch.rand(1, 4, 2))
-    whole, part = encoding.bias(q, q, at, keys), encoding.heads(1, 3).bias(q[:, 1:], q, at, keys)
+    whole, part = encoding.bias(q, k, at, keys), encoding.heads(1, 3).bias(q[:, 1:], k[:, 1:], at, keys)
     for head in range(2):
         assert whole(*map(torch.tensor, (0, head + 1, 1, 2))) == part(*map(torch.tensor, (0, head, 1, 2)))
 
 
 def test_other_coordinates_are_refused():
-    q = torch.zeros(1, 3, 2, 8)
+    q, k = torch.zeros(1, 3, 2, 8), torch.zeros(1, 3, 4, 8)
     with pytest.raises(ValueError, match="reads 4 coordinate"):
-        filled().bias(q, q, Positions.at(torch.rand(1, 2, 2)), Positions.at(torch.rand(1, 4, 2)))
+        filled().bias(q, k, Positions.at(torch.rand(1, 2, 2)), Positions.at(torch.rand(1, 4, 2)))
     with pytest.raises(ValueError, match=r"keys stand at \(y, x\)"):
-        filled().bias(q, q, Positions.at(torch.rand(1, 2, 4)), Positions.at(torch.rand(1, 4, 4)))
+        filled().bias(q, k, Positions.at(torch.rand(1, 2, 4)), Positions.at(torch.rand(1, 4, 4)))
     with pytest.raises(ValueError, match="hidden"):
         BoxBias(3, 0)

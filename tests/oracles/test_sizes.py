@@ -57,7 +57,7 @@ NUMBERS = [
 @pytest.mark.parametrize("wrong", [0, -1.0, math.nan, math.inf, True, "1"], ids=repr)
 @pytest.mark.parametrize(("cls", "number"), NUMBERS, ids=lambda value: getattr(value, "__name__", value))
 def test_a_number_that_must_be_positive(cls, number, wrong):
-    with pytest.raises(ValueError, match=rf"\b{number}: expected a positive number"):
+    with pytest.raises(ValueError, match=rf"\b{number}: expected a (positive|finite) number"):
         cls(**{**CLASSES[cls][0], number: wrong})
 
 
@@ -66,5 +66,5 @@ def test_offset_and_slopes_must_be_finite(wrong):
     with pytest.raises(ValueError, match="offset: expected a finite number"):
         Sinusoidal(8, offset=wrong)
     if isinstance(wrong, float):
-        with pytest.raises(ValueError, match="slopes: expected a finite number for each of 2 heads"):
+        with pytest.raises(ValueError, match=r"slopes: expected .*a finite number"):
             ALiBi(2, slopes=(0.5, wrong))

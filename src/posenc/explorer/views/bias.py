@@ -141,7 +141,7 @@ def _shaw(asked: Parameters, distance: Tensor) -> Found:
     q = torch.randn(asked.n_heads, D_HEAD, generator=torch.Generator().manual_seed(asked.seed), dtype=torch.float64)
     q = q[None, :, None]
     here, there = torch.zeros(1, 1, dtype=torch.long), -distance[None]
-    of_pair = shaw.bias(q, q, Positions.at(here), Positions.at(there))
+    of_pair = shaw.bias(q, q.expand(-1, -1, there.shape[1], -1), Positions.at(here), Positions.at(there))
     bias = of_pair(here[0], torch.arange(asked.n_heads)[:, None], here[0], torch.arange(len(distance)))
     lines = f"""shaw = posenc.create("shaw", d_head={D_HEAD}, max_distance={asked.k})
 shaw = posenc.laws.draw_parameters(shaw.double(), seed={asked.seed})  # random: nothing is trained here

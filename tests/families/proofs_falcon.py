@@ -52,6 +52,7 @@ def falcon(model_type: str) -> Proof:
     b, h, i, j = torch.meshgrid(*(torch.arange(n) for n in (2, 6, 300, 300)), indexing="ij")
     seen = (j <= i) & kept.bool()[b, j]
     for number, call in enumerate(found):
-        bias = spec.encoding(number).bias(call.q, call.k, at, at)
+        wide_k = call.k.repeat_interleave(call.q.shape[1] // call.k.shape[1], dim=1)
+        bias = spec.encoding(number).bias(call.q, wide_k, at, at)
         result.close("bias of every visible key, with padding on the left", bias(b, h, i, j)[seen], call.mask[seen])
     return result

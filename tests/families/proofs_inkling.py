@@ -56,7 +56,8 @@ def _compare(result: Proof, model: Any, spec: Any) -> None:
         heads = call.q.shape[1]
         at = at_of(ids)
         read = encoding.read(x, at)
-        term = encoding.bias(call.q, call.k, read, at)
+        wide_k = call.k.repeat_interleave(call.q.shape[1] // call.k.shape[1], dim=1)
+        term = encoding.bias(call.q, wide_k, read, at)
         b, h, i, j = torch.meshgrid(*(torch.arange(size) for size in (2, heads, n, n)), indexing="ij")
         with torch.no_grad():
             # Theirs mixes in another order: sums of 64, then of 4 products, and once more for τ.

@@ -102,7 +102,8 @@ def sam3_detr_decoder(model_type: str) -> Proof:
         encoding = with_weights(spec, 2, module.state_dict())
         theirs = module._get_rpb_matrix(boxes, (torch.tensor(height), torch.tensor(width)))
         q, places = torch.zeros(2, 2, 5, 16), cells(height, width).double() / torch.tensor([height, width])
-        of_pair = encoding.bias(q, q, posenc.Positions.at(boxes.double()), posenc.Positions.at(places[None]))
+        k = q[:, :, :1].expand(-1, -1, len(places), -1)
+        of_pair = encoding.bias(q, k, posenc.Positions.at(boxes.double()), posenc.Positions.at(places[None]))
         assert of_pair is not None
         index = torch.meshgrid(*(torch.arange(n) for n in (2, 2, 5, height * width)), indexing="ij")
     # Two layers in fp32 there.

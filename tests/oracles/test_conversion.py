@@ -206,8 +206,12 @@ def test_cached_keys_keep_the_channels_that_do_not_turn():
     trailing = posenc.convert_keys(k, "half", "interleaved", rotary_dim=6, trailing=True)
     assert trailing.tolist() == [0, 1, 2, 3, 4, 7, 5, 8, 6, 9]
     assert torch.equal(posenc.convert_keys(trailing, "interleaved", "half", rotary_dim=6, trailing=True), k)
-    for rotary_dim in (5, 0, 12):
-        with pytest.raises(ValueError, match="rotary_dim: expected a"):
+    for rotary_dim, said in {
+        5: "an even number from 2 up to d_head=10, got 5",
+        0: "a whole number from 1 or None, got 0",
+        12: "an even number from 2 up to d_head=10, got 12",
+    }.items():
+        with pytest.raises(ValueError, match=f"rotary_dim: expected {said}"):
             posenc.convert_keys(k, "half", "interleaved", rotary_dim=rotary_dim)
     with pytest.raises(ValueError, match="target: expected one of"):
         posenc.convert_keys(k, "half", "pairs")

@@ -303,7 +303,7 @@ def test_wrong_arguments():
         with_sizes(torch.zeros(1, 2, 6))
     with pytest.raises(ValueError, match="padding_row: expected a row 0 … 4, got 5"):
         Learned(4, 3, row_offset=2, padding_row=5)
-    with pytest.raises(ValueError, match="mode: expected one of "):
+    with pytest.raises(ValueError, match="mode: expected one of 'ends', 'centres', 'nearest'"):
         Learned(4, 3).resize(4, "cubic")
 
 

@@ -54,7 +54,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
     before: Attached | None = getattr(model, RECORD, None)
-    found = tried(model) if before is None else _known(model)
+    found = tried(model)
     chosen = _chosen(layers, list(found.attention))
     taken = sorted(set(chosen) & set(before.layers)) if before else []
     if taken:
@@ -117,11 +117,6 @@ def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     if held is None:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     return held.parameters()  # type: ignore[no-any-return]
-
-
-def _known(model: nn.Module) -> Any:
-    """The parts of a model to which something is attached: found anew with the attached hooks at rest."""
-    return tried(model)
 
 
 def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:

@@ -156,7 +156,8 @@ def test_distance_table_by_loops(impl):
 def test_wrong_arguments():
     for wrong in (-1, 1.5, True):
         for make in (lambda right: Shaw(D, right=right), lambda right: DistanceTable(H, right=right)):
-            with pytest.raises(ValueError, match="right: expected a whole number"):
+            said = "from 0" if wrong == -1 or make(0).__class__ is DistanceTable else "of up to 64 bits or None"
+            with pytest.raises(ValueError, match=f"right: expected a whole number {said}, got {wrong}"):
                 make(wrong)
     with pytest.raises(ValueError, match="outside: expected one of 'clip', 'zero'"):
         Shaw(D, outside="nothing")

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 import posenc
 from posenc.explorer.parameters import Refused
-from posenc.explorer.recognition import read, recognise
+from posenc.explorer.table_files import read
+from posenc.recognition import recognise
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 ROUNDING = {"float64": 1e-10, "float32": 1.2e-7, "bfloat16": 2**-8, "float16": 2**-11}

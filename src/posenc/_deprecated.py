@@ -34,6 +34,7 @@ MODULES = {
     "posenc.rotation": "posenc.kernels.rotation",
     "posenc.distance_attention": "posenc.backends.toeplitz.attention",
     "posenc.relative_attention": "posenc.backends.relative.attention",
+    "posenc.explorer.recognition": "posenc.recognition",
     "posenc.kernels.triton_rotate": "posenc.kernels.rotation.triton_rotation",
 }
 # Names renamed in 0.2, in modules that stay: (module, old name) to new name.

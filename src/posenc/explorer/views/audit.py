@@ -13,11 +13,11 @@ import torch
 from pydantic import Field
 
 import posenc
-from posenc.explorer import recognition
+from posenc.explorer import table_files
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
-from posenc.explorer.recognition import Recognised, recognise
-from posenc.explorer.recognition.formula import COS, SIN, channels, divisor
+from posenc.recognition import Recognised, recognise
+from posenc.recognition.formula import COS, SIN, channels, divisor
 
 ORDER = 160
 
@@ -156,21 +156,19 @@ def data(asked: Parameters) -> Data:
     body = textwrap.dedent(inspect.getsource(make).split(":\n", 1)[1]).rstrip()
     body = body.removesuffix("\nreturn table").replace("return ", "table = ")
     imports = "import math\n\nimport torch" if "math." in body else "import torch"
-    lines = (
-        f"{imports}\nimport posenc\nfrom posenc.explorer.recognition import recognise\n\n{body}\nfound = recognise(table)"
-    )
+    lines = f"{imports}\nimport posenc\nfrom posenc.recognition import recognise\n\n{body}\nfound = recognise(table)"
     return _shown(table, recognise(table), lines, uploaded=False)
 
 
 def uploaded(contents: bytes) -> Data:
     """The table in a file's bytes. Raises ValueError with the reason if it holds none."""
-    table = recognition.read(contents)
+    table = table_files.read(contents)
     lines = "import numpy\n" + _python('table = numpy.load("YOUR FILE.npy")')
     return _shown(table, recognise(table), lines, uploaded=True)
 
 
 def _python(made: str) -> str:
-    imports = "import torch\nimport posenc\nfrom posenc.explorer.recognition import recognise"
+    imports = "import torch\nimport posenc\nfrom posenc.recognition import recognise"
     return f"{imports}\n\n{made}\nfound = recognise(table)"
 
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from posenc.explorer.parameters import Refused
-from posenc.explorer.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
+from posenc.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
 
 MOST_HEADER = 10_000
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from posenc.bilingual import Words
-from posenc.explorer.recognition.formula import Arithmetic, Formula, Layout, Rounded
+from posenc.recognition.formula import Arithmetic, Formula, Layout, Rounded
 
 Level = Literal["good", "note", "wrong"]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from posenc.explorer.recognition import findings
-from posenc.explorer.recognition.findings import Observation
-from posenc.explorer.recognition.fit import LARGEST_OFFSET, fits, spread, uneven
-from posenc.explorer.recognition.formula import PAIRED, Arithmetic, Formula, Layout, Rounded
+from posenc.recognition import findings
+from posenc.recognition.findings import Observation
+from posenc.recognition.fit import LARGEST_OFFSET, fits, spread, uneven
+from posenc.recognition.formula import PAIRED, Arithmetic, Formula, Layout, Rounded
 
 MOST_ROWS = 65536
 MOST_CHANNELS = 4096

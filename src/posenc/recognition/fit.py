@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posenc.explorer.recognition.formula import (
+from posenc.recognition.formula import (
     COS,
     LAYOUTS,
     PAIRED,

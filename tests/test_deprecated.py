@@ -6,8 +6,9 @@ import sys
 import warnings
 
 import pytest
+import torch
 
-from posenc import _deprecated
+from posenc import Positions, _deprecated
 
 
 def without(name: str) -> None:
@@ -38,6 +39,21 @@ def test_the_warning_points_at_the_line_that_imports() -> None:
     code = "import warnings\nwarnings.simplefilter('always')\nimport posenc\n\nfrom posenc.module import Attention\n"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr
     assert said.startswith("<string>:5: DeprecationWarning: posenc.module is now posenc.attention_module"), said
+
+
+def test_the_two_flags_of_positions_became_one_field() -> None:
+    for made, row, document in (
+        (Positions.arange(1, 3), True, False),
+        (Positions.packed([0, 1, 3]), False, True),
+        (Positions.at(torch.tensor([[0, 1, 2]])), False, False),
+    ):
+        with pytest.warns(
+            DeprecationWarning, match=r"Positions.consecutive is now Positions.consecutive_in == \"row\""
+        ) as said:
+            assert made.consecutive is row
+        with pytest.warns(DeprecationWarning, match=r"Positions.counted is now Positions.consecutive_in == \"document\""):
+            assert made.counted is document
+        assert said[0].filename == __file__
 
 
 def test_what_never_was_is_not_found() -> None:

@@ -256,7 +256,7 @@ class GuessesWhenNothingIsKnown(Absolute):
     """A fast path for consecutive positions that is one position off from the other."""
 
     def embed(self, x, at):
-        return self.add(x, at.coords if at.consecutive else at.coords + 1)
+        return self.add(x, at.coords if at.consecutive_in == "row" else at.coords + 1)
 
 
 class CountsFromTheFirstToken(RoPE):

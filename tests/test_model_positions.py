@@ -17,12 +17,12 @@ def shown(at):
 def test_a_plain_prompt_and_one_more_token():
     queries, keys = positions_from_transformers(4, batch=2)
     assert queries is keys
-    assert queries.consecutive
+    assert queries.consecutive_in == "row"
     assert shown(queries) == [[0, 1, 2, 3]] * 2
     queries, keys = positions_from_transformers(1, batch=2, past=4)
     assert (shown(queries), shown(keys)) == ([[4]] * 2, [[0, 1, 2, 3, 4]] * 2)
-    assert queries.consecutive
-    assert keys.consecutive
+    assert queries.consecutive_in == "row"
+    assert keys.consecutive_in == "row"
     assert keys.order.tolist() == [[0, 1, 2, 3, 4]] * 2
 
 

@@ -197,7 +197,7 @@ def test_states_travel_with_the_positions(x):
     part = at.narrow(2, 5)
     assert torch.equal(part.states[encoding.owner][0], state[:, 2:5])
     assert part.coords.tolist() == [[2, 3, 4]] * 2
-    assert part.consecutive
-    assert not at.replaced(coords=at.coords * 2).consecutive  # nobody has looked
-    assert at.replaced(states={}).consecutive
+    assert part.consecutive_in == "row"
+    assert at.replaced(coords=at.coords * 2).consecutive_in is None  # nobody has looked
+    assert at.replaced(states={}).consecutive_in == "row"
     assert PositionalEncoding().read(x, at) is at

@@ -45,7 +45,8 @@ NAMES: dict[tuple[str, str], str] = {
 }
 
 
-def _warn(old: str, new: str, stacklevel: int) -> None:
+def warn_renamed(old: str, new: str, stacklevel: int) -> None:
+    """The warning that every old name gives. `stacklevel` counts frames from the caller of this function, from 1."""
     text = f"{old} is now {new}; the old name works until posenc {REMOVED_IN}"
     warnings.warn(text, DeprecationWarning, stacklevel=stacklevel + 1)
 
@@ -55,7 +56,7 @@ def renamed(module: str, name: str) -> Any:
     if (module, name) not in NAMES:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     new = NAMES[module, name]
-    _warn(f"{module}.{name}", f"{module}.{new}", stacklevel=3)  # renamed, the module's __getattr__, the caller
+    warn_renamed(f"{module}.{name}", f"{module}.{new}", stacklevel=3)  # renamed, the module's __getattr__, the caller
     return getattr(importlib.import_module(module), new)
 
 
@@ -75,7 +76,7 @@ class _OldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         new = _today(spec.name)
         assert new is not None
-        _warn(spec.name, new, stacklevel=2)  # Python leaves out the frames of importlib
+        warn_renamed(spec.name, new, stacklevel=2)  # Python leaves out the frames of importlib
         found = importlib.import_module(new)
         self.specs[spec.name] = found.__spec__
         return found

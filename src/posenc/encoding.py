@@ -406,7 +406,7 @@ class DistanceBias(PositionalEncoding):
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""
         self.check_coords(at_q)
         self.check_coords(at_k)
-        if at_q.consecutive and at_k.consecutive:
+        if at_q.consecutive_in == at_k.consecutive_in == "row":
             keys = at_k.length
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]
             delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]

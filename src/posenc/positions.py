@@ -24,13 +24,14 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree
 
 from posenc import checks
+from posenc._deprecated import warn_renamed
 from posenc.checked import check_arguments, check_fields, checked, explained
 from posenc.checks import shown
 from posenc.tensor_checks import INTEGERS
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Bool, Int, Num
 
 LARGEST = 2**63 - 1
+Consecutive = Literal["row", "document"]
 Names = tuple[tuple[str, int], ...]  # of owners, and how many tensors each has
 KEPT = (torch.int64, torch.float64)  # the dtypes of coordinates
 NO_TABLES: Mapping[str, tuple[Tensor, ...]] = {}
@@ -53,11 +55,11 @@ class Positions:
                  positions already (from 2049 and 257 on)
     order        causal order, global over shards: a query sees keys of the same or a smaller order
     document     tokens see their own document only; -1 is padding, seen by nobody
-    consecutive  every row counts up by one, is one document and has no padding. Set by the builders that know it,
-                 kept by `shift`, dropped by `take`; never inferred from values, but `cat` of two such looks whether the
-                 second begins where the first ends
-    counted      within a document coordinates and order count up by one from token to token, and padding is nowhere
-                 else than in document -1. Set, kept and dropped alike
+    consecutive_in
+                 "row": coordinates and order rise by one from token to token; every row is one document without padding.
+                 "document": they rise by one within each document; padding has document -1. None: not known. Set by the
+                 builders that know it, kept by `shift`, dropped by `take`; never inferred from values, except that `cat`
+                 of two such parts checks whether the second begins where the first ends
     tables       what `encoding.prepare(at)` computed, by the identity of the encoding that computed it
     states       what `encoding.read(x, at, past)` took from hidden states, likewise; cached with the keys
 
@@ -68,8 +70,7 @@ class Positions:
     coords: Num[Tensor, "b t *axes"]
     order: Int[Tensor, "b t"]
     document: Int[Tensor, "b t"]
-    consecutive: bool = False
-    counted: bool = False
+    consecutive_in: Consecutive | None = None
     tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
     states: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
 
@@ -115,7 +116,7 @@ class Positions:
             if start > LARGEST // 2 and start + length - 1 > LARGEST:
                 raise ValueError(f"start, length: positions {start} … {start + length - 1} do not fit in int64")
             coords = (count + start).expand(batch, length)
-        return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive=True)
+        return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive_in="row")
 
     @classmethod
     @explained
@@ -134,7 +135,7 @@ class Positions:
         _check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
-        return _made(count, count, real.long() - 1, counted=True)
+        return _made(count, count, real.long() - 1, consecutive_in="document")
 
     @classmethod
     @explained
@@ -149,7 +150,7 @@ class Positions:
         order = torch.arange(ends[-1], device=device)
         document = torch.repeat_interleave(torch.arange(len(lengths), device=device), torch.tensor(lengths, device=device))
         coords = order - torch.tensor(ends[:-1], device=device)[document]
-        return _made(coords[None], order[None], document[None], counted=True)
+        return _made(coords[None], order[None], document[None], consecutive_in="document")
 
     @classmethod
     @explained
@@ -159,7 +160,7 @@ class Positions:
         if readable(lengths) and bool((lengths < 0).any()):
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
         count = lengths[:, None]
-        return _made(count, count, torch.zeros_like(count), consecutive=True)
+        return _made(count, count, torch.zeros_like(count), consecutive_in="row")
 
     @classmethod
     @explained
@@ -265,6 +266,18 @@ class Positions:
     def length(self) -> int:
         return self.coords.shape[1]
 
+    @property
+    def consecutive(self) -> bool:
+        """Deprecated: `consecutive_in == "row"`."""
+        warn_renamed("Positions.consecutive", 'Positions.consecutive_in == "row"', stacklevel=2)
+        return self.consecutive_in == "row"
+
+    @property
+    def counted(self) -> bool:
+        """Deprecated: `consecutive_in == "document"`."""
+        warn_renamed("Positions.counted", 'Positions.consecutive_in == "document"', stacklevel=2)
+        return self.consecutive_in == "document"
+
     @explained
     def shift(self, by: int | float | Num[Tensor, "b"] | Num[Tensor, ""]) -> Positions:
         """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables and states.
@@ -282,7 +295,7 @@ class Positions:
             moved = by
         coords = (self.coords.double() if isinstance(by, float) else self.coords) + moved
         _check_sum(coords, moved)
-        return _made(coords, self.order, self.document, self.consecutive, self.counted)
+        return _made(coords, self.order, self.document, self.consecutive_in)
 
     def replaced(
         self,
@@ -292,7 +305,7 @@ class Positions:
     ) -> Positions:
         """The same tokens with other coordinates, tables or states, for encodings: nothing is copied.
 
-        Other coordinates are neither consecutive nor counted, since nobody has looked.
+        Of other coordinates it is not known whether they are consecutive.
         """
         if coords is not None:
             dense = type(coords) is Tensor and coords.layout is torch.strided and not coords.is_nested
@@ -307,8 +320,7 @@ class Positions:
             self.coords if coords is None else coords,
             self.order,
             self.document,
-            self.consecutive and coords is None,
-            self.counted and coords is None,
+            self.consecutive_in if coords is None else None,
             self.tables if tables is None else tables,
             self.states if states is None else states,
         )
@@ -335,8 +347,7 @@ class Positions:
             self.coords[:, part],
             self.order[:, part],
             self.document[:, part],
-            self.consecutive,
-            self.counted,
+            self.consecutive_in,
             _each(self.tables, lambda table: table[:, part]),
             _each(self.states, lambda state: state[:, part]),
         )
@@ -370,8 +381,7 @@ class Positions:
             torch.cat([part.coords for part in parts], dim=1),
             torch.cat([part.order for part in parts], dim=1),
             torch.cat([part.document for part in parts], dim=1),
-            consecutive=all(part.consecutive for part in parts)
-            and all(itertools.starmap(_goes_on, itertools.pairwise(parts))),
+            consecutive_in="row" if _is_one_run(parts) else None,
             tables=_joined([part.tables for part in parts]),
             states=_joined([part.states for part in parts]),
         )
@@ -442,6 +452,12 @@ def readable(tensor: Tensor) -> bool:
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
+def _is_one_run(parts: Sequence[Positions]) -> bool:
+    """Whether all parts are consecutive, and each begins where the one before ends."""
+    consecutive = all(part.consecutive_in == "row" for part in parts)
+    return consecutive and all(itertools.starmap(_goes_on, itertools.pairwise(parts)))
+
+
 def _goes_on(before: Positions, after: Positions) -> bool:
     """Whether one run of consecutive positions begins where the other ends, in every row."""
     if not readable(before.coords) or not readable(after.coords):
@@ -454,8 +470,7 @@ def _made(
     coords: Tensor,
     order: Tensor,
     document: Tensor,
-    consecutive: bool = False,
-    counted: bool = False,
+    consecutive_in: Consecutive | None = None,
     tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
     states: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
 ) -> Positions:
@@ -465,8 +480,7 @@ def _made(
         "coords": coords,
         "order": order,
         "document": document,
-        "consecutive": consecutive,
-        "counted": counted,
+        "consecutive_in": consecutive_in,
         "tables": tables,
         "states": states,
     }
@@ -557,21 +571,21 @@ def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
 
 
-def _flatten(at: Positions) -> tuple[list[Any], tuple[bool, bool, Names, Names]]:
+def _flatten(at: Positions) -> tuple[list[Any], tuple[Consecutive | None, Names, Names]]:
     tables, states = (tuple((owner, len(one)) for owner, one in of.items()) for of in (at.tables, at.states))
     carried = (tensor for of in (at.tables, at.states) for one in of.values() for tensor in one)
-    return [at.coords, at.order, at.document, *carried], (at.consecutive, at.counted, tables, states)
+    return [at.coords, at.order, at.document, *carried], (at.consecutive_in, tables, states)
 
 
 def _unflatten(leaves: Any, context: Any) -> Positions:
-    consecutive, counted, *names = context
+    consecutive_in, *names = context
     coords, order, document, *rest = leaves
     carried: list[dict[str, tuple[Tensor, ...]]] = []
     for of in names:
         carried.append({})
         for owner, count in of:
             carried[-1][owner], rest = tuple(rest[:count]), rest[count:]
-    return _made(coords, order, document, consecutive, counted, *carried)
+    return _made(coords, order, document, consecutive_in, *carried)
 
 
 def _flatten_with_keys(at: Positions) -> Any:
@@ -585,6 +599,6 @@ _pytree.register_pytree_node(
     _unflatten,
     serialized_type_name="posenc.Positions",
     flatten_with_keys_fn=_flatten_with_keys,
-    to_dumpable_context=lambda context: [*context[:2], *([list(pair) for pair in names] for names in context[2:])],
-    from_dumpable_context=lambda dumped: (*dumped[:2], *(tuple(map(tuple, names)) for names in dumped[2:])),
+    to_dumpable_context=lambda context: [context[0], *([list(pair) for pair in names] for names in context[1:])],
+    from_dumpable_context=lambda dumped: (dumped[0], *(tuple(map(tuple, names)) for names in dumped[1:])),
 )

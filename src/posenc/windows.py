@@ -5,7 +5,7 @@
     queries 2 … 3        ■ ■ ■ ■ . . . .                  exactly this range, so the work grows with the window and not
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
 
-Which keys a block may see is known where positions count up by one (`consecutive`) and either both sides are the same
+Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
 Legend: i query, j key.
 """
@@ -59,7 +59,7 @@ def by_pieces(
 
 def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> list[tuple[slice, slice]] | None:
     """Blocks of queries with the range of keys that each may see; None where ranges are unknown or would be all keys."""
-    if torch.compiler.is_compiling() or not (at_q.consecutive and at_k.consecutive):
+    if torch.compiler.is_compiling() or not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return None
     if at_q is not at_k and not (readable(at_q.order) and readable(at_k.order)):
         return None

@@ -30,7 +30,7 @@ def rows(at: Positions) -> tuple[list, list, list]:
 def test_arange():
     at = Positions.arange(2, 3, 5)
     assert rows(at) == ([[5, 6, 7]] * 2, [[5, 6, 7]] * 2, [[0, 0, 0]] * 2)
-    assert at.consecutive
+    assert at.consecutive_in == "row"
     assert (at.batch, at.length) == (2, 3)
     assert Positions.arange(1, 2).coords.tolist() == [[0, 1]]
     assert Positions.arange(1, 2, -4).coords.tolist() == [[-4, -3]]
@@ -43,15 +43,15 @@ def test_arange_with_a_start_for_every_row_G6(batch, length):
     at = Positions.arange(batch, length, torch.tensor(starts, dtype=torch.int32))
     assert at.coords.tolist() == [list(range(start, start + length)) for start in starts]
     assert at.order.tolist() == at.coords.tolist()
-    assert at.consecutive
+    assert at.consecutive_in == "row"
     assert at.coords.dtype == torch.int64
 
 
 def test_at():
     at = Positions.at(torch.tensor([[5, 9, 2, 2], [0, -1, 7, 1]]))
     assert rows(at) == ([[5, 9, 2, 2], [0, -1, 7, 1]], [[0, 1, 2, 3]] * 2, [[0] * 4] * 2)
-    assert not at.consecutive
-    assert not Positions.at(torch.tensor([[0, 1, 2]])).consecutive  # never inferred from values
+    assert at.consecutive_in is None
+    assert Positions.at(torch.tensor([[0, 1, 2]])).consecutive_in is None  # never inferred from values
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
@@ -64,7 +64,7 @@ def test_from_mask_counts_real_tokens_F1_F2(dtype):
         assert at.order[b, real[b]].tolist() == [0, 1, 2]
         assert at.document[b].tolist() == [0 if t in real[b] else -1 for t in range(5)]
     assert at.coords.min() == 0
-    assert not at.consecutive
+    assert at.consecutive_in == "document"
 
 
 def test_a_mask_is_no_document_number_F4():
@@ -78,7 +78,7 @@ def test_a_mask_is_no_document_number_F4():
 def test_packed_F3(make):
     at = Positions.packed(make([0, 1, 5, 7]))
     assert rows(at) == ([[0, 0, 1, 2, 3, 0, 1]], [[0, 1, 2, 3, 4, 5, 6]], [[0, 1, 1, 1, 1, 2, 2]])
-    assert not at.consecutive
+    assert at.consecutive_in == "document"
 
 
 @pytest.mark.parametrize("make", [list, torch.tensor])
@@ -115,7 +115,7 @@ def test_shift():
     assert at.shift(torch.tensor([1, 10])).coords.tolist() == [[1, 2, 3], [10, 11, 12]]
     assert at.shift(0.5).coords.tolist() == [[0.5, 1.5, 2.5]] * 2
     assert at.shift(5).order.tolist() == at.order.tolist()
-    assert at.shift(5).consecutive
+    assert at.shift(5).consecutive_in == "row"
     assert Positions.grid(1, 2, batch=2).shift(torch.tensor([1, 10])).coords.tolist() == [
         [[1, 1], [1, 2]],
         [[10, 10], [10, 11]],
@@ -129,10 +129,10 @@ def test_shift_drops_tables_and_take_gathers_them():
     assert at.shift(1).tables == {}
     taken = at.take(torch.tensor([4, 0, 0]))
     assert taken.coords.tolist() == [[7, 3, 3]]
-    assert not taken.consecutive
+    assert taken.consecutive_in is None
     for mine, theirs in zip(taken.tables[encoding.owner], at.tables[encoding.owner], strict=True):
         assert torch.equal(mine, theirs[:, [4, 0, 0]])
-    assert at.take(torch.arange(5)).consecutive is False
+    assert at.take(torch.arange(5)).consecutive_in is None
 
 
 def test_cat_keeps_tables_that_all_have():
@@ -143,23 +143,27 @@ def test_cat_keeps_tables_that_all_have():
     assert rows(both) == ([[0, 1, 2]], [[0, 1, 2]], [[0, 0, 0]])
     assert set(both.tables) == {rope.owner}
     assert torch.equal(both.tables[rope.owner][0], rope.tables(Positions.arange(1, 3), torch.float32)[0])
-    assert both.consecutive
-    assert not Positions.cat([second, first]).consecutive
+    assert both.consecutive_in == "row"
+    assert Positions.cat([second, first]).consecutive_in is None
     assert Positions.cat([second, Positions.arange(1, 1)]).tables == {}
 
 
 def test_cat_is_consecutive_only_where_everything_goes_on_in_every_row():
     """Coordinates that go on do not suffice: a fast path reads the causal order and the document off the first token."""
     first, start = Positions.arange(2, 3, torch.tensor([0, 4])), torch.tensor([3, 7])
-    assert Positions.cat([first, Positions.arange(2, 2, start)]).consecutive
-    assert not Positions.cat([first, Positions.arange(2, 2, torch.tensor([3, 9]))]).consecutive  # the second row has a gap
-    assert not Positions.cat([first, Positions.arange(2, 2, torch.tensor([2, 7]))]).consecutive  # the first row overlaps
+    assert Positions.cat([first, Positions.arange(2, 2, start)]).consecutive_in == "row"
+    assert (
+        Positions.cat([first, Positions.arange(2, 2, torch.tensor([3, 9]))]).consecutive_in is None
+    )  # the second row has a gap
+    assert (
+        Positions.cat([first, Positions.arange(2, 2, torch.tensor([2, 7]))]).consecutive_in is None
+    )  # the first row overlaps
     moved = Positions.arange(2, 2).shift(start)  # coordinates go on, the causal order begins again
     both = Positions.cat([first, moved])
     assert rows(both)[:2] == ([[0, 1, 2, 3, 4], [4, 5, 6, 7, 8]], [[0, 1, 2, 0, 1], [4, 5, 6, 0, 1]])
-    assert not both.consecutive
+    assert both.consecutive_in is None
     other = replace(Positions.arange(2, 2, start), document=torch.ones(2, 2, dtype=torch.int64))  # another document
-    assert not Positions.cat([first, other]).consecutive
+    assert Positions.cat([first, other]).consecutive_in is None
 
 
 def test_cat_of_two_precisions_does_not_pass_fp32_tables_for_fp64():
@@ -183,7 +187,7 @@ def test_expand_to():
     wide = at.expand(4)
     assert rows(wide) == ([[0, 1, 2]] * 4, [[0, 1, 2]] * 4, [[0, 0, 0]] * 4)
     assert all(table.shape[0] == 4 for tables in wide.tables.values() for table in tables)
-    assert wide.consecutive
+    assert wide.consecutive_in == "row"
     with pytest.raises(ValueError, match="have 4 rows, cannot serve a batch of 2"):
         wide.expand(2)
     moved = at.to("meta")
@@ -197,7 +201,7 @@ def test_is_a_pytree_and_survives_copies():
     assert len(leaves) == 3 + 2 + 1
     for other in (_pytree.tree_unflatten(leaves, spec), copy.deepcopy(at), pickle.loads(pickle.dumps(at))):
         assert rows(other) == rows(at)
-        assert other.consecutive is True
+        assert other.consecutive_in == "row"
         assert list(other.tables) == list(at.tables)
         for owner in at.tables:
             assert all(map(torch.equal, other.tables[owner], at.tables[owner]))
@@ -333,7 +337,7 @@ def test_any_history_equals_plain_lists_C1_C2(builder, steps):
             at = encodings[value].prepare(at)
     wide = at.expand(3)
     assert rows(wide) == ([coords] * 3, [order] * 3, [document] * 3)
-    if at.consecutive:
+    if at.consecutive_in == "row":
         assert coords == list(range(coords[0], coords[0] + len(coords)))
         assert set(document) == {0}
     plain = Positions.at(torch.tensor([coords]))

@@ -18,7 +18,7 @@ def test_sorted_subset_of_the_positions_allowed():
     assert at.coords.max() == 19
     assert at.order.tolist() == [list(range(7))] * 50
     assert not at.document.any()
-    assert not at.consecutive
+    assert at.consecutive_in is None
     assert at.coords.dtype == torch.int64
 
 

@@ -105,7 +105,12 @@ def _score_mod(bias: BiasFn | None, softcap: float | None) -> Callable[..., Tens
 
 def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:
     """Treats consecutive documents as parts of one run, if only differences matter: masked pairs across are never used."""
-    if at_q is at_k and at_q.counted and at_q.coords.ndim == 2 and "shift_invariant" in encoding.traits:
+    if (
+        at_q is at_k
+        and at_q.consecutive_in == "document"
+        and at_q.coords.ndim == 2
+        and "shift_invariant" in encoding.traits
+    ):
         at_q = at_k = Positions.arange(1, at_q.length, device=at_q.coords.device).expand(at_q.batch)
     return at_q, at_k
 
@@ -115,7 +120,7 @@ def _blocks(at_q: Positions, at_k: Positions, causal: bool, options: Options) ->
     from torch.nn.attention.flex_attention import create_block_mask
 
     narrow = options.window is not None or options.chunk is not None
-    if at_q.consecutive and at_k.consecutive and not causal and not narrow:
+    if at_q.consecutive_in == at_k.consecutive_in == "row" and not causal and not narrow:
         return None
     (left, right), chunk = options.window or (None, None), options.chunk
     of_q, of_k, order_q, order_k = at_q.document, at_k.document, at_q.order, at_k.order
@@ -196,7 +201,7 @@ def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at
     """
     at_q, at_k = _as_runs(encoding, at_q, at_k)
     if torch.compiler.is_compiling():
-        return encoding.distance_terms() is not None and at_q.consecutive and at_k.consecutive
+        return encoding.distance_terms() is not None and at_q.consecutive_in == at_k.consecutive_in == "row"
     with torch.no_grad():
         device = at_q.coords.device
         token = torch.zeros(1, q.shape[1], 1, q.shape[3], dtype=working_dtype(q.dtype), device=device)

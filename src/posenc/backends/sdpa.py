@@ -46,7 +46,7 @@ def attend(
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
     dropout = 0.0 if options is PLAIN else options.dropout  # a number of a global object would be an input of the graph
     unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
-    if unmasked and bias is None and at_q.consecutive and at_k.consecutive and (not causal or at_q is at_k):
+    if unmasked and bias is None and at_q.consecutive_in == at_k.consecutive_in == "row" and (not causal or at_q is at_k):
         return _fused(q, k, v, None, dropout, causal, scale, grouped)
 
     seen = mask = allowed(at_q, at_k, causal, options)

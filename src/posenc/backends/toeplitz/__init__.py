@@ -36,7 +36,7 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
     if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
         return "tokens have several coordinates"
-    if (at_q.consecutive and at_k.consecutive) or (at_q is at_k and at_q.counted):
+    if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):
         return None
     return "positions are not known to count up by one from token to token"
 
@@ -52,12 +52,12 @@ def attend(
     options: Options = PLAIN,
 ) -> Tensor:
     scale = softmax_scale(encoding, q.shape[-1], options)
-    if at_q is at_k and at_q.consecutive and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+    if at_q is at_k and at_q.consecutive_in == "row" and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
-    document = None if at_q.consecutive else at_q.document
+    document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
 
 

@@ -85,7 +85,7 @@ def coordinate_of_pairs(coords: Num[Tensor, "b t *axes"], frequencies: Frequenci
 def _read(at: Positions, axes: Sequence[int]) -> tuple[Tensor, bool]:
     """The coordinates, [b, t] where there is one axis, and whether they are known to count up by one."""
     coords = at.coords if axes or at.coords.ndim == 2 else at.coords[..., 0]
-    return coords, at.consecutive and not axes and not coords.is_floating_point()
+    return coords, at.consecutive_in == "row" and not axes and not coords.is_floating_point()
 
 
 def _table(

@@ -303,12 +303,20 @@ class PositionalEncoding(nn.Module):
 
     def check_range(self, at: Positions, low: float, high: float, why: str) -> None:
         """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
-        inside = (at.coords >= low) & (at.coords <= high)
-        if not readable(at.coords):
-            torch._assert_async(inside.all(), f"{type(self).__name__}: a position is outside {low} … {high}: {why}")
-        elif not bool(inside.all()):
-            first = at.coords[~inside][0].item()
-            raise ValueError(f"{type(self).__name__}: position {first} is outside {low} … {high}: {why}")
+        check_between(at.coords, low, high, f"{type(self).__name__}: position", f": {why}")
+
+
+def check_between(values: Tensor, low: float, high: float, name: str, why: str = "") -> None:
+    """Values outside low … high: ValueError that names the first of them on the CPU, a device assert elsewhere."""
+    check_accepted(values, (values >= low) & (values <= high), f"{name} {{}} is outside {low} … {high}{why}")
+
+
+def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
+    """Values that are not accepted: the same, with the first of them in place of "{}" in the message."""
+    if not readable(values):
+        torch._assert_async(accepted.all(), message)
+    elif not bool(accepted.all()):
+        raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
 
 
 def check_one_layer(encoding: PositionalEncoding) -> None:
@@ -381,13 +389,33 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     return torch.autocast(device_type=tensor.device.type, enabled=False)
 
 
-def absolute_at_layer(encoding: PositionalEncoding, n: int) -> PositionalEncoding:
-    """Absolute encodings act at layer 0; deeper layers find position already in the residual stream."""
-    checks.whole(0, n=n)
-    return encoding if n == 0 else _NOTHING
+def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> None:
+    """Raises ValueError for embeddings x [b, t, d] of another width than the encoding's, and as `check_tokens` does."""
+    check_width(encoding, "d_model", x.shape[-1], encoding.d_model)  # type: ignore[arg-type]
+    check_tokens(encoding, x, at, axis=1)
 
 
 _NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
+
+
+class AbsoluteEncoding(PositionalEncoding):
+    """Added to the embeddings, at layer 0 only: deeper layers find it in the residual stream, and have NoPE.
+
+    A class says what is added in `tables`, or overrides `embed`.
+    """
+
+    sites = Site.EMBED
+    traits = frozenset({"local", "norm_preserving"})
+    d_model: int
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_embeddings(self, x, at)
+        (table,) = self.tables_at(at, x.dtype)
+        return (x.to(table.dtype) + table).to(x.dtype)
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        checks.whole(0, n=n)
+        return self if n == 0 else _NOTHING
 
 
 class DistanceBias(PositionalEncoding):

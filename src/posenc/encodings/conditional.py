@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Conditional(PositionalEncoding):
         self.constant = nn.Parameter(torch.zeros(d_model))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         y, column = at.coords.unbind(-1)
         patch = (at.document >= 0) & (y >= 0) & (column >= 0)

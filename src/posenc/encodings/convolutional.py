@@ -16,22 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float
 
 
-class Convolutional(PositionalEncoding):
+class Convolutional(AbsoluteEncoding):
     """x + gelu(convolution of x) over the tokens of a row. Reads neighbours, no coordinates; not `local`.
 
     d_model      channels
@@ -50,7 +42,6 @@ class Convolutional(PositionalEncoding):
     batch_norm also mean, variance, gain and shift [d].
     """
 
-    sites = Site.EMBED
     traits = frozenset({"shift_invariant", "norm_preserving"})
 
     def __init__(
@@ -84,8 +75,7 @@ class Convolutional(PositionalEncoding):
         self.layers = nn.ModuleList(Taps(d_model, kernel_size, groups, weight_norm) for _ in range(layers))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         whole_documents(at)
         absent = (at.document < 0)[..., None]
         dtype = working_dtype(x.dtype)
@@ -100,9 +90,6 @@ class Convolutional(PositionalEncoding):
                     hidden = F.layer_norm(hidden, (self.d_model,))
                 hidden = F.gelu(hidden)
             return (x.to(dtype) + hidden.masked_fill(absent, 0)).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
 
 class Taps(nn.Module):
@@ -138,10 +125,8 @@ def whole_documents(at: Positions) -> None:
     first = index.masked_fill(~real, at.length).amin(dim=1, keepdim=True)
     document = at.document.masked_fill(~real, -1).amax(dim=1, keepdim=True)
     fits: Bool[Tensor, "b t"] = ~real | ((at.order == index - first) & (at.document == document))
-    if not readable(at.order):
-        torch._assert_async(fits.all(), "Convolutional: a row is not one whole document; its neighbours are elsewhere")
-    elif not bool(fits.all()):
-        raise ValueError(
-            "Convolutional: a row must be one whole document, with padding around it at most; packed "
-            "documents, chunks and shards have neighbours elsewhere: one document, one row"
-        )
+    message = (
+        "Convolutional: a row must be one whole document, with padding around it at most; packed "
+        "documents, chunks and shards have neighbours elsewhere: one document, one row"
+    )
+    check_accepted(at.order, fits, message)

@@ -22,7 +22,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.checks import shown
-from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions, readable
@@ -100,8 +100,7 @@ class FLOATER(PositionalEncoding):
         return (solved if bool((times == 0).any()) else solved[1:]).to(dtype)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         (paths,) = self.tables_at(at, x.dtype)
         return (x.to(paths.dtype) + paths[:, :, self.layer]).to(x.dtype)
 

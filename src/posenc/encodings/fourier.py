@@ -19,22 +19,14 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.coordinates import check_reads, select
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
+from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class RandomFourier(PositionalEncoding):
+class RandomFourier(AbsoluteEncoding):
     """x + sines and cosines of a Gaussian projection of coordinates from 0 to 1.
 
     d_model  channels, an even number: first all sines, then all cosines
@@ -47,9 +39,6 @@ class RandomFourier(PositionalEncoding):
     Raises ValueError for an odd width.
     """
 
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
-
     def __init__(self, d_model: int, axes: int = 2, *, reads: Sequence[int] | None = None, scale: float = 1.0) -> None:
         checks.even(d_model=d_model)
         checks.whole(axes=axes)
@@ -60,8 +49,7 @@ class RandomFourier(PositionalEncoding):
         self.matrix = nn.Parameter(scale * torch.randn(len(self.reads), d_model // 2))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at)
         dtype = working_dtype(x.dtype)
         coords = select(at, self.reads).coords.double()
@@ -70,11 +58,8 @@ class RandomFourier(PositionalEncoding):
             angle = 2 * math.pi * ((2 * coords - 1)[..., None] * self.matrix.double()).sum(dim=-2)
             return (x.to(dtype) + torch.cat([angle.sin(), angle.cos()], dim=-1).to(dtype)).to(x.dtype)
 
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
-
-class FourierBands(PositionalEncoding):
+class FourierBands(AbsoluteEncoding):
     """x + coordinates from -1 to 1, and their sines and cosines at evenly spaced frequencies. No parameters.
 
     n_bands           frequencies of each coordinate, from 1 to half its resolution
@@ -86,9 +71,6 @@ class FourierBands(PositionalEncoding):
     onto them: torch.cat([inputs, bands.embed(zeros, at)], dim=-1).
     Raises ValueError for bands or a resolution that are not positive.
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
         self, n_bands: int, resolution: Sequence[int], *, with_coordinates: bool = True, sines_only: bool = False
@@ -115,15 +97,6 @@ class FourierBands(PositionalEncoding):
         parts = [coords] if self.with_coordinates else []
         parts += [angle.sin()] if self.sines_only else [angle.sin(), angle.cos()]
         return (torch.cat(parts, dim=-1).to(dtype),)
-
-    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
-        (table,) = self.tables_at(at, x.dtype)
-        return (x.to(table.dtype) + table).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
 
 def spread(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
+from posenc.encoding import AbsoluteEncoding, check_embeddings
 from posenc.entry import Entry
 from posenc.positions import Positions
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Resizing = Literal["ends", "centres", "nearest"]
 
 
-class Learned(PositionalEncoding):
+class Learned(AbsoluteEncoding):
     """x + table[position]. Defined for the positions of its table only.
 
     d_model        channels
@@ -40,9 +40,6 @@ class Learned(PositionalEncoding):
     Raises ValueError for a position outside the table, naming position and limit (a device assert off the CPU), and for a
     padding_row that there is not.
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     @checked
     def __init__(
@@ -65,8 +62,7 @@ class Learned(PositionalEncoding):
         return None if self.clamp else self.max_positions - 1
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         if self.padding_row is not None:
             at = at.replaced(coords=at.coords.masked_fill(at.document < 0, 0))  # whatever it says: it is not read
@@ -77,9 +73,6 @@ class Learned(PositionalEncoding):
         if self.padding_row is not None:
             rows = rows.masked_fill(at.document < 0, self.padding_row)
         return x + F.embedding(rows, self.table).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
     @checked
     @torch.no_grad()

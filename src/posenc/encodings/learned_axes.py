@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float, Int
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Combine = Literal["sum", "concat"]
 
 
-class LearnedAxes(PositionalEncoding):
+class LearnedAxes(AbsoluteEncoding):
     """x + the rows of a token's coordinates, one table for each coordinate.
 
     d_model        channels
@@ -45,9 +45,6 @@ class LearnedAxes(PositionalEncoding):
     Raises ValueError for a coordinate outside its table, naming it and the limit (a device assert off the CPU), and for
     tables, widths or blocks that do not fit together.
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
         self,
@@ -113,8 +110,7 @@ class LearnedAxes(PositionalEncoding):
         )
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         quiet = silent_tokens(at if self.folded else select(at, self.reads), self.silent)
         coords = self._unfolded(at.coords, quiet)
@@ -139,17 +135,7 @@ class LearnedAxes(PositionalEncoding):
         return per_block
 
     def _inside(self, coords: Tensor, size: int, axis: int) -> None:
-        inside = (coords >= 0) & (coords < size)
-        name = f"{type(self).__name__}: coordinate {axis}"
-        if not readable(coords):
-            torch._assert_async(inside.all(), f"{name}: a position is outside 0 … {size - 1}: the table ends there")
-        elif not bool(inside.all()):
-            raise ValueError(
-                f"{name}: position {coords[~inside][0].item()} is outside 0 … {size - 1}: the table ends there"
-            )
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
+        check_between(coords, 0, size - 1, f"{type(self).__name__}: coordinate {axis}: position", ": the table ends there")
 
 
 def with_sizes(boxes: Int[Tensor, "b t 4"]) -> Int[Tensor, "b t 6"]:

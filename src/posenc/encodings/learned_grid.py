@@ -17,16 +17,8 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.coordinates import check_reads, select
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float, Int
@@ -35,7 +27,7 @@ Mode = Literal["bicubic", "bilinear", "nearest", "bucket", "tile"]
 Border = Literal["repeat", "zero"]
 
 
-class LearnedGrid(PositionalEncoding):
+class LearnedGrid(AbsoluteEncoding):
     """x + the vector of the token's cell.
 
     d_model        channels
@@ -59,9 +51,6 @@ class LearnedGrid(PositionalEncoding):
     Parameter: table [prefix + height·width, d_model], prefix first, then row by row.
     Raises ValueError for a position outside the grid or the prefix (a device assert off the CPU).
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     def __init__(
         self,
@@ -113,8 +102,7 @@ class LearnedGrid(PositionalEncoding):
         self.table = nn.Parameter(torch.empty(prefix + height * width, d_model).normal_(std=0.02))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         coords = self._checked(at)
         y, column = coords[..., 0], coords[..., 1]
         patch, nothing = y >= 0, (y < 0) & (column < 0)
@@ -182,21 +170,15 @@ class LearnedGrid(PositionalEncoding):
         y, x = coords[..., 0], coords[..., 1]
         patch = (y >= 0) & (y < high) & (x >= 0) & (x < wide)
         inside: Bool[Tensor, "b t"] = patch | ((y == -1) & (x >= -1) & (x < self.prefix))
-        if not readable(coords):
-            torch._assert_async(inside.all(), "LearnedGrid: a token is outside the grid and is no prefix token")
-        elif not bool(inside.all()):
-            raise ValueError(
-                f"LearnedGrid: a token at {coords[~inside][0].tolist()} is outside the grid {self.height} × "
-                f"{self.width} and none of {self.prefix} prefix tokens; an image of another size says so: "
-                "(y, x, height, width)"
-            )
+        message = (
+            f"LearnedGrid: a token at {{}} is outside the grid {self.height} × {self.width} and none of {self.prefix} "
+            "prefix tokens; positions in an image of another size are (y, x, height, width)"
+        )
+        check_accepted(coords, inside, message)
         return coords
 
     def check_coords(self, at: Positions, *, integers: bool = False) -> None:
         self._checked(at)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
     @torch.no_grad()
     def resize(self, height: int, width: int) -> LearnedGrid:

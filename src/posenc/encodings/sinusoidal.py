@@ -19,7 +19,7 @@ from posenc import checks, frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
+from posenc.encoding import AbsoluteEncoding, check_embeddings
 from posenc.entry import Entry
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
@@ -33,7 +33,7 @@ Denominator = Literal["d/2", "d/2-1"]
 OddWidth = Literal["drop", "zero"]
 
 
-class Sinusoidal(PositionalEncoding):
+class Sinusoidal(AbsoluteEncoding):
     """x + PE(position). No parameters; defined for any real position.
 
     d_model      channels
@@ -53,9 +53,6 @@ class Sinusoidal(PositionalEncoding):
 
     Raises ValueError for an unknown layout, denominator, odd or silent, and a width that the blocks cannot share.
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     @checked
     def __init__(
@@ -140,15 +137,6 @@ class Sinusoidal(PositionalEncoding):
             table = table.masked_fill(silent_tokens(read, self.silent)[..., None], 0)
         return (table,)
 
-    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
-        (table,) = self.tables_at(at, x.dtype)
-        return (x.to(table.dtype) + table).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
-
 
 class ScaledSinusoidal(Sinusoidal):
     """x + alpha·PE(position) with one learned number alpha, 1 at first. Options as for Sinusoidal.
@@ -161,8 +149,7 @@ class ScaledSinusoidal(Sinusoidal):
         self.alpha = nn.Parameter(torch.ones(()))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         (table,) = self.tables_at(at, x.dtype)
         return (x.to(table.dtype) + self.alpha.to(table.dtype) * table).to(x.dtype)
 

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, PositionalEncoding, Site
-from posenc.positions import Positions, readable
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Int
@@ -46,11 +46,11 @@ class InWindow(PositionalEncoding):
         apart = (at_q.coords[:, :, None] - at_k.coords[:, None]).abs()
         inside |= (apart[..., 0] < self.window[0]) & (apart[..., 1] < self.window[1])
         inside |= (at_q.document[:, :, None] != at_k.document[:, None]) | (at_q.document < 0)[:, :, None]
-        message = f"{type(self).__name__}: two tokens of one document lie further apart than a window of {self.window}"
-        if not readable(at_q.coords):
-            torch._assert_async(inside.all(), message)
-        elif not bool(inside.all()):
-            raise ValueError(f"{message}; windows are documents of their own, see posenc.encodings.window_bias.windows")
+        message = (
+            f"{type(self).__name__}: two tokens of one document lie further apart than a window of {self.window}; "
+            "windows are documents of their own, see posenc.encodings.window_bias.windows"
+        )
+        check_accepted(inside, inside, message)
 
     def offset(self, query: Int[Tensor, "*s 2"], key: Int[Tensor, "*s 2"]) -> Int[Tensor, "*s"]:
         """Which difference: row by row, from furthest before to furthest after. Pairs of two windows get any."""

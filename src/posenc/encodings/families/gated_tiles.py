@@ -15,22 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class GatedTiles(PositionalEncoding):
+class GatedTiles(AbsoluteEncoding):
     """x + the gated vectors of a token's tile, and of its patch where patches have their own.
 
     d_model    channels
@@ -43,8 +35,6 @@ class GatedTiles(PositionalEncoding):
     Raises ValueError for a coordinate that there is not (a device assert off the CPU).
     """
 
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
     coordinate_axes = 3
 
     def __init__(self, d_model: int, n_ratios: int, n_tiles: int, n_patches: int | None = None) -> None:
@@ -58,18 +48,11 @@ class GatedTiles(PositionalEncoding):
             self.patches = nn.Parameter(torch.empty(self.sizes[2], d_model).normal_(std=d_model**-0.5))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         coords = at.coords if self.by_patch else at.coords * torch.tensor([1, 1, 0], device=at.coords.device)
         inside = ((coords >= 0) & (coords < torch.tensor(self.sizes, device=coords.device))).all(dim=-1)
-        if not readable(coords):
-            torch._assert_async(inside.all(), "GatedTiles: a token has no such aspect ratio, tile or patch")
-        elif not bool(inside.all()):
-            raise ValueError(
-                f"GatedTiles: a token at (aspect ratio, tile, patch) = {coords[~inside][0].tolist()} is "
-                f"outside {self.sizes}"
-            )
+        check_accepted(coords, inside, f"GatedTiles: a token at (aspect ratio, tile, patch) = {{}} is outside {self.sizes}")
         dtype = working_dtype(x.dtype)
         ratio, tile, patch = coords.unbind(-1)
         with full_precision(x):
@@ -78,9 +61,6 @@ class GatedTiles(PositionalEncoding):
             if self.by_patch:
                 added = added + (1 - gate) * self.patches[patch].to(dtype)
         return (x.to(dtype) + added).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)
 
 
 def tile_positions(ratios: Tensor, n_tiles: int, n_patches: int) -> Positions:

@@ -15,22 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
+from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class LinearBoxes(PositionalEncoding):
+class LinearBoxes(AbsoluteEncoding):
     """(x + norm(W c + b)) / 2 for the coordinates c of a box, (x0, y0, x1, y1) as shares of the image.
 
     d_model   channels
@@ -39,9 +31,6 @@ class LinearBoxes(PositionalEncoding):
 
     Parameters: project [d_model, axes], offset, norm and norm_offset [d_model].
     """
-
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
 
     def __init__(self, d_model: int, *, axes: int = 4, norm_eps: float = 1e-12) -> None:
         checks.whole(d_model=d_model, axes=axes)
@@ -54,8 +43,7 @@ class LinearBoxes(PositionalEncoding):
         self.norm = nn.Parameter(torch.ones(d_model))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at)
         dtype = working_dtype(x.dtype)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).to(dtype)
@@ -63,6 +51,3 @@ class LinearBoxes(PositionalEncoding):
         with full_precision(x):
             box = F.layer_norm(F.linear(coords, project, offset), (self.d_model,), norm, norm_offset, self.norm_eps)
         return ((x.to(dtype) + box) / 2).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)

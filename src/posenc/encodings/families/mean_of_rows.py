@@ -15,14 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, Site, absolute_at_layer, check_tokens, check_width
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class MeanOfRows(PositionalEncoding):
+class MeanOfRows(AbsoluteEncoding):
     """x + the mean of the rows of its positions; -1 means no position, and a token without positions is unchanged.
 
     d_model        channels
@@ -33,9 +33,6 @@ class MeanOfRows(PositionalEncoding):
     device assert off the CPU), TypeError for places that are not integers.
     """
 
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
-
     def __init__(self, d_model: int, max_positions: int, places: int = 30) -> None:
         super().__init__(d_model=d_model, max_positions=max_positions, places=places)
         checks.whole(d_model=d_model, max_positions=max_positions, places=places)
@@ -44,19 +41,10 @@ class MeanOfRows(PositionalEncoding):
         nn.init.normal_(self.table, std=0.02)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         places = at.coords if at.coords.ndim == 3 else at.coords[..., None]
-        inside = (places >= -1) & (places < self.max_positions)
-        message = f"MeanOfRows: a place is outside -1 … {self.max_positions - 1}: the table ends there"
-        if not readable(places):
-            torch._assert_async(inside.all(), message)
-        elif not bool(inside.all()):
-            raise ValueError(f"{message}; got {places[~inside][0].item()}")
+        check_between(places, -1, self.max_positions - 1, "MeanOfRows: position", ": the table ends there")
         there = (places >= 0)[..., None]
         rows = F.embedding(places.clamp(min=0), self.table) * there
         return x + (rows.sum(dim=-2) / there.sum(dim=-2).clamp(min=1)).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import full_precision
+from posenc.encoding import check_accepted, full_precision
 from posenc.encodings.rope import RoPE
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
 
 
 class PrefixRoPE(RoPE):
@@ -45,13 +45,8 @@ class PrefixRoPE(RoPE):
         cos, sin = super().tables(at, dtype)
         before, number = at.coords[..., 0] < 0, at.coords[..., 1]
         inside = ~before | ((at.coords[..., 0] == -1) & (number >= 0) & (number < self.prefix))
-        if not readable(at.coords):
-            torch._assert_async(inside.all(), f"PrefixRoPE: a token is before the grid and none of {self.prefix}")
-        elif not bool(inside.all()):
-            raise ValueError(
-                f"PrefixRoPE: a token at {at.coords[~inside][0].tolist()} is before the grid and none of "
-                f"{self.prefix} prefix tokens at (-1, 0) …"
-            )
+        message = f"PrefixRoPE: a token at {{}} is before the grid and none of {self.prefix} prefix tokens at (-1, 0) …"
+        check_accepted(at.coords, inside, message)
         with full_precision(self.angles):
             own = self.angles[number.long().clamp(0, self.prefix - 1)].double()
             scale = self.frequencies.cos_sin_scale

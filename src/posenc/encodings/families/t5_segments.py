@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, PositionalEncoding, Site
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_between
 from posenc.encodings.t5 import Buckets
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Int
@@ -61,11 +61,7 @@ class SegmentedT5(PositionalEncoding):
         return lambda b, h, i, j: table[self.row(query[b, i], key[b, j]), h]
 
     def _check_segments(self, segments: Int[Tensor, "b t"]) -> None:
-        inside = (segments >= 0) & (segments < self.n_segments)
-        if not readable(segments):
-            torch._assert_async(inside.all(), f"SegmentedT5: a segment is outside 0 … {self.n_segments - 1}")
-        elif not bool(inside.all()):
-            raise ValueError(f"SegmentedT5: segment {segments[~inside][0].item()} is outside 0 … {self.n_segments - 1}")
+        check_between(segments, 0, self.n_segments - 1, "SegmentedT5: segment")
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> SegmentedT5:

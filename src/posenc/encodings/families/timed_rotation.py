@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, Site, check_tokens, check_width
+from posenc.encoding import PositionalEncoding, Site, check_embeddings
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -65,7 +65,6 @@ class TimedRotation(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x turned."""
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         cos, sin = (table.double() for table in self.tables_at(at, x.dtype))
         return rotate(x.double()[:, None], cos, sin, "interleaved")[:, 0].to(x.dtype)

@@ -14,22 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import (
-    PositionalEncoding,
-    Site,
-    absolute_at_layer,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
-from posenc.positions import Positions, readable
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision, working_dtype
+from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class XPath(PositionalEncoding):
+class XPath(AbsoluteEncoding):
     """x + the encoding of an XPath such as /html/body/div[2]/p.
 
     d_model        channels
@@ -43,9 +35,6 @@ class XPath(PositionalEncoding):
     Raises ValueError for a tag or subscript that there is not (a device assert off the CPU).
     """
 
-    sites = Site.EMBED
-    traits = frozenset({"local", "norm_preserving"})
-
     def __init__(
         self, d_model: int, depth: int = 50, *, n_tags: int = 256, n_subscripts: int = 1024, unit: int = 32
     ) -> None:
@@ -58,16 +47,11 @@ class XPath(PositionalEncoding):
         self.outer = nn.Linear(4 * d_model, d_model)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        check_tokens(self, x, at, axis=1)
+        check_embeddings(self, x, at)
         self.check_coords(at, integers=True)
         tags, subscripts = at.coords.chunk(2, dim=-1)
         for name, steps, table in (("tag", tags, self.tags), ("subscript", subscripts, self.subscripts)):
-            inside = (steps >= 0) & (steps < table.shape[1])
-            if not readable(steps):
-                torch._assert_async(inside.all(), f"XPath: a {name} is outside 0 … {table.shape[1] - 1}")
-            elif not bool(inside.all()):
-                raise ValueError(f"XPath: {name} {steps[~inside][0].item()} is outside 0 … {table.shape[1] - 1}")
+            check_between(steps, 0, table.shape[1] - 1, f"XPath: {name}")
         dtype = working_dtype(x.dtype)
         step = torch.arange(tags.shape[-1], device=tags.device)
         path = (self.tags[step, tags].to(dtype) + self.subscripts[step, subscripts].to(dtype)).flatten(-2)
@@ -75,6 +59,3 @@ class XPath(PositionalEncoding):
             hidden = nn.functional.linear(path, self.inner.weight.to(dtype), self.inner.bias.to(dtype)).relu()
             added = nn.functional.linear(hidden, self.outer.weight.to(dtype), self.outer.bias.to(dtype))
         return (x.to(dtype) + added).to(x.dtype)
-
-    def at_layer(self, n: int) -> PositionalEncoding:
-        return absolute_at_layer(self, n)

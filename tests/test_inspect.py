@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from posenc import cli
 from posenc.commands import compare_configs_, inspect_
+from posenc.dialects import ConfigError, read_config
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
@@ -87,12 +88,15 @@ def test_beyond_the_trained_length_it_names_the_pairs(llama: Path):
     assert within["beyond"]["pairs"] == []
 
 
-def test_a_missing_base_is_an_error_and_the_page_goes_on():
+def test_a_missing_base_is_one_note_and_no_error():
     silent = {key: value for key, value in LLAMA.items() if not key.startswith("rope")}
     shown = inspect("-", stdin=json.dumps(silent))
-    assert shown.exit_code == 1
-    assert "error rope_theta: missing: LlamaConfig assumes 10000, other programs may not" in words(shown.stdout)
+    assert shown.exit_code == 0
+    assert words(shown.stdout).count("missing: LlamaConfig assumes 10000") == 1
     assert "default of LlamaConfig" in words(shown.stdout)
+    assert read_config(silent).layers[0].uses[0].rotation.base == 10000
+    with pytest.raises(ConfigError, match="rope_theta: missing; LlamaConfig would assume 10000"):
+        read_config(silent, defaults=False)
 
 
 @pytest.mark.parametrize(("extra", "told"), [
@@ -104,6 +108,7 @@ def test_a_missing_base_is_an_error_and_the_page_goes_on():
      "error rope_scaling.attn_factor: not a key of yarn"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}, "is 16"),
     ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers uses"),
+    ({"rope_scaling": {"type": "linear", "factor": 0.25}}, "warning rope_scaling.factor: 0.25 shortens the context"),
     ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, "frequencies change with every length past 131072"),
     ({"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
      "transformers uses rope_scaling and ignores the other"),

@@ -10,6 +10,7 @@ Every comparison runs code of the installed transformers on tiny sizes; the expe
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import inspect
 import math
@@ -264,11 +265,21 @@ def rotary(
     inputs = {"input_ids": tokens(ids.shape[-2:])} if inputs is None else inputs
     at_zero, moved = (calls(model, **inputs, position_ids=p) for p in (torch.zeros_like(ids), ids))
     assert moved, f"{proof.model_type}: no attention call reached the probe"
+    spec = attending(spec, moved)
     assert len(moved) == len(spec.layers), (
         f"{proof.model_type}: {len(moved)} attention layers, posenc has {len(spec.layers)}"
     )
     same_rotation(proof, spec, at_zero, moved, ids, most)
     return moved
+
+
+def attending(spec: PositionSpec, found: list[Call]) -> PositionSpec:
+    """The spec with its attention layers only, which must have the numbers that the family's own modules have."""
+    numbers = [number for number, layer in enumerate(spec.layers) if layer.attends]
+    known = [call.layer for call in found if call.layer is not None and call.layer >= 0]
+    if len(numbers) < len(spec.layers) and known:  # shared attention has the number -1
+        assert known == numbers, f"attention in layers {known}, posenc says {numbers}"
+    return dataclasses.replace(spec, layers=tuple(spec.layers[number] for number in numbers))
 
 
 def same_rotation(
@@ -282,7 +293,7 @@ def same_rotation(
     at, zero = at_of(ids), at_of(torch.zeros_like(ids))
     for number, (before, after) in enumerate(zip(at_zero, moved, strict=True)):
         layer = number if after.layer is None else after.layer
-        whole = spec.encoding(number, arithmetic="float32")  # what depends on length does so in both passes
+        whole = spec.encoding(number, exact="model")  # what depends on length does so in both passes
         short, encoding = whole.at_length(1), whole.at_length(int(ids.max()) + 1)
         for side, x0, x in (("query", before.q, after.q), ("key", before.k, after.k), ("value", before.v, after.v)):
             expected = x
@@ -310,7 +321,7 @@ def same_rotation(
 def frequencies(proof: Proof, module: torch.nn.Module, spec: PositionSpec, layer: int = 0, name: str = "inv_freq") -> None:
     """The family's own fp32 frequencies against posenc's in parity, bit for bit; and posenc's fp64 ones within rounding."""
     buffer = getattr(module, name)
-    parity, exact = (_rotations(spec.encoding(layer, arithmetic=a))[0].frequencies for a in ("float32", "float64"))
+    parity, exact = (_rotations(spec.encoding(layer, exact=e))[0].frequencies for e in ("model", "fp64"))
     own = list(parity.values)
     proof.equal(f"{len(buffer)} frequencies", torch.tensor(own, dtype=torch.float32), buffer.float())
     for mine, theirs in zip(exact.values, buffer.double().tolist(), strict=True):

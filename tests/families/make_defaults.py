@@ -2,16 +2,20 @@
 
     python tests/families/make_defaults.py [--check]
 
-One line per model type: the class, its folder, other names of its keys, and the defaults of every key that has to do with
-position or size. Facts of the installed package, read off its classes; --check fails where the file is not what they say.
+One line per model type: the class, its folder, other names of its keys (`names`: its attribute_map; `legacy`: what its
+constructor takes besides, and prefers), and the defaults of every key that has to do with position or size. Facts of the
+installed package, read off its classes; --check fails where the file is not what they say.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +52,50 @@ def facts() -> dict[str, dict[str, Any]]:
 def _described(loaded: Any) -> dict[str, Any]:
     values = _values(loaded)
     names = {new: old for new, old in (getattr(loaded, "attribute_map", None) or {}).items() if _kept(new) or _kept(old)}
+    legacy = _legacy(loaded, set(names))
     return {
         "class": loaded.__name__,
         "folder": loaded.__module__.split(".")[-2],
         "names": names,
+        **({"legacy": legacy} if legacy else {}),
         "defaults": {key: value for key, value in sorted(values.items()) if _kept(key) and not _is_part(value)},
         "parts": {key: _part(value) for key, value in sorted(values.items()) if _is_part(value)},
         "base": getattr(loaded, "default_theta", None),
     }
+
+
+def _legacy(loaded: Any, known: set[str]) -> dict[str, str]:
+    """Keys that the class's constructor accepts for one of its attributes: found in its code, then tried."""
+    found = {}
+    for key in sorted(_accepted(loaded) - known - set(loaded.__dataclass_fields__)):
+        for value in (48, 0.375, 2):
+            try:
+                plain, given = loaded(), loaded(**{key: value})
+            except Exception:  # not a number, or a class that cannot be made without arguments
+                continue
+            now = {name: held for name, held in vars(given).items() if type(held) is type(value) and held == value}
+            changed = [name for name in now if vars(plain).get(name) != value and name[0] != "_" and _kept(name)]
+            if len(changed) == 1:
+                found[key] = changed[0]
+                break
+    return found
+
+
+def _accepted(loaded: Any) -> set[str]:
+    """Names that __init__ and __post_init__ of the class and of its bases take out of **kwargs."""
+    found: set[str] = set()
+    own = [base for base in loaded.__mro__ if base.__module__.startswith("transformers.models.")]
+    for function in [vars(base)[name] for base in own for name in ("__init__", "__post_init__") if name in vars(base)]:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        except (OSError, SyntaxError):  # made by dataclasses: no source
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("kwargs.pop", "kwargs.get") and node.args:
+                found |= {str(part.value) for part in node.args[:1] if isinstance(part, ast.Constant)}
+            if isinstance(node, ast.Compare) and any(ast.unparse(one) == "kwargs" for one in node.comparators):
+                found |= {str(node.left.value)} if isinstance(node.left, ast.Constant) else set()
+    return found
 
 
 def _values(loaded: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def clvp_encoder(model_type: str) -> Proof:
             passes.append(seen)
         width = max(projection // 8, 32)
         for number, (arguments, after) in enumerate(passes[1]):
-            encoding = spec.encoding(number, arithmetic="float32")
+            encoding = spec.encoding(number, exact="model")
             assert encoding.rotary_dim == width
             for side, x, y in zip(("query", "key", "value"), arguments, after, strict=False):
                 rest = torch.randn(*x.shape[:-1], 40 - width)
@@ -52,7 +52,7 @@ def clvp_encoder(model_type: str) -> Proof:
                 result.close("queries, keys and values of every layer", got, torch.cat([y, rest], dim=-1))
         assert len(passes[1]) == len(spec.layers) == 4
         own = model.rotary_pos_emb.inv_freq
-        parity = spec.encoding(0, arithmetic="float32").frequencies.values
+        parity = spec.encoding(0, exact="model").frequencies.values
         result.equal(f"{len(own)} frequencies", torch.tensor(parity, dtype=torch.float32), own)
     silent = spec_of(config_of(model_type, use_rotary_embedding=False))
     assert not silent.layers[0].uses

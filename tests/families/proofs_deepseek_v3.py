@@ -14,6 +14,7 @@ from families.harness import (
     IDS,
     Proof,
     at_of,
+    attending,
     build,
     calls,
     config_of,
@@ -48,6 +49,7 @@ def turned(result: Proof, most: float | None = None, **sizes: Any) -> torch.nn.M
     at_zero, moved = (calls(model, **inputs, position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))
     numbers = _attending(config, len(spec.layers))
     assert [call.layer for call in moved] == numbers, f"{[call.layer for call in moved]}, expected {numbers}"
+    spec = attending(spec, moved)
     assert len(spec.layers) == len(moved)
     same_rotation(result, spec, at_zero, moved, IDS, most or allowed(spec), softmax=True)
     if spec.layers[0].uses:
@@ -116,7 +118,7 @@ def relu_seen(module: Any) -> Iterator[list[Tensor]]:
 
 def indexed(
     result: Proof, scaled_inside: bool = True, *, most: float = 8.0, ready: Any = lambda model: model,
-    encodings: Any = lambda inside, layer, model: inside.encoding(layer, arithmetic="float32"), **sizes: Any,
+    encodings: Any = lambda inside, layer, model: inside.encoding(layer, exact="model"), **sizes: Any,
 ) -> None:  # fmt: skip
     """The products of the indexer's queries and keys, made from what its projections gave, against the family's own."""
     config = config_of(result.model_type, **SIZES | {"index_head_dim": 12, "index_n_heads": 3, "index_topk": 4} | sizes)

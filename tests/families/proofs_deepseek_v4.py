@@ -37,7 +37,7 @@ def _version_4_indexer(result: Proof, config: Any, model: torch.nn.Module, spec:
     for hook in hooks:
         hook.remove()
     assert [number for number, layer in enumerate(spec["indexer"].layers) if layer.uses] == [2]
-    encoding = spec["indexer"].encoding(2, arithmetic="float32")
+    encoding = spec["indexer"].encoding(2, exact="model")
     k, q = kept
     starts = torch.arange(4).mul(2).expand(2, -1)
     q = encoding.rotate(q.unflatten(-1, (3, -1)).transpose(1, 2), at_of(IDS), "query").double()
@@ -78,7 +78,7 @@ def _version_4(result: Proof, config: Any) -> None:
     same_rotation(result, spec, at_zero, moved, IDS, most, softmax=True)
     seen = iter(compressed)
     for number, (layer, block) in enumerate(zip(spec.layers, blocks, strict=True)):
-        encoding = spec.encoding(number, arithmetic="float32")
+        encoding = spec.encoding(number, exact="model")
         if layer.kind != "sliding_attention":
             rate = config.compress_rates[layer.kind]
             starts = torch.arange(8 // rate).mul(rate).expand(2, -1)

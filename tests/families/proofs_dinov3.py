@@ -39,7 +39,7 @@ def on_the_square(result: Proof, model: Any, spec: PositionSpec, before: Sequenc
     for number, (first, call, prefix) in enumerate(zip(rest, moved, before, strict=True)):
         assert call.q.shape[2] == prefix + height * width
         at = posenc.Positions.at(torch.cat([torch.zeros(prefix, 2, dtype=torch.float64), squares(height, width)])[None])
-        encoding = spec.encoding(number, arithmetic="float32")
+        encoding = spec.encoding(number, exact="model")
         for side in ("query", "key", "value"):
             mine, theirs = encoding.rotate(getattr(first, side[0]), at, side), getattr(call, side[0])
             # Angles up to 2π: theirs rounds coordinate, 2π · coordinate and the product, ours frequency and product.

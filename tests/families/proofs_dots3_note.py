@@ -46,7 +46,7 @@ class Filled:
     def __init__(self, spec: PositionSpec, model: torch.nn.Module) -> None:
         self.spec, self.model, self.layers = spec, model, spec.layers
 
-    def encoding(self, layer: int, arithmetic: str) -> Any:
+    def encoding(self, layer: int, exact: str) -> Any:
         return filled(self.spec, layer, self.model)
 
 

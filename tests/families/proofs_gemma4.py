@@ -70,7 +70,7 @@ def gemma4_assistant(model_type: str) -> Proof:
     assert len(passes[1]) == len(spec.layers) == 4
     at, zero = at_of(IDS), at_of(torch.zeros_like(IDS))
     for number, (before, after) in enumerate(zip(*passes, strict=True)):
-        layer, encoding = spec.layers[number], spec.encoding(number, arithmetic="float32")
+        layer, encoding = spec.layers[number], spec.encoding(number, exact="model")
         got = encoding.rotate(unrotated(before.q, encoding, zero, "query"), at, "query")
         result.close("queries of every layer at positions to 131071", got, after.q)
         result.equal("keys as they were given", after.k, shared[layer.kind][0])

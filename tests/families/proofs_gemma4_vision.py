@@ -35,7 +35,7 @@ def gemma4_vision(model_type: str) -> Proof:
     turning = replace(spec, layers=(replace(spec.layers[0], uses=spec.layers[0].uses[1:]), *spec.layers[1:]))
     same_rotation(result, turning, *passes, PLACES.movedim(-1, 0))
     own = module_named(model, "rotary_emb").inv_freq
-    for half in torch.tensor(turning.encoding(0, arithmetic="float32").frequencies.values).chunk(4):
+    for half in torch.tensor(turning.encoding(0, exact="model").frequencies.values).chunk(4):
         result.equal(f"{len(own)} frequencies", half, own)
 
     tables = with_weights(

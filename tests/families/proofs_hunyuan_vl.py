@@ -45,7 +45,7 @@ def hunyuan_vl_text(model_type: str) -> Proof:
     for ids in (torch.zeros_like(far), far):
         calls(model, input_ids=tokens(IDS.shape), position_ids=ids)
     for number in range(2):
-        encoding = spec.encoding(number, arithmetic="float32")
+        encoding = spec.encoding(number, exact="model")
         for side in ("query", "key"):
             before, after = entered[side][number], entered[side][2 + number]
             got = encoding.rotate(before, at_of(far), side)
@@ -55,7 +55,7 @@ def hunyuan_vl_text(model_type: str) -> Proof:
         other = config_of(model_type, rope_parameters=parameters, head_dim=24, num_hidden_layers=1)
         own = modeling(model_type).HunYuanVLTextRotaryEmbedding(other).inv_freq if hasattr(
             modeling(model_type), "HunYuanVLTextRotaryEmbedding") else type(model.rotary_emb)(other).inv_freq  # fmt: skip
-        mine = spec_of(other).encoding(0, arithmetic="float32").frequencies.values
+        mine = spec_of(other).encoding(0, exact="model").frequencies.values
         result.equal("12 frequencies, each for two channels", torch.tensor(mine), torch.cat([own, own]))
     return result
 

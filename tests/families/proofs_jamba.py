@@ -107,10 +107,10 @@ def zamba2(model_type: str) -> Proof:
     for on in (False, True):
         config = config_of(model_type, use_mem_rope=on, rope_parameters=YARN, **sizes)
         model, spec = build(config), spec_of(config)
-        assert all(bool(layer.uses) == on for layer in spec.layers)
+        assert all(bool(layer.uses) == (on and layer.attends) for layer in spec.layers)
         compared(result, model, spec)
         placed(result, model, spec)
-    frequencies(result, model.rotary_emb, spec)
+    frequencies(result, model.rotary_emb, spec, 1)
     for parameters in (None, LINEAR):
         also(result, model, use_mem_rope=True, rope_parameters=parameters, **sizes)
     return result

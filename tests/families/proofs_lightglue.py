@@ -91,7 +91,7 @@ def efficientloftr(model_type: str) -> Proof:
             assert torch.equal(at_zero[number].q, moved[number].q)
             assert torch.equal(at_zero[number].k, moved[number].k)
         own = model.rotary_emb.inv_freq.repeat_interleave(2)
-        parity = spec.encoding(0, arithmetic="float32").frequencies.values
+        parity = spec.encoding(0, exact="model").frequencies.values
         result.equal(f"{len(own)} frequencies", torch.tensor(parity, dtype=torch.float32), own)
     return result
 

@@ -61,7 +61,7 @@ def llama4_vision_model(model_type: str) -> Proof:
     assert len(moved) == len(spec.layers)
     ids = own.T[:, None].expand(-1, 2, -1)
     same_rotation(result, spec, zero, moved, ids)
-    mine = rotary_of(spec.encoding(0, arithmetic="float32")).frequencies
+    mine = rotary_of(spec.encoding(0, exact="model")).frequencies
     patch = angles[7, 0]  # row 1, column 2: (2, 3) from 1
     expected = [torch.tensor(w).mul(3 if axis else 2).cos() for w, axis in zip(mine.values, mine.axes, strict=True)]
     result.equal("cosines of a patch", torch.stack(expected), patch.real)

@@ -66,7 +66,7 @@ def muse_glimmer_assistant(model_type: str) -> Proof:
     context, block = torch.randn(2, 5, 128), torch.randn(2, 3, 64)
     inputs = {"noise_embeds": block, "context_hidden_states": context}
     zero, moved = (calls(model, fixed=False, **inputs, position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))
-    encoding = spec.encoding(0, arithmetic="float32")
+    encoding = spec.encoding(0, exact="model")
     scale = float(encoding.frequencies.cos_sin_scale)
     before, after = zero[0], moved[0]  # the first layer: later ones see what it makes of positions
     for side, x0, x, at in (("query", before.q, after.q, IDS[:, 5:]), ("key", before.k, after.k, IDS)):

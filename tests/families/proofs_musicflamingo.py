@@ -24,7 +24,7 @@ def musicflamingo(model_type: str) -> Proof:
         theirs = module.apply_rotary_time_emb(x, *turning(times, seq_len=frames))
         coords = torch.stack([times, windows[:, None].expand_as(times).float(),
                               torch.arange(frames).expand_as(times).float()], dim=-1)  # fmt: skip
-        encoding = spec.encoding(0, arithmetic="float32")
+        encoding = spec.encoding(0, exact="model")
         result.close("frames of four windows", encoding.embed(x, posenc.Positions.at(coords)), theirs)
         parity = encoding.frequencies.values
         result.equal(f"{len(parity)} frequencies", torch.tensor(parity, dtype=torch.float32), turning.inv_freq)

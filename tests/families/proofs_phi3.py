@@ -26,7 +26,7 @@ def at_both_lengths(result: Proof, config: Any, most: float = 2.0) -> torch.nn.M
         assert len(moved) == len(spec.layers)
         same_rotation(result, spec, zero, moved, ids, most)
     hidden(result, spec, calls(model, input_ids=tokens((2, SEEN))))
-    parity = spec.encoding(0, arithmetic="float32")
+    parity = spec.encoding(0, exact="model")
     for length, which in ((4096, "original_inv_freq"), (4097, "long_inv_freq")):
         theirs = getattr(module_named(model, "rotary_emb"), which).float()
         result.equal(f"{len(theirs)} frequencies", torch.tensor(parity.at_length(length).frequencies.values), theirs)

@@ -42,7 +42,7 @@ def qwen2_5_omni_dit(model_type: str) -> Proof:
     with torch.no_grad():
         q, k, v = (layer(moved_x).unflatten(-1, (4, 16)).transpose(1, 2) for moved_x, layer in
                    ((x, attention.to_q), (x, attention.to_k), (x, attention.to_v)))  # fmt: skip
-    encoding, at = spec.encoding(0, arithmetic="float32"), posenc.Positions.at(ids)
+    encoding, at = spec.encoding(0, exact="model"), posenc.Positions.at(ids)
     for side, mine, theirs in (("query", q, moved.q), ("key", k, moved.k), ("value", v, moved.v)):
         result.close("queries, keys and values at positions to 131071", encoding.rotate(mine, at, side), theirs)
     frequencies(result, turning, spec)

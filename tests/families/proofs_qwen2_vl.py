@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from families.harness import (
     Proof,
+    attending,
     build,
     calls,
     config_of,
@@ -41,10 +41,8 @@ def turned(result: Proof, model_class: str, most: float = 1.0, embedded: bool = 
         shape = (*IDS.shape[1:], config.hidden_size)
         inputs = {"inputs_embeds": torch.randn(shape, generator=torch.Generator().manual_seed(3))}
     at_zero, moved = (calls(model, **inputs, position_ids=ids, use_cache=False) for ids in (torch.zeros_like(IDS), IDS))
-    attending = [number for number, layer in enumerate(spec.layers) if layer.kind != "linear_attention"]
     assert len(spec.layers) == config.num_hidden_layers
-    assert [call.layer for call in moved] == attending, f"attention in layers {[c.layer for c in moved]}, {attending}"
-    only = replace(spec, layers=tuple(spec.layers[number] for number in attending))
+    only = attending(spec, moved)
     same_rotation(result, only, at_zero, moved, IDS, most, softmax=True)
     return model, only
 
@@ -157,7 +155,7 @@ def ernie4_5_vl_moe_text(model_type: str) -> Proof:
     sizes: dict[str, Any] = {"moe_intermediate_size": [16, 16], "moe_num_experts": 4, "moe_k": 2}
     model, spec = turned(result, "Ernie4_5_VLMoeTextModel", rope_parameters=plain((3, 3, 2), 5e5), **sizes)
     own = module_named(model, "rotary_emb").inv_freq  # rows' pairs first, then columns', then time's
-    mine = torch.tensor(spec.encoding(0, arithmetic="float32").frequencies.values)
+    mine = torch.tensor(spec.encoding(0, exact="model").frequencies.values)
     result.equal("8 frequencies", torch.cat([mine[0:6:2], mine[1:6:2], mine[6:]]), own)
     return result
 

@@ -130,7 +130,7 @@ def rotation(result: Proof, model: Any, spec: PositionSpec, own: Tensor, **input
 
 def frequencies(result: Proof, module: Any, spec: PositionSpec) -> None:
     """The family's own, of one axis, against ours of every axis."""
-    own, mine = module.inv_freq, rotary_of(spec.encoding(0, arithmetic="float32")).frequencies
+    own, mine = module.inv_freq, rotary_of(spec.encoding(0, exact="model")).frequencies
     for axis in range(mine.n_axes):
         of_axis = [value for value, which in zip(mine.values, mine.axes, strict=True) if which == axis]
         result.equal(f"{len(own)} frequencies of each axis", torch.tensor(of_axis), own)
@@ -299,6 +299,6 @@ def pixtral(model_type: str) -> Proof:
     assert len(moves["zero"]) == len(spec.layers)
     for name, ids in (("far", far(len(own))), ("own", own)):
         same_rotation(result, spec, moves["zero"], moves[name], ids.T[:, None], softmax=True)
-    mine = rotary_of(spec.encoding(0, arithmetic="float32")).frequencies.values
+    mine = rotary_of(spec.encoding(0, exact="model")).frequencies.values
     result.equal("16 frequencies, rows' then columns'", torch.tensor(mine), turning.inv_freq)
     return result

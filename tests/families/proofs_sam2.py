@@ -153,7 +153,7 @@ def sam2_video(model_type: str) -> Proof:
     rest, moved = at_rest(module, module.rotary_emb, **given), calls(module, **given)
     assert len(moved) == len(spec.layers) == 4
     for number, (first, call) in enumerate(zip(rest, moved, strict=True)):
-        encoding = spec.encoding(number, arithmetic="float32")
+        encoding = spec.encoding(number, exact="model")
         keys = grid if spec.layers[number].kind == "memory_self" else remembered
         for side, places in (("query", grid), ("key", keys), ("value", keys)):
             mine = encoding.rotate(getattr(first, side[0]), posenc.Positions.at(places[None]), side)

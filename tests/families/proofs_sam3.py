@@ -35,7 +35,7 @@ def sam3_vit_model(model_type: str) -> Proof:
         assert [layer.kind == "full_attention" for layer in spec.layers] == [False, True, False]
         for number, (first, call) in enumerate(zip(rest, moved, strict=True)):
             at = posenc.Positions.at((cells(6, 6) if number == 1 else cells(window, window))[None])
-            encoding = spec.encoding(number, arithmetic="float32")
+            encoding = spec.encoding(number, exact="model")
             for side in ("query", "key", "value"):
                 mine, theirs = encoding.rotate(getattr(first, side[0]), at, side), getattr(call, side[0])
                 result.close("queries, keys and values of every layer", mine, theirs, 4.0)  # angles to 6, rounded twice

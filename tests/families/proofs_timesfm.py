@@ -22,7 +22,7 @@ def timesfm2_5(model_type: str) -> Proof:
     with torch.no_grad():
         for at in (torch.zeros_like(ids), ids):
             layer(x, position_embeddings=rotary(x, at), attention_mask=None)
-    encoding = spec.encoding(0, arithmetic="float32")
+    encoding = spec.encoding(0, exact="model")
     for side, before, after in zip(("query", "key"), entered[:2], entered[2:], strict=True):
         result.close("queries and keys at positions to 131071", encoding.rotate(before, at_of(ids), side), after)
     frequencies(result, rotary, spec)

@@ -26,7 +26,7 @@ def vjepa2(model_type: str) -> Proof:
             x = torch.randn(*ids.shape, attention.hidden_size)
             rest, moved = (calls(attention, x, position_mask=p)[0] for p in (ids * 0, ids))
             at = posenc.Positions.at(torch.stack([ids // 9, ids % 9 // 3, ids % 3], dim=-1))
-            encoding = spec[part].encoding(0, arithmetic="float32")
+            encoding = spec[part].encoding(0, exact="model")
             zero = posenc.Positions.at(at.coords * 0)
             for side in ("query", "key", "value"):
                 start = unrotated(getattr(rest, side[0]), encoding, zero, side)

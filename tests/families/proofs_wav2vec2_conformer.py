@@ -43,7 +43,7 @@ def conformer(result: Proof, encoder: Any, spec: Any, kind: str | None) -> None:
             kind,
         )
         if kind == "rotary":
-            parity = spec.encoding(number, arithmetic="float32")
+            parity = spec.encoding(number, exact="model")
             result.equal("frequencies", torch.tensor(parity.frequencies.values), encoder.embed_positions.inv_freq)
 
 

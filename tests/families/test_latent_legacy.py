@@ -65,7 +65,7 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict):
 
 def test_one_mscale_alone_is_told():
     spec = read_config({"model_type": "deepseek_v3", "rope_theta": 1e4, "rope_scaling": YARN | {"mscale": 0}})
-    assert "rope_parameters.mscale" in {finding.key for finding in spec.remarks}
+    assert "rope_scaling.mscale_all_dim" in {finding.key for finding in spec.remarks}
     scaled = spec.encoding(0).frequencies
     assert scaled.cos_sin_scale > 1.3
     assert scaled.softmax_scale > 1.5

@@ -14,6 +14,7 @@ from families.harness import (
     Call,
     Proof,
     _probe,
+    attending,
     build,
     calls,
     config_of,
@@ -41,7 +42,7 @@ def turned(result: Proof, *, rotary: str = "rotary_emb", model_class: str | None
     config = config_of(result.model_type, **sizes)
     model, spec = build(config, model_class), spec_of(config)
     moved = compared(result, model, spec)
-    assert len(moved) == len(spec.layers)
+    assert len(moved) == sum(layer.attends for layer in spec.layers)
     by_kind(result, module_named(model, rotary), spec)
     return model
 
@@ -72,6 +73,7 @@ def compared(
         layers_of(calls(model, input_ids=tokens(IDS.shape), position_ids=ids, **inputs), keep)
         for ids in (torch.zeros_like(IDS), IDS)
     )
+    spec = attending(spec, moved)
     assert len(moved) == len(spec.layers), f"{result.model_type}: {len(moved)} layers, posenc has {len(spec.layers)}"
     same_rotation(result, spec, zero, moved, IDS, allowed(spec))
     hidden(result, spec, layers_of(calls(model, input_ids=tokens((2, SEEN)), **inputs), keep))

@@ -23,9 +23,9 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     if not keys.base_may_be_default:
         raise ConfigError(
             f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
-            "read with defaults=True"
+            "read without defaults=False"
         )
-    keys.error("rope_parameters", f"missing: {owner} assumes {said}; other programs may not")
+    keys.note("rope_parameters", f"missing: {owner} assumes {said}")
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
         keys.error("rope_theta", f"{owner} does not read it if rope_parameters is missing")
@@ -35,8 +35,7 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
 
 
 def scaled_without_width(keys: Keys, use: Use | None) -> None:
-    """Remarks that head_dim is missing if the class leaves it None and the scaling needs it: transformers 5.23 then fails.
-    Remarks that head_dim is missing if the class leaves it None and the scaling needs it: transformers 5.23 then fails."""
+    """Remarks that head_dim is missing where neither class nor file has it and the scaling needs it: transformers fails."""
     kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
     if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
         keys.error("head_dim", f"missing: transformers 5.23 fails with {kind} scaling in this family; add it")

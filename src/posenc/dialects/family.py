@@ -18,7 +18,7 @@ from typing import Any
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
-from posenc.dialects.spec import GRADES, Layer, PositionSpec, Use
+from posenc.dialects.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
 
 Reader = Callable[[Keys], PositionSpec]
 READERS: dict[str, Reader] = {}
@@ -134,13 +134,14 @@ def decoder(
 ) -> PositionSpec:
     """A causal stack; all layers have the same use, or that of their kind.
 
-    kinds    the kind of each layer, by default layer_types; "sliding_attention" has a window of sliding_window tokens
+    kinds    the kind of each layer, by default layer_types; "sliding_attention" has a window of sliding_window tokens, and
+             layers that are not attention ("linear_attention", "conv", …) have no use
     by_kind  the use of each kind, instead of `use`
     """
     kinds = layer_kinds(keys) if kinds is None else kinds
     layers = []
     for kind in kinds:
-        own = use if by_kind is None else by_kind[kind]
+        own = None if kind in RECURRENT else use if by_kind is None else by_kind[kind]
         layers.append(Layer((own,) if own else (), kind, window_of(keys, kind)))
     return stack_of(keys, layers, d_head=head_width(keys) if d_head is None else d_head, **about)
 

@@ -19,6 +19,7 @@ MISSING: Any = object()
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
 )
+ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
     "num_buckets|position_buckets|pos_bins": 2**9,
     "layer|depth|heads|n_head|blocks": 2**14,
@@ -38,12 +39,14 @@ def facts() -> dict[str, dict[str, Any]]:
 class Keys:
     """One section of a configuration.
 
-    A key is looked up in the file, then under the other name that its class gives it, then among the class's defaults.
+    A key is looked up in the file, under the names that its class's constructor takes for it, its own, and those of the
+    class's attribute_map; then among the class's defaults.
     `said_by(name)` tells which of them it was. Values are not converted: a string is not a number.
     """
 
     def __init__(self, data: Mapping[str, Any], family: str, path: str = "", *, defaults: bool = False) -> None:
         self.data, self.family, self.path, self.base_may_be_default = dict(data), family, path, defaults
+        self.file = self.data  # kept by `replaced`: remarks are about the file
         self.facts = facts().get(family, {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None})
         self.read: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
@@ -56,16 +59,15 @@ class Keys:
 
         Raises ConfigError if it is missing, has no default in the class and `default` is not given.
         """
-        other = self.facts["names"].get(name)
-        old = [new for new, now in self.facts["names"].items() if now == name]
-        for key in (name, other, *old):
-            if key is not None and key in self.data and self.data[key] is not None:
-                self.read[key] = self.data[key]
+        spellings = self._spellings(name)
+        for key in spellings:
+            if self.data.get(key) is not None:
+                self.read |= {other: self.data[other] for other in spellings if self.data.get(other) is not None}
                 self.origins[name] = key
                 return self.data[key]
-        null = [key for key in (name, other, *old) if key in self.data]  # a null in the file is no default of the class
-        for key in (name, other) if not null else ():
-            if key is not None and self.facts["defaults"].get(key) is not None:
+        null = [key for key in spellings if key in self.data]  # a null in the file is no default of the class
+        for key in (name, self.facts["names"].get(name, name)) if not null else ():
+            if self.facts["defaults"].get(key) is not None:
                 self.origins[name] = f"default of {self.facts['class']}"
                 return self.facts["defaults"][key]
         self.read |= dict.fromkeys(null)
@@ -74,6 +76,13 @@ class Keys:
             raise ConfigError(f"{self.where(name)}: missing, and {owner} has no default for it")
         self.origins[name] = "not in the file"
         return default
+
+    def _spellings(self, name: str) -> list[str]:
+        """The names under which the class takes a key, in the order in which they win."""
+        names, legacy = self.facts["names"], self.facts.get("legacy", {})
+        real = names.get(name, name)
+        aliases = [new for new, now in names.items() if now == real and new != real]
+        return [*(old for old, now in legacy.items() if now == real), *aliases, real]
 
     def whole(self, name: str, default: Any = MISSING, *, least: int = 1) -> Any:
         """A whole number from `least`."""
@@ -221,9 +230,23 @@ class Keys:
         self.remark("error", key, text)
 
     def remark(self, grade: Grade, key: str, text: str) -> None:
-        finding = Remark(grade, self.where(key), text)
+        """Adds a remark, under the name that the file has for the key.
+
+        Of keys that the file does not have, only notes and what is missing carry the name.
+        """
+        named = self._in_file(key)
+        if named is None:
+            named = key if grade == "note" or "missing" in text else ""
+        finding = Remark(grade, self.where(named) if named else self.path, text)
         if finding not in self.remarks:
             self.remarks.append(finding)
+
+    def _in_file(self, key: str) -> str | None:
+        """The key, or the name in the file for its first part."""
+        first, dot, rest = key.partition(".")
+        same = [first, *self._spellings(first), *(ROPE if first in ROPE else ())]
+        held = next((name for name in same if name in self.file), None)
+        return None if held is None else f"{held}{dot}{rest}"
 
     def unread(self) -> list[str]:
         """Keys of the file that look positional and were not read."""

@@ -15,7 +15,7 @@ from posenc.dialects.spec import PositionSpec
 
 
 @checked
-def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = False) -> PositionSpec:
+def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = True) -> PositionSpec:
     """The positional encoding of every layer of a model, exactly as transformers 5.23 computes it.
 
         spec = read_config("config.json")
@@ -23,10 +23,10 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
         spec["text_config"].encoding(3).frequencies  # a part of a multimodal model
 
     config    a file, a folder with config.json, "-" for standard input, or a mapping
-    defaults  use the class's default base if the file has none, and remark on it
+    defaults  whether a missing base is that of the model's class, with a note; otherwise it is an error
 
     Raises ConfigError (one line with key, value, expectation and remedy) for a file that is no model's configuration, an
-    unknown family, a missing base or an invalid number; FileNotFoundError if there is no file.
+    unknown family or an invalid number; FileNotFoundError if there is no file.
     """
     found = source.load(config)
     model_type = found.get("model_type")

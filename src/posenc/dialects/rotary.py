@@ -164,7 +164,7 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
         kinds = {"mrope"}
     if len(kinds) > 1:
         keys.error(
-            "rope_type",
+            f"{where.removeprefix(keys.path).strip('.')}.rope_type",
             f"{where} has rope_type={said['rope_type']!r} and type={said['type']!r}; transformers uses rope_type",
         )
     value = said.get("rope_type", said.get("type", "default"))
@@ -195,9 +195,9 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
     if not keys.base_may_be_default:
         raise ConfigError(
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
-            "something else. Add it to the file, or read with defaults=True"
+            "something else. Add it to the file, or read without defaults=False"
         )
-    keys.error(base_key, f"missing: {keys.facts['class']} assumes {assumed:g}, other programs may not")
+    keys.note(base_key, f"missing: {keys.facts['class']} assumes {assumed:g}")
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
@@ -247,11 +247,15 @@ def _check_parameters(
             raise ConfigError(f"{where}.{key}: missing; {kind} needs {', '.join(NEEDED[kind])}")
     for key, value in settings.items():
         if key in takes and key not in ("short_factor", "long_factor", "truncate") and value is not None:
-            Keys(settings, "", where).number(
-                key, positive=key not in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow")
-            )
+            unset = key in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow") and value == 0  # 0 counts as missing
+            Keys(settings, "", where).number(key, positive=not unset)
         if key in ("short_factor", "long_factor") and kind == "longrope":
             Keys(settings, "", where).numbers(key)
+        if key == "factor" and isinstance(value, (int, float)) and 0 < value < 1:
+            keys.warning(
+                f"{where.removeprefix(keys.path).strip('.')}.factor",
+                f"{value:g} shortens the context: {kind} multiplies the trained length by it; expected 1 or more",
+            )
         if key == "truncate":
             Keys(settings, "", where).flag(key)
         if key not in takes and key not in ANYWHERE and key not in also_read:

@@ -30,7 +30,7 @@ def sliding_where(keys: Keys, slides: Callable[[int], bool], allowed: tuple[str,
 
 
 def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: str) -> list[str]:
-    """The kinds of the attention layers only, with a note on the `others`, which are `why`."""
+    """The kinds of all layers as a list, with a note on the `others`, which are `why` and no attention."""
     kinds = list(kinds)
     left = [number for number, kind in enumerate(kinds) if kind in others]
     if left:
@@ -39,4 +39,4 @@ def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str],
             f"{len(left)} of {len(kinds)} layers are {why}, which keep order; attention is in layers "
             f"{', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}",
         )
-    return [kind for kind in kinds if kind not in others]
+    return kinds

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from posenc.positions import Positions
 
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
+Exact = Literal["fp64", "model"]
+RECURRENT = ("linear_attention", "conv", "mlp", "moe")  # kinds of layers that are not attention
 Grade = Literal["error", "warning", "note"]
 GRADES = get_args(Grade)  # gravest first
 
@@ -149,9 +151,9 @@ class Use:
 
 @dataclass(frozen=True)
 class Layer:
-    """One attention layer. Without uses, it has no positions of its own.
+    """One layer. Without uses, it has no positions of its own.
 
-    kind     the family's name for it: "full_attention", "sliding_attention", "recurrent", …
+    kind     the family's name for it: "full_attention", "sliding_attention", "linear_attention" (recurrent), "conv", …
     window   a query sees this many tokens, itself included; None: all. In bidirectional attention (n-1)//2 are before it
     causal   whether later tokens are hidden
     chunk    a query sees tokens of its own chunk of this many only (Llama 4); None: no chunks
@@ -162,6 +164,11 @@ class Layer:
     window: int | None = None
     causal: bool = True
     chunk: int | None = None
+
+    @property
+    def attends(self) -> bool:
+        """Whether it is attention; recurrent layers, convolutions and MLPs are not."""
+        return self.kind not in RECURRENT
 
     @property
     def reach_both_ways(self) -> tuple[int | None, int | None] | None:
@@ -186,7 +193,7 @@ class PositionSpec:
     family          the model type, "llama"
     config_class    the configuration class that reads the file, "LlamaConfig"
     part            the section of this part: "", "text_config", "decoder", …
-    layers          the attention layers in order; absolute encodings are uses of layer 0
+    layers          every layer, numbered as in the model; absolute encodings are uses of layer 0; () if nothing attends
     parts           the models inside: text, vision, audio, encoder, decoder
     trained_length  the number of positions according to the file; None if it does not say
     coordinates     how this family numbers its tokens, in one sentence
@@ -209,21 +216,29 @@ class PositionSpec:
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
     @checked
-    def encoding(self, layer: int = 0, *, arithmetic: Arithmetic = "float64") -> PositionalEncoding:
-        """The encoding of one attention layer; several become a Stack, none is NoPE.
+    def encoding(
+        self, layer: int = 0, *, exact: Exact = "fp64", arithmetic: Arithmetic | None = None
+    ) -> PositionalEncoding:
+        """The encoding of one layer; several become a Stack, none is NoPE.
 
-        "float32" uses transformers' own fp32 frequencies and angles, bit for bit.
-        Raises IndexError for a layer that does not exist, ValueError if only the parts have layers.
+        exact   "fp64": exact angles. "model": transformers' own fp32 frequencies and angles, bit for bit, which is what the
+                model was trained with; the two differ by up to 1.7e-2 in cos within 200 000 positions (`posenc inspect`
+                reports the figure for a model)
+        `arithmetic` is the old name of `exact`: "float32" is "model". Raises IndexError for a layer that does not exist,
+        ValueError if only the parts have layers.
         """
         from posenc.stack import stacked
 
-        return stacked([use.build(arithmetic) for use in self.layer(layer).uses])
+        numbers = _arithmetic(exact, arithmetic)
+        return stacked([use.build(numbers) for use in self.layer(layer).uses])
 
-    def encodings(self, *, arithmetic: Arithmetic = "float64") -> PerLayer:
-        """The encodings of all layers; equal layers share one."""
+    def encodings(self, *, exact: Exact = "fp64", arithmetic: Arithmetic | None = None) -> PerLayer:
+        """The encodings of all layers; equal layers share one. `exact` as for `encoding`."""
         from posenc.per_layer import PerLayer
+        from posenc.stack import stacked
 
-        made = {layer: self.encoding(number, arithmetic=arithmetic) for number, layer in enumerate(self.layers)}
+        numbers = _arithmetic(exact, arithmetic)
+        made = {layer: stacked([use.build(numbers) for use in layer.uses]) for layer in self.layers}
         return PerLayer(made[layer] for layer in self.layers)
 
     def attend(
@@ -235,7 +250,8 @@ class PositionSpec:
         at_q: Positions,
         at_k: Positions | None = None,
         *,
-        arithmetic: Arithmetic = "float64",
+        exact: Exact = "fp64",
+        arithmetic: Arithmetic | None = None,
         **options: Any,
     ) -> Tensor:
         """What the model's layer does with unrotated q, k and v: its encoding, its window or chunk, its direction.
@@ -247,7 +263,9 @@ class PositionSpec:
 
         of_layer = self.layer(layer)
         own: dict[str, Any] = {"causal": of_layer.causal, "window": of_layer.reach_both_ways, "chunk": of_layer.chunk}
-        made = self.encoding(layer, arithmetic=arithmetic)
+        if not of_layer.attends:
+            raise ValueError(f"layer: {layer} is {of_layer.kind.replace('_', ' ')}, not attention; see spec.layers")
+        made = self.encoding(layer, exact=exact, arithmetic=arithmetic)
         out: Tensor = attend(q, k, v, made, at_q, at_k, **{**own, **options})
         return out
 
@@ -286,3 +304,13 @@ class PositionSpec:
     @checked
     def with_part(self, name: str) -> PositionSpec:
         return replace(self, part=name)
+
+
+def _arithmetic(exact: Exact, old: Arithmetic | None) -> Arithmetic:
+    """The arithmetic of frequencies. Raises ValueError for an unknown `exact`."""
+    if old is not None:
+        warnings.warn("arithmetic is now exact: 'model' or 'fp64'; it works until 0.3", DeprecationWarning, stacklevel=4)
+        return old
+    if exact not in get_args(Exact):
+        raise ValueError(f"exact: expected 'fp64' or 'model', got {exact!r}")
+    return "float32" if exact == "model" else "float64"

@@ -28,7 +28,7 @@ def remarks(spec: PositionSpec) -> Iterator[Remark]:
             yield from _rotary(use, use.rotation, spec)
         if use.name in REMARKS:
             yield from REMARKS[use.name](use)
-    without = [n for n, layer in enumerate(spec.layers) if not layer.uses and layer.kind.endswith("attention")]
+    without = [n for n, layer in enumerate(spec.layers) if not layer.uses and layer.attends]
     if without and any(layer.uses for layer in spec.layers[1:]):
         yield note(
             f"{len(without)} of {len(spec.layers)} attention layers have no positions of their own: {listed(without)}"

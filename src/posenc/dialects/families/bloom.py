@@ -17,7 +17,7 @@ def linear(keys: Keys, heads: str) -> Use:
 
 @family("bloom")
 def bloom(keys: Keys) -> PositionSpec:
-    """Positions count the tokens that the mask keeps."""
+    """Positions count the tokens that the mask keeps. The class does not read seq_length, the trained length."""
     keys.warning(
         "n_head",
         "slope·position is rounded to the model's dtype before it is added: in bfloat16, neighbouring "
@@ -25,7 +25,7 @@ def bloom(keys: Keys) -> PositionSpec:
     )
     layers = [Layer((linear(keys, "n_head"),))] * keys.whole("n_layer")
     where = "0, 1, 2, … over unmasked tokens: Positions.from_mask(attention_mask)"
-    return stack_of(keys, layers, heads="n_head", length=None, coordinates=where)
+    return stack_of(keys, layers, heads="n_head", length="seq_length", coordinates=where)
 
 
 @family("mpt")

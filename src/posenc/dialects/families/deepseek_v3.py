@@ -87,7 +87,7 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
     if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
         keys.warning(
-            "rope_parameters.mscale",
+            f"rope_parameters.{'mscale_all_dim' if weight else 'mscale'}",
             "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
             "by 1 + 0.1·ln factor" + (", in addition to the softmax scale" if weight else ""),
         )
@@ -103,12 +103,13 @@ def with_rotation(use: Use, made: Rotation) -> Use:
 
 
 def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **about: Any) -> PositionSpec:
-    """A decoder of latent attention. Linear attention layers are recurrent and not listed."""
-    attending = [kind for kind in (layer_kinds(keys) if kinds is None else kinds) if kind != "linear_attention"]
-    if use is not None and len(attending) < len(kinds or attending):
-        keys.note("layer_types", f"{len(attending)} attention layers are listed; the others are recurrent")
+    """A decoder of latent attention; linear attention layers are recurrent and have no positions."""
+    kinds = layer_kinds(keys) if kinds is None else kinds
+    linear = sum(kind == "linear_attention" for kind in kinds)
+    if use is not None and linear:
+        keys.note("layer_types", f"{linear} of {len(kinds)} layers are linear attention, which is recurrent")
     d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
-    return decoder(keys, use, kinds=attending, d_head=d_head, **about)
+    return decoder(keys, use, kinds=kinds, d_head=d_head, **about)
 
 
 def wide_enough(keys: Keys, use: Use | None) -> int:

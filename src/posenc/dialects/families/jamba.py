@@ -1,4 +1,4 @@
-"""Jamba and other hybrids with state space layers. Only the attention layers are listed; half pairs where RoPE is used."""
+"""Jamba and other hybrids with state space layers; half pairs where RoPE is used."""
 
 from __future__ import annotations
 
@@ -64,7 +64,12 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None
     )
-    return replace(spec, layers=tuple(replace(layer, window=window) for layer in spec.layers))
+    return with_window(spec, window)
+
+
+def with_window(spec: PositionSpec, window: int | None) -> PositionSpec:
+    """The same spec; every attention layer has this window."""
+    return replace(spec, layers=tuple(replace(one, window=window) if one.attends else one for one in spec.layers))
 
 
 @family("jamba")

@@ -45,6 +45,8 @@ def lfm3(keys: Keys) -> PositionSpec:
     )
     kept = attention_among(keys, kinds, ("conv",), CONV)
     by_kind = {
-        kind: rope(keys, d_head=head_width(keys), label=kind, labels=(SLIDING, FULL)) for kind in dict.fromkeys(kept)
+        kind: rope(keys, d_head=head_width(keys), label=kind, labels=(SLIDING, FULL))
+        for kind in dict.fromkeys(kept)
+        if kind != "conv"
     }
     return decoder(keys, None, kinds=kept, by_kind=by_kind)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from posenc.dialects.families.jamba import DELTA, nope_among, rotary_among
+from posenc.dialects.families.jamba import DELTA, nope_among, rotary_among, with_window
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.schedule import FULL, RECURRENT, schedule
@@ -26,7 +24,7 @@ def minimax(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
     spec = rotary_among(keys, kinds, "linear attention with a fixed decay for each head")
     window = keys.whole("sliding_window", None)
-    return replace(spec, layers=tuple(replace(layer, window=window) for layer in spec.layers))
+    return with_window(spec, window)
 
 
 @family("olmo_hybrid")

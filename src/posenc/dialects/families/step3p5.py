@@ -67,10 +67,10 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if bases is None and not keys.base_may_be_default:
         raise ConfigError(
             f"{keys.where('rope_theta')}: missing; {keys.facts['class']} would assume 10000, others "
-            "something else. Add it to the file, or read with defaults=True"
+            "something else. Add it to the file, or read without defaults=False"
         )
     if bases is None:
-        keys.error("rope_theta", f"missing: {keys.facts['class']} assumes 10000, other programs may not")
+        keys.note("rope_theta", f"missing: {keys.facts['class']} assumes 10000")
     settings: dict[str, Any] = {}
     for kind in there:
         first = list(kinds).index(kind)

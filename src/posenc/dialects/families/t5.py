@@ -45,6 +45,7 @@ def stack(keys: Keys, side: str, use: Use, *, window: int | None = None) -> Posi
         d_model=keys.whole("d_model"),
         d_head=keys.whole("d_kv"),
         n_heads=keys.whole("num_heads"),
+        trained_length=keys.whole("n_positions", None),
     )
 
 

@@ -12,6 +12,7 @@ from posenc.dialects import ConfigError, read_config
 from posenc.dialects.keys import Keys, facts
 
 OTHER_NAMES = {name: about["names"] | about.get("legacy", {}) for name, about in facts().items()}
+SIZES = {"d_model": ("hidden_size", "n_embd", "d_model"), "n_heads": ("num_attention_heads", "n_head")}
 ALIASED = sorted(name for name, others in OTHER_NAMES.items() if others)
 
 
@@ -48,7 +49,7 @@ def checked(model_type: str) -> Iterator[tuple[str, str]]:
             before, after = (read_config({"model_type": model_type} | one) for one in ({}, given))
         except ConfigError:  # a size that does not fit the class's others
             continue
-        for size, keys in (("d_model", ("hidden_size", "n_embd", "d_model")), ("n_heads", ("num_attention_heads", "n_head"))):
+        for size, keys in SIZES.items():
             if getattr(before, size) == was is not None and key in keys:
                 assert getattr(after, size) == own(theirs, key), (model_type, other, key, size)
 

@@ -1,6 +1,7 @@
 """Writes the generated pages: the catalogue and one page per encoding, in English and Chinese, from the package itself.
 
-python docs/make.py              pages, pictures and the drawing of order blindness
+python docs/make.py              pages, the drawing of order blindness, and pictures that are missing
+python docs/make.py --all        all pictures, too
 python docs/make.py --check      exit 1 if a page is not what the package would write (pictures are not compared)
 """
 
@@ -15,9 +16,10 @@ from envelopes import picture
 from which_backend import table
 
 from posenc.bilingual import Language, Words
-from posenc.catalogue import ENTRIES
-from posenc.description import SEAMS, SIZES, TRAITS, describe
-from posenc.entry import KINDS
+from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
+from posenc.description import NEEDS, SEAMS, SIZES, TRAITS, describe
+from posenc.entry import KINDS, SHORT, Entry
+from posenc.plots.views import drawable
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -47,13 +49,20 @@ def with_table(path: Path, written: str) -> str:
 
 
 def summary(language: Language) -> str:
-    """The README's table: the encodings of each kind."""
-    lines = ["| 位置如何进入 | 编码 |" if language == "zh" else "| how position enters | encodings |", "|---|---|"]
+    """The README's table: how many there are of each kind, and the best known of them."""
+    zh, suffix = language == "zh", LANGUAGES[language]
+    lines = ["| 位置如何进入 | 数量 | 例如 |" if zh else "| how position enters | names | such as |", "|---|--:|---|"]
     for kind, words in KINDS.items():
         alike = [entry for entry in ENTRIES if entry.kind == kind]
-        links = [f"[{entry.title.en}](docs/encodings/{entry.name}{LANGUAGES[language]})" for entry in alike]
-        lines.append(f"| {words.read(language)} | {('、' if language == 'zh' else ', ').join(links)} |")
-    return "\n".join(lines)
+        known = [entry for entry in alike if entry.name in FOUNDATION] or alike[:3]
+        links = [f"[{entry.title.en}](docs/encodings/{entry.name}{suffix})" for entry in known]
+        lines.append(f"| {words.read(language)} | {len(alike)} | {('、' if zh else ', ').join(links)} |")
+    whole = (
+        f"[全部 {len(ENTRIES)} 个名称](docs/catalogue{suffix})"
+        if zh
+        else f"[All {len(ENTRIES)} names](docs/catalogue{suffix})"
+    )
+    return "\n".join(lines) + f"\n\n{whole}{'。' if zh else '.'}"
 
 
 def catalogue(described: list[dict[str, Any]], language: Language) -> str:
@@ -63,19 +72,37 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
         "# 编码目录\n" if zh else "# The catalogue\n",
         "[English](catalogue.md) · 中文\n" if zh else "English · [中文](catalogue.zh-CN.md)\n",
         f"参数量按 {SIZES_SHOWN} 计。\n" if zh else f"Parameters at {SIZES_SHOWN}.\n",
-        "| 名称 | 公式 | 作用处 | 性质 | 参数量 | 又名 | 使用者 | 来源 |" if zh else
-        "| name | formula | seams | what holds | parameters | also called | used by | source |",
-        "|---|---|---|---|---|---|---|---|",
+        f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。\n" if zh else
+        f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n",
     ]  # fmt: skip
-    for row in described:
+    for kind, words in KINDS.items():
+        rows = [row for row in described if row["kind"] == kind]
+        lines += [
+            f"\n## {SHORT[kind].read(language).capitalize()}\n",
+            f"{words.read(language)}\n",
+            *table_of(rows, language),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def table_of(rows: list[dict[str, Any]], language: Language) -> list[str]:
+    """The catalogue's rows of one kind."""
+    zh = language == "zh"
+    lines = [
+        "| 名称 | 公式 | 年份 | 作用处 | 性质 | 需要 | 参数量 | 又名 | 使用者 | 来源 |" if zh else
+        "| name | formula | year | seams | what holds | needs | parameters | also called | used by | source |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in rows:
         title = f"[{row['name']}](encodings/{row['name']}{LANGUAGES[language]})" + (
             f"<br>{row['title']['zh']}" if zh else ""
         )
-        cells = [title, f"`{row['formula'].replace('|', chr(0x2223))}`", named(row["seams"], SEAMS, language),
-                 named(row["traits"], TRAITS, language), f"{row['parameters']:,}", ", ".join(row["also_called"]),
+        cells = [title, f"`{row['formula'].replace('|', chr(0x2223))}`", row["published"][:4],
+                 named(row["seams"], SEAMS, language), named(row["traits"], TRAITS, language),
+                 named(row["needs"], NEEDS, language), f"{row['parameters']:,}", ", ".join(row["also_called"]),
                  ", ".join(row["used_by"][language]), row["source"]]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def page(row: dict[str, Any], language: Language) -> str:
@@ -83,8 +110,11 @@ def page(row: dict[str, Any], language: Language) -> str:
     other = f"[English]({name}.md) · 中文" if zh else f"English · [中文]({name}.zh-CN.md)"
     options = ", ".join(f"`{option}={default!r}`" for option, default in row["options"].items()) or ("无" if zh else "none")
     facts = {
+        "类别" if zh else "kind": KINDS[row["kind"]].read(language),
         "作用处" if zh else "seams": named(row["seams"], SEAMS, language),
         "性质" if zh else "what holds": named(row["traits"], TRAITS, language),
+        "需要" if zh else "needs": named(row["needs"], NEEDS, language),
+        "每个词的坐标数" if zh else "coordinates of a token": str(row["axes"]),
         "参数量" if zh else "parameters": f"{row['parameters']:,} ({SIZES_SHOWN})",
         "尺寸" if zh else "sizes": ", ".join(f"`{size}`" for size in row["sizes"]) or "–",
         "选项" if zh else "options": options,
@@ -92,13 +122,18 @@ def page(row: dict[str, Any], language: Language) -> str:
         "使用者" if zh else "used by": ", ".join(row["used_by"][language]),
         "来源" if zh else "source": row["source"],
     }
-    title = f"# {row['class']} {row['title']['zh']}\n" if zh else f"# {row['class']}\n"
+    entry = BY_NAME[name]
+    if row["kind"] == "positions":
+        facts = {label: fact for label, fact in facts.items() if fact != "–" and "d_model" not in fact}
+    title = f"# {entry.label.zh}\n" if zh else f"# {entry.title.en}\n"
     back = "[目录](../catalogue.zh-CN.md)" if zh else "[catalogue](../catalogue.md)"
-    code = f"[`src/posenc/encodings/{name}.py`](../../src/posenc/encodings/{name}.py)"
+    file = f"src/{entry.module.replace('.', '/')}.py"
+    code = f"[`{file}`](../../{file})"
+    picture = f"![{entry.title.read(language)}](../pictures/{name}.png)\n" if drawn(entry) else None
     lines = [
         GENERATED, title, f"{other} · {back} · {'代码' if zh else 'code'}: {code}\n",
         f"```text\n{row['formula']}\n```\n", row["idea"][language] + "\n",
-        f"![{row['class']}](../pictures/{name}.png)\n",
+        *([picture] if picture else []),
         *(f"```python\n{lines}```\n" for lines in (example(row), row["example"]) if lines),
         "| | |\n|---|---|",
         *(f"| {label} | {fact} |" for label, fact in facts.items()),
@@ -106,24 +141,48 @@ def page(row: dict[str, Any], language: Language) -> str:
     return "\n".join(lines) + "\n"
 
 
+TOKENS = {
+    1: "posenc.Positions.arange(batch, length)",
+    2: "posenc.Positions.grid(4, 4)",
+    3: "posenc.Positions.mrope(torch.arange(length).expand(3, 1, length))",
+}
+"""Positions of 16 tokens with so many coordinates: words, an image, words of a multimodal model."""
+ARGUMENTS = {1: "batch=batch, length=length", 2: "height=4, width=4", 3: "text=4, height=2, width=3"}
+
+
+def drawn(entry: Entry) -> bool:
+    """Whether the page has a picture: `posenc show` draws it."""
+    return entry.name in drawable()
+
+
 def example(row: dict[str, Any]) -> str:
-    """A whole program: what is added to the embedding, or attention with what acts there."""
+    """A whole program: what is added to the embedding, attention with what acts there, or positions and their use."""
+    start = ["import torch", "import posenc", "", "batch, length, d_model, n_heads = 2, 16, 512, 8"]
+    if row["kind"] == "positions":
+        lines = [*start, f"at = posenc.positions_by({row['name']!r}, {ARGUMENTS[row['axes']]})".replace("'", '"')]
+        lines += ["print(at.coords[0])"]
+        return "\n".join(lines) + "\n"
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
+    sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
     created = f'"{row["name"]}"{sizes if row["sizes"] else ""}'
     lines = [
-        "import torch",
-        "import posenc",
-        "",
-        "batch, length, d_model, n_heads = 2, 16, 512, 8",
+        *start,
         f"encoding = posenc.create({created})",
-        "at = encoding.prepare(posenc.Positions.arange(batch, length))",
+        f"at = encoding.prepare({TOKENS[row['axes']]})",
     ]
+    if "hidden_states" in row["needs"]:
+        lines += [
+            "words = torch.randn(batch, length, d_model)",
+            "attention = posenc.Attention(d_model, n_heads, encoding)",
+            "out = attention(words, at)",
+        ]
+        return "\n".join(lines) + "\n"
     if "embed" in row["seams"]:
         lines += ["words = torch.randn(batch, length, d_model)", "x = encoding.embed(words, at)"]
     if row["seams"] != ["embed"]:
         lines += [
             "q, k, v = (torch.randn(batch, n_heads, length, d_model // n_heads) for _ in range(3))",
-            "out = posenc.attend(q, k, v, encoding, at)",
+            f"out = posenc.attend(q, k, v, encoding{'.at_layer(0)' if row['kind'] == 'preset' else ''}, at)",
         ]
     return "\n".join(lines) + "\n"
 
@@ -143,10 +202,12 @@ def main() -> int:
     (HERE / "pictures").mkdir(exist_ok=True)
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
-    for entry in ENTRIES:
-        drawn = HERE / "pictures" / f"{entry.name}.png"
-        subprocess.run([sys.executable, "-m", "posenc", "show", entry.name, "--out", str(drawn), "--force"], check=True)
-    print(f"wrote {len(made)} files and {len(ENTRIES)} pictures")
+    pictured = [entry.name for entry in ENTRIES if drawn(entry)]
+    for name in pictured:
+        out = HERE / "pictures" / f"{name}.png"
+        if not out.exists() or "--all" in sys.argv[1:]:
+            subprocess.run([sys.executable, "-m", "posenc", "show", name, "--out", str(out), "--force"], check=True)
+    print(f"wrote {len(made)} files")
     return 0
 
 

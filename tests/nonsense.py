@@ -38,6 +38,8 @@ from torch import Tensor
 import posenc
 from posenc import PerLayer, PositionalEncoding, Positions, Stack, frequencies
 from posenc.attention_module import Attention, KeyValueCache
+from posenc.catalogue import BY_NAME
+from sampling import WITHOUT_STATES
 
 HOME = os.path.dirname(posenc.__file__) + os.sep
 ROOMS = (
@@ -90,7 +92,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Claim": lambda: importlib.import_module("posenc.learn.claims").LEDGER["denominators"],
     **{
         name: (lambda name=name: posenc.create(name, d_model=D, n_heads=H, d_head=DH, max_positions=64))
-        for name in posenc.names()
+        for name in WITHOUT_STATES
     },
 }
 
@@ -111,8 +113,10 @@ def doors() -> list[Door]:
             elif _constructed(thing):
                 found[where] = Door(where, lambda thing=thing: thing, thing)
     for name in posenc.names():
-        kind = type(OBJECTS[name]())
-        found[name] = Door(name, lambda kind=kind: kind, kind)
+        entry = BY_NAME[name]
+        found[name] = Door(name, lambda entry=entry: entry.maker(), None if entry.builder else entry.load())
+    for name in posenc.catalogue.position_names():
+        found[name] = Door(name, lambda name=name: BY_NAME[name].maker())
     for name, make in OBJECTS.items():
         kind = type(make())
         for method in sorted(_methods(kind)):

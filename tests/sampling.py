@@ -1,13 +1,97 @@
-"""What takes long is tried in full by make acceptance, and a sample of it by make test."""
+"""What takes long is tried in full by make acceptance, and a sample of it by make test.
+
+The foundation, the encodings of the founding notes, is tried in full by both. Of every entry added since, make test tries a
+sample, which `draw` picks by the entry's name: the same at every run, another for every entry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import pytest
+import torch
+
+from posenc import PositionalEncoding, Positions, catalogue
+from posenc.catalogue import BY_NAME, FOUNDATION
+
+One = TypeVar("One")
+
+ENCODINGS = [name for name in catalogue.names() if BY_NAME[name].kind != "preset"]
+"""Every name that stands for the encoding of one layer."""
+IN_A_ROW = [name for name in ENCODINGS if BY_NAME[name].axes == 1]
+"""Those whose tokens are words in a row."""
+WITHOUT_STATES = [name for name in ENCODINGS if BY_NAME[name].in_a_row]
+"""Those of them that read no hidden states, so that `posenc.attend` is enough."""
+ADDED = [name for name in catalogue.names() if name not in FOUNDATION]
+"""Every name added to the foundation."""
 
 
 def a_third(names: Iterable[str]) -> list[Any]:
     """Every third belongs to make test."""
     return [pytest.param(name, marks=pytest.mark.acceptance if at % 3 else ()) for at, name in enumerate(names)]
+
+
+def foundation_first(names: Iterable[str]) -> list[Any]:
+    """Names added to the foundation belong to make acceptance; whatever is no entry's name belongs to make test."""
+    return [pytest.param(name, marks=pytest.mark.acceptance if name in ADDED else ()) for name in names]
+
+
+def draw(name: str, among: Sequence[One], what: str = "") -> One:
+    """One of several for an entry: the same at every run, others for other entries and other questions."""
+    return among[zlib.crc32(f"{name} {what}".encode()) % len(among)]
+
+
+def tokens_of(name: str, batch: int, length: int) -> Positions:
+    """Positions that an entry reads: words in a row, or as many tokens along the diagonal of its axes."""
+    axes = BY_NAME[name].axes
+    return Positions.arange(batch, length) if axes == 1 else diagonal(Positions.arange(batch, length), axes)
+
+
+def diagonal(at: Positions, axes: int) -> Positions:
+    """Token p at (p, p, …)."""
+    return at.replaced(coords=at.coords[..., None].expand(*at.coords.shape, axes).contiguous())
+
+
+class OnTheDiagonal(PositionalEncoding):
+    """An encoding of several coordinates, read as one of words in a row: word p lies at (p, p, …).
+
+    So the laws, whose tokens have one coordinate, can be tried on it. All else is the encoding's own.
+    """
+
+    def __init__(self, inner: PositionalEncoding) -> None:
+        super().__init__()
+        self.inner = inner
+        self.sites, self.traits, self.learned_tables = inner.sites, inner.traits, inner.learned_tables  # type: ignore[misc]
+
+    @property
+    def owner(self) -> str:
+        return self.inner.owner
+
+    def at_diagonal(self, at: Positions) -> Positions:
+        return diagonal(at, self.inner.coordinate_axes)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+        return self.inner.tables(self.at_diagonal(at), dtype)
+
+    def embed(self, x, at):
+        return self.inner.embed(x, self.at_diagonal(at))
+
+    def rotate(self, x, at, side, out=None):
+        return self.inner.rotate(x, self.at_diagonal(at), side, out)
+
+    def bias(self, q, k, at_q, at_k):
+        return self.inner.bias(q, k, self.at_diagonal(at_q), self.at_diagonal(at_k))
+
+    def value(self, probs, at_q, at_k):
+        return self.inner.value(probs, self.at_diagonal(at_q), self.at_diagonal(at_k))
+
+    def softmax_scale(self, d_head: int) -> float:
+        return self.inner.softmax_scale(d_head)
+
+    def heads(self, start: int, stop: int) -> PositionalEncoding:
+        return OnTheDiagonal(self.inner.heads(start, stop))
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return OnTheDiagonal(self.inner.at_layer(n))

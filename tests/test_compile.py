@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import posenc
-from posenc import Positions, laws
+from posenc import laws
+from sampling import ENCODINGS, foundation_first, tokens_of
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_positions": 64}
 
@@ -15,24 +16,24 @@ def attention(name):
     return posenc.Attention(32, 4, encoding, n_kv_heads=2)
 
 
-@pytest.mark.parametrize("name", posenc.names())
+@pytest.mark.parametrize("name", foundation_first(ENCODINGS))
 def test_export_keeps_positions_as_inputs(name):
     module = attention(name)
-    at = module.encoding.prepare(Positions.arange(2, 16))
+    at = module.encoding.prepare(tokens_of(name, 2, 16))
     exported = torch.export.export(module, (torch.randn(2, 16, 32), at)).module()
-    later = module.encoding.prepare(Positions.arange(2, 16, start=5))
+    later = module.encoding.prepare(tokens_of(name, 2, 16).shift(5))
     x = torch.randn(2, 16, 32)
     torch.testing.assert_close(exported(x, later), module(x, later))
 
 
 @pytest.mark.acceptance
-@pytest.mark.parametrize("name", [name for name in posenc.names() if name != "floater"])
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "floater"])
 def test_compiled_code_agrees_forward_and_backward(name):
     """FLOATER's solver steps by what it finds, so it is prepared outside; the law of one graph covers it."""
     module = attention(name)
 
     def step(x):
-        return module(x, module.encoding.prepare(Positions.arange(x.shape[0], x.shape[1])))
+        return module(x, module.encoding.prepare(tokens_of(name, x.shape[0], x.shape[1])))
 
     torch._dynamo.reset()
     compiled = torch.compile(step, fullgraph=True, dynamic=True)

@@ -47,21 +47,30 @@ def test_the_page_of_backends_runs_as_printed_in_both_languages(capsys):
         assert blocks("backends.md", language) == blocks("backends.zh-CN.md", language)
 
 
-@pytest.mark.parametrize("name", posenc.names())
+@pytest.mark.parametrize("name", [entry.name for entry in posenc.catalogue.ENTRIES])
 def test_the_examples_of_every_encoding_run(name):
     english, chinese = (blocks(f"encodings/{name}{suffix}", "python") for suffix in (".md", ".zh-CN.md"))
     assert english == chinese
     made = {}
     for code in english:
         exec(compile(code, name, "exec"), made)
+    if posenc.catalogue.BY_NAME[name].kind == "positions":
+        assert isinstance(made["at"], posenc.Positions)
+        return
     assert isinstance(made["encoding"], posenc.PositionalEncoding)
     if "x" in made:
         assert made["x"].shape == made["words"].shape
         assert not made["x"].equal(made["words"])
-    if "out" in made:
+    if "attention" in made:
+        assert made["out"].shape == made["words"].shape
+        plain = posenc.Attention(made["d_model"], made["n_heads"], posenc.create("nope"))
+        plain.load_state_dict(made["attention"].state_dict(), strict=False)
+        made["attention"].encoding = posenc.laws.draw_parameters(made["encoding"], seed=1)
+        assert not made["attention"](made["words"], made["at"]).equal(plain(made["words"], made["at"]))
+    elif "out" in made:
         assert made["out"].shape == made["q"].shape
-        drawn = posenc.laws.draw_parameters(made["encoding"], seed=1)  # some tables start at zero
-        at = posenc.Positions.arange(made["batch"], made["length"])
+        drawn = posenc.laws.draw_parameters(made["encoding"].at_layer(0), seed=1)  # some tables start at zero
+        at = made["at"].replaced(tables={})
         qkv = made["q"], made["k"], made["v"]
         with_positions, without = posenc.attend(*qkv, drawn, at), posenc.attend(*qkv, posenc.create("nope"), at)
         assert with_positions.equal(without) == (drawn.sites == posenc.Site.NONE)
@@ -69,6 +78,10 @@ def test_the_examples_of_every_encoding_run(name):
 
 
 def test_every_encoding_has_a_page():
-    for name in posenc.names():
-        assert (ROOT / "docs" / "encodings" / f"{name}.md").exists()
-        assert (ROOT / "docs" / "pictures" / f"{name}.png").stat().st_size > 5000
+    for entry in posenc.catalogue.ENTRIES:
+        for suffix in (".md", ".zh-CN.md"):
+            assert (ROOT / "docs" / "encodings" / f"{entry.name}{suffix}").exists()
+        if entry.in_a_row:
+            assert (ROOT / "docs" / "pictures" / f"{entry.name}.png").stat().st_size > 5000
+    pages = {page.name.partition(".")[0] for page in (ROOT / "docs" / "encodings").glob("*.md")}
+    assert pages == set(posenc.catalogue.BY_NAME), "a page of an entry that there is not"

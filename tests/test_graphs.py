@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
 from posenc import Positions, laws
+from sampling import IN_A_ROW, foundation_first
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 256}
 NAMES = ["rope", "alibi", "t5", "shaw", "transformer_xl"]
@@ -82,7 +83,7 @@ def test_the_watch_notices():
 
 
 @pytest.mark.parametrize("places", [Positions.arange, packed, padded], ids=["run", "packed", "padded"])
-@pytest.mark.parametrize("name", posenc.names())
+@pytest.mark.parametrize("name", foundation_first(IN_A_ROW))
 def test_on_an_accelerator_nothing_waits_for_the_host(name, places):
     """On the meta device there are no values: reading one raises, and so does meeting a tensor left on the CPU.
 
@@ -100,7 +101,7 @@ def test_on_an_accelerator_nothing_waits_for_the_host(name, places):
 
 
 @pytest.mark.parametrize("places", [Positions.arange, packed, padded], ids=["run", "packed", "padded"])
-@pytest.mark.parametrize("name", [name for name in posenc.names() if name not in ("floater", "learned", "xpos")])
+@pytest.mark.parametrize("name", foundation_first(name for name in IN_A_ROW if name not in ("floater", "learned", "xpos")))
 def test_on_the_cpu_values_are_read_in_our_own_kernels_only(name, places):
     """And in checks of the range of positions, which eager code on the CPU makes."""
     attention, at, x = module(name), places(2, 24), torch.randn(2, 24, 64)
@@ -120,7 +121,7 @@ def test_a_forward_imports_no_compiler():
         "import posenc\n"
         "from posenc import Positions\n"
         "q = torch.zeros(1, 4, 8, 16)\n"
-        "for name in posenc.names():\n"
+        "for name in posenc.catalogue.FOUNDATION:\n"
         "    if name != 'floater':\n"
         "        encoding = posenc.create(name, d_model=64, n_heads=4, max_positions=64)\n"
         "        posenc.attend(q, q, q, encoding, Positions.arange(1, 8))\n"

@@ -87,7 +87,7 @@ def test_what_is_no_budget(word: str) -> None:
 
 
 def test_all_encodings_and_one_at_random_positions_are_compared_by_default() -> None:
-    assert chosen(None).encodings == (*catalogue.names(), "rope+randomized")
+    assert chosen(None).encodings == (*catalogue.FOUNDATION, "rope+randomized")
     assert chosen("alibi, t5+randomized").encodings == ("alibi", "t5+randomized")
 
 

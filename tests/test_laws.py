@@ -1,4 +1,7 @@
-"""Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise."""
+"""Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise.
+
+The foundation in full; entries added since in full by make acceptance, a sample of each by make test: test_a_sample.
+"""
 
 import pytest
 import torch
@@ -7,7 +10,7 @@ import posenc
 from posenc import laws
 from posenc.backends import candidates
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import a_third
+from sampling import ADDED, ENCODINGS, OnTheDiagonal, a_third, draw, foundation_first
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -33,11 +36,12 @@ def build(name: str) -> posenc.PositionalEncoding:
         parts = [posenc.create(part, **SIZES) for part in ("learned", "rope", "alibi", "shaw")]
         return laws.draw_parameters(posenc.Stack(*parts), seed=1)
     name, options = VARIANTS.get(name, (name, {}))
-    return laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1)
+    encoding = laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1)
+    return encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding)
 
 
 AT_ONCE = candidates("cpu", posenc.PositionalEncoding())  # flex compiles for seconds: oracles/test_flex.py tries it
-ALL = [*posenc.names(), *VARIANTS, "stack"]
+ALL = [*ENCODINGS, *VARIANTS, "stack"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 OF_DERIVATIVES = ["gradients", "transforms", "checkpointed_equals_plain"]
 BY_BACKEND = [
@@ -49,7 +53,7 @@ BY_BACKEND = [
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", foundation_first(ALL))
 def test_laws(name, impl, dtype):
     encoding = build(name)
     quick = [law for law in BY_BACKEND if law != "one_graph_over_lengths"]
@@ -64,6 +68,21 @@ def test_laws(name, impl, dtype):
         laws.check(encoding, setting, quick)
 
 
+QUICK = [law for law in laws.LAWS if law not in (*OF_DERIVATIVES, "one_graph_over_lengths")]
+HARD = ["decode_equals_prefill", "packed_equals_separate", "padded_equals_unpadded", "shift_invariance", "head_slices"]
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if name in ADDED])
+def test_a_sample(name):
+    """Of every entry added to the foundation: all quick laws in one dtype and one backend, the telling ones in another."""
+    encoding = build(name)
+    causal = "causal_only" in encoding.traits or draw(name, (True, False), "causal")
+    able = ["auto", *laws.expressible(encoding)]
+    laws.check(encoding, laws.Setting(dtype=torch.float32, impl=draw(name, able), causal=causal), QUICK)
+    other = laws.Setting(dtype=draw(name, (torch.float64, torch.bfloat16, torch.float16)), impl=draw(name, able, "other"))
+    laws.check(encoding, other, HARD)
+
+
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_parity_with_fp32_angles_obeys_the_laws_to_fp32(dtype):
     encoding = posenc.create("rope", **SIZES, frequencies=Frequencies((0.9, 0.02), arithmetic="float32"))
@@ -72,7 +91,7 @@ def test_parity_with_fp32_angles_obeys_the_laws_to_fp32(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", foundation_first(ALL))
 def test_laws_of_rows_and_backends(name, dtype):
     encoding = build(name)
     laws.check(encoding, laws.Setting(dtype=dtype), ["locality", "norm_preservation"])
@@ -82,7 +101,7 @@ def test_laws_of_rows_and_backends(name, dtype):
 
 
 # FLOATER's differences go through a solver, a stack's through several encodings: oracles/test_floater.py has a few.
-SLOW = dict.fromkeys(("floater", "stack"), pytest.mark.acceptance)
+SLOW = dict.fromkeys(("floater", "stack", *ADDED), pytest.mark.acceptance)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])
@@ -91,14 +110,17 @@ def test_gradients(name):
 
 
 @pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", foundation_first(ALL))
 def test_transforms_and_checkpointing(name, impl):
     encoding = build(name)
     if impl == "auto" or impl in laws.expressible(encoding):
         laws.check(encoding, laws.Setting(impl=impl), ["transforms", "checkpointed_equals_plain"])
 
 
-@pytest.mark.parametrize("name", a_third(ALL))
+OF_GRAPHS = [*a_third(name for name in ALL if name not in ADDED), *foundation_first(name for name in ALL if name in ADDED)]
+
+
+@pytest.mark.parametrize("name", OF_GRAPHS)
 def test_one_graph(name):
     """In the backend that attention takes by itself."""
     laws.check(build(name), laws.Setting(impl="auto"), ["one_graph_over_lengths"])

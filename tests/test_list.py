@@ -48,9 +48,38 @@ def test_the_table_names_every_encoding_and_keeps_its_brackets():
     assert "[sin pω, cos pω]" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("by", "headings"),
+    [
+        (
+            "kind",
+            ["rotated: a rotation of queries and keys (", "scalings of RoPE: RoPE with", "positions: a way to number"],
+        ),
+        ("year", ["2017 (", "2021 (", "2023 ("]),
+        ("needs", ["nothing but positions (", "a causal mask (", "parameters ("]),
+    ],
+)
+def test_the_table_is_grouped(by, headings):
+    done = run("list", "--lang", "en", "--by", by)
+    assert done.returncode == 0
+    at = [done.stdout.index(heading) for heading in headings]
+    assert at == sorted(at)
+    groups = [
+        int(line.rpartition("(")[2].rstrip(") "))
+        for line in done.stdout.splitlines()
+        if line.rstrip().endswith(")") and line[0] != " "
+    ]
+    assert sum(groups) == len(ENTRIES)
+    assert f"{len(ENTRIES)} names." in done.stdout
+
+
 def test_json_agrees_with_the_encodings_themselves():
     rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)}
-    assert list(rows) == posenc.names()
+    assert list(rows) == [entry.name for entry in ENTRIES]
+    assert rows["randomized"]["seams"] == []
+    assert rows["randomized"]["sizes"] == ["batch", "length"]
+    assert rows["yarn"]["kind"] == "scaled"
+    assert rows["yarn"]["parameters"] == 0
     assert rows["rope"]["seams"] == ["rotate"]
     assert rows["rope"]["parameters"] == rows["alibi"]["parameters"] == 0
     assert rows["learned"]["parameters"] == 2048 * 512
@@ -94,7 +123,8 @@ def test_unknown_words_are_usage_errors():
 def test_no_word_leads_to_two_encodings():
     seen = {}
     for entry in ENTRIES:
-        for alias in (entry.name, entry.class_name, *entry.also_called):
+        own_class = () if entry.builder else (entry.class_name,)
+        for alias in {entry.name, *own_class, *entry.title, *entry.also_called}:
             folded = "".join(character for character in alias.lower() if character.isalnum())
             assert seen.setdefault(folded, entry.name) == entry.name, alias
 
@@ -103,4 +133,5 @@ def test_every_name_is_made_from_sizes_alone():
     sizes = dict.fromkeys(SIZES, 4) | {"d_model": 16}
     for name in posenc.names():
         encoding = posenc.create(name, **{size: value for size, value in sizes.items() if size != "d_head"})
+        assert isinstance(encoding, posenc.PositionalEncoding)
         assert type(encoding).__name__ == next(entry.class_name for entry in ENTRIES if entry.name == name)

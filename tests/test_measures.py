@@ -12,6 +12,7 @@ import torch
 
 import posenc
 from posenc import measures
+from posenc.catalogue import FOUNDATION
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -264,7 +265,7 @@ def test_without_positions_attention_is_blind_to_order_until_a_mask_comes(layers
     assert measures.order_sensitivity(NoPE(), **SIZES, causal=True, layers=layers, seed=seed) > 0.1
 
 
-@pytest.mark.parametrize("name", [name for name in posenc.names() if name != "nope"])
+@pytest.mark.parametrize("name", [name for name in FOUNDATION if name != "nope"])
 def test_every_encoding_sees_order(name):
     encoding = posenc.create(name, **SIZES, n_layers=2)
     for layers in (1, 2):

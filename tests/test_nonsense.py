@@ -8,6 +8,7 @@ from nonsense import doors, raised_by_posenc, report
 from posenc import PerLayer, Positions, frequencies
 from posenc.attention_module import Attention
 from posenc.backends import BACKENDS
+from sampling import WITHOUT_STATES, foundation_first
 
 DOORS = {door.name: door for door in doors()}
 
@@ -68,7 +69,7 @@ def test_cases_found_by_hand(case):
 
 
 @pytest.mark.parametrize("impl", ["auto", *BACKENDS])
-@pytest.mark.parametrize("name", posenc.names())
+@pytest.mark.parametrize("name", foundation_first(WITHOUT_STATES))
 def test_attention_of_nothing(name, impl):
     """No queries, no keys, no rows: an output of the right shape with nothing from nowhere in it, or a refusal by name."""
     encoding = posenc.create(name, d_model=32, n_heads=4, max_positions=16)

@@ -14,8 +14,8 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-import posenc
 from posenc import plots
+from posenc.catalogue import FOUNDATION
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -33,7 +33,7 @@ from posenc.plots.style import CYCLIC, DIVERGING, mix
 from posenc.plots.terminal import draw
 from posenc.plots.views import VIEWS, Request, methods_of, picture_of, views_of
 
-EVERY = [(method, view) for method in posenc.names() for view in views_of(method)]
+EVERY = [(method, view) for method in FOUNDATION for view in views_of(method)]
 
 
 def rgb(colour: str) -> np.ndarray:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from posenc.caches import rerotate as rerotate
     from posenc.catalogue import create as create
     from posenc.catalogue import names as names
+    from posenc.catalogue import positions_by as positions_by
     from posenc.dialects import ConfigError as ConfigError
     from posenc.dialects import PositionSpec as PositionSpec
     from posenc.dialects import read_config as read_config
@@ -61,6 +62,7 @@ _WHERE = {
     "load_encodings": "dialects.checkpoint",
     "create": "catalogue",
     "names": "catalogue",
+    "positions_by": "catalogue",
     "BiasFn": "encoding",
     "DistanceBias": "encoding",
     "PositionalEncoding": "encoding",

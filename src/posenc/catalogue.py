@@ -1,6 +1,7 @@
 """Every encoding by name. Its entry stands at the end of its own file in `posenc/encodings`; reading it needs no torch.
 
-`names()` lists them, `create(name, ...)` builds one from sizes alone, `look_up(word)` leads there from other names.
+`names()` lists them, `create(name, ...)` builds one from sizes alone, `positions_by(name, ...)` numbers tokens in one of
+the ways that have a name, `look_up(word)` leads there from other names.
 """
 
 from __future__ import annotations
@@ -12,42 +13,59 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.entry import Entry
+from posenc.entry import ROOM, ROOMS, Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from posenc.encoding import PositionalEncoding
+    from posenc.positions import Positions
 
 
-HERE = Path(__file__).with_name("encodings")
+HERE = Path(__file__).parent
 
 
 @checked
 def entries_in(folder: Path = HERE) -> tuple[Entry, ...]:
-    """The entries that the files of a folder end with, in the order of the catalogue.
+    """The entries that the files of posenc's folder end with, in the order of the catalogue. They stand in ROOM and ROOMS.
 
     The text after `ENTRY = ` is evaluated by itself, so that torch is not imported. Raises ValueError, naming the file, for
-    an entry that is not the last statement of its file or does not bear the file's name.
+    an entry that is not the last statement of its file, does not bear the file's name or stands in another kind's room.
     """
     found = []
-    for file in folder.glob("*.py"):
-        _, marked, written = file.read_text(encoding="utf-8").partition("\nENTRY = ")
-        if not marked:
-            continue
-        try:
-            entry = eval(written, {"Entry": Entry, "Words": Words})
-        except (SyntaxError, NameError, TypeError) as error:
-            raise ValueError(
-                f"{file}: expected ENTRY = Entry(…) with literal arguments as its last statement: {error}"
-            ) from error
-        if entry.name != file.stem:
-            raise ValueError(f"{file}: ENTRY has the name {entry.name!r}, expected that of its file, {file.stem!r}")
-        found.append(entry)
+    for room in (ROOM, *ROOMS.values()):
+        for file in folder.joinpath(*room.split(".")[1:]).glob("*.py"):
+            entry = _entry_in(file)
+            if entry is None:
+                continue
+            if (right := ROOMS.get(entry.kind, ROOM)) != room:
+                raise ValueError(f"{file}: ENTRY has the kind {entry.kind!r}, whose files stand in {right}")
+            found.append(entry)
     return tuple(sorted(found, key=lambda entry: entry.order))
+
+
+def _entry_in(file: Path) -> Entry | None:
+    _, marked, written = file.read_text(encoding="utf-8").partition("\nENTRY = ")
+    if not marked:
+        return None
+    try:
+        entry: Entry = eval(written, {"Entry": Entry, "Words": Words})
+    except (SyntaxError, NameError, TypeError) as error:
+        raise ValueError(
+            f"{file}: expected ENTRY = Entry(…) with literal arguments as its last statement: {error}"
+        ) from error
+    if entry.name != file.stem:
+        raise ValueError(f"{file}: ENTRY has the name {entry.name!r}, expected that of its file, {file.stem!r}")
+    return entry
 
 
 ENTRIES = entries_in()
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 SIZES = ("d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "max_positions")
+
+FOUNDATION = ("nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope")
+"""The encodings of the founding notes, in the catalogue's order: what is compared, drawn and exported unless others are
+asked for. It stays as it is when encodings are added."""
 
 # Words that mean a function or a builder here rather than an encoding.
 ELSEWHERE = {
@@ -56,8 +74,6 @@ ELSEWHERE = {
     "positionalencoding": "posenc.sinusoidal_table(length, d_model)",
     "get_alibi_slopes": "posenc.alibi_slopes(n_heads)",
     "m_k": "posenc.shift_matrix(k, d_model)",
-    "randomized": "posenc.Positions.randomized(batch, length, max_positions), which suits every encoding",
-    "random_positions": "posenc.Positions.randomized(batch, length, max_positions), which suits every encoding",
     "scaled_dot_product_attention": "posenc.attend(q, k, v, encoding, at_q)",
     "multiheadattention": "posenc.Attention(d_model, n_heads, encoding)",
 }
@@ -65,7 +81,12 @@ ELSEWHERE = {
 
 def names() -> list[str]:
     """The names that `create` takes."""
-    return [entry.name for entry in ENTRIES]
+    return [entry.name for entry in ENTRIES if entry.kind != "positions"]
+
+
+def position_names() -> list[str]:
+    """The names that `positions_by` takes."""
+    return [entry.name for entry in ENTRIES if entry.kind == "positions"]
 
 
 @checked
@@ -107,30 +128,55 @@ def create(
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
         sizes["d_head"] = d_model // n_heads
 
-    parameters = inspect.signature(BY_NAME[name].load()).parameters
+    maker = BY_NAME[name].maker()
+    parameters = inspect.signature(maker).parameters
     _check_options(name, parameters, options)
-    arguments = {size: value for size, value in sizes.items() if size in parameters and value is not None}
-    missing = [
-        p
-        for p, about in parameters.items()
-        if about.default is inspect.Parameter.empty and p not in arguments and p not in options
-    ]
+    given = {size: value for size, value in sizes.items() if size in parameters and value is not None} | options
+    missing = _missing(parameters, given)
     if missing:
         enough = " or d_model and n_heads" if missing == ["d_head"] else ""
         raise ValueError(f"{name}: needs {' and '.join(missing)}{enough}")
-    return BY_NAME[name].load()(**arguments, **options)
+    made: PositionalEncoding = maker(**given)
+    return made
+
+
+@checked
+def positions_by(name: str, **arguments: Any) -> Positions:
+    """Positions by the name of a way to number tokens, with the defaults of its paper.
+
+        positions_by("randomized", batch=8, length=128, max_positions=2048)      positions_by("grid", height=14, width=14)
+
+    `arguments` are those of its function, which its page lists. Raises ValueError for an unknown name and for what is
+    missing, TypeError for an unknown argument; each says what is right.
+    """
+    if name not in position_names():
+        raise ValueError(f"name: unknown way to number tokens {name!r}{hint(name)}; known: {', '.join(position_names())}")
+    maker: Callable[..., Positions] = BY_NAME[name].maker()
+    parameters = inspect.signature(maker).parameters
+    for argument in arguments:
+        if argument not in parameters:
+            close = difflib.get_close_matches(argument, parameters, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{name}: unknown argument {argument!r}{meant} ({name} takes {', '.join(parameters)})")
+    if missing := _missing(parameters, arguments):
+        raise ValueError(f"{name}: needs {' and '.join(missing)}")
+    return maker(**arguments)
+
+
+def _missing(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> list[str]:
+    return [name for name, about in parameters.items() if about.default is inspect.Parameter.empty and name not in given]
 
 
 def _entry(name: str) -> Entry:
-    if name not in BY_NAME:
+    if name not in names():
         raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
     return BY_NAME[name]
 
 
 @checked
 def arguments_of(name: str) -> set[str]:
-    """The sizes and options that an encoding's class takes."""
-    return set(inspect.signature(_entry(name).load()).parameters)
+    """The sizes and options that an encoding's class, or builder, takes."""
+    return set(inspect.signature(_entry(name).maker()).parameters)
 
 
 @checked
@@ -165,17 +211,18 @@ def look_up(word: str) -> str | None:
         if _fold(elsewhere) == _fold(word):
             return place
     entry = entry_of(word)
-    return f'posenc.create("{entry.name}", …)' if entry else None
+    if entry is None:
+        return None
+    return f'posenc.{"positions_by" if entry.kind == "positions" else "create"}("{entry.name}", …)'
 
 
 @checked
 def entry_of(word: str) -> Entry | None:
-    """The encoding that goes by a word, exactly or nearly, here or elsewhere."""
-    known = {
-        _fold(alias): entry
-        for entry in ENTRIES
-        for alias in (entry.name, entry.class_name, *entry.title, *entry.also_called)
-    }
+    """The entry that goes by a word, exactly or nearly, here or elsewhere."""
+    known: dict[str, Entry] = {}
+    for entry in ENTRIES:
+        own_class = () if entry.builder else (entry.class_name,)
+        known |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
     folded = _fold(word)
     close = [folded] if folded in known else difflib.get_close_matches(folded, known, n=1, cutoff=0.75)
     return known[close[0]] if close else None

@@ -1,21 +1,22 @@
 """What the catalogue says of one encoding: its names, its kind, what it needs, who uses it, where it comes from.
 
-Every file of `posenc/encodings` that `posenc.create` can name ends with `ENTRY = Entry(…)`. Importing this module does not
-import torch.
+Every file of `posenc/encodings`, its `scalings` and `positions`, and of `posenc/presets`, that `posenc.create` or
+`posenc.positions_by` can name ends with `ENTRY = Entry(…)`. Importing this module does not import torch.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from posenc.bilingual import Language, Words
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
 
-Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual"]
+Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "preset", "positions"]
 Need = Literal["parameters", "hidden_states", "causal"]
 
 # In the order in which the catalogue lists them.
@@ -26,15 +27,39 @@ KINDS: dict[Kind, Words] = {
     "biased": Words("a number for each distance, added to the score", "每个距离一个数，加到注意力分数上"),
     "rotated": Words("a rotation of queries and keys", "旋转查询和键"),
     "contextual": Words("positions computed from the content", "由内容算出的位置"),
+    "scaled": Words("RoPE with frequencies that reach further", "频率经过缩放、能外推的 RoPE"),
+    "preset": Words("parts put together as a model has them", "按某个模型的方式组合"),
+    "positions": Words("a way to number the tokens, for every encoding", "给词编号的方式，适用于各种编码"),
 }
+SHORT: dict[Kind, Words] = {
+    "none": Words("none", "无"),
+    "added": Words("added", "相加"),
+    "relative": Words("relative vectors", "相对向量"),
+    "biased": Words("biased", "偏置"),
+    "rotated": Words("rotated", "旋转"),
+    "contextual": Words("contextual", "上下文"),
+    "scaled": Words("scalings of RoPE", "RoPE 的缩放"),
+    "preset": Words("presets of models", "模型预设"),
+    "positions": Words("positions", "位置编号"),
+}
+"""One or two words for each kind: the headings of the list."""
+
+ROOM = "posenc.encodings"
+ROOMS: dict[Kind, str] = {
+    "scaled": "posenc.encodings.scalings",
+    "preset": "posenc.presets",
+    "positions": "posenc.encodings.positions",
+}
+"""The package in which the files of a kind stand; those of all other kinds stand in ROOM."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One encoding of the catalogue.
+    """One encoding of the catalogue, or one way to number tokens.
 
-    name         what `posenc.create` takes; the name of its file
-    class_name   its class in that file
+    name         what `posenc.create`, or `posenc.positions_by`, takes; the name of its file
+    class_name   the class of what is made, which its file defines or imports
+    builder      the function of its file that makes it; left out: its class does
     title        its name in texts
     kind         how position enters; the catalogue is grouped by it
     published    year and month of the first version of the paper, "2017-06"
@@ -44,6 +69,7 @@ class Entry:
     source       paper and section
     idea         two or three sentences
     needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional
+    axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images
     per_layer    the paper gives each layer its own parameters
     small        options of an example whose tables fit on a page
     example      lines of Python that its page shows after the common example
@@ -59,7 +85,9 @@ class Entry:
     used_by: tuple[str | Words, ...]
     source: str
     idea: Words
+    builder: str = ""
     needs: tuple[Need, ...] = ()
+    axes: int = 1
     per_layer: bool = False
     small: dict[str, int] = field(default_factory=dict)
     example: str = ""
@@ -77,8 +105,22 @@ class Entry:
     def users(self, language: Language = "en") -> list[str]:
         return [user.read(language) if isinstance(user, Words) else user for user in self.used_by]
 
+    @property
+    def in_a_row(self) -> bool:
+        """Whether it acts in one layer on words in a row, without a model's hidden states: so that it can be drawn."""
+        return self.kind not in ("positions", "preset") and self.axes == 1 and "hidden_states" not in self.needs
+
+    @property
+    def module(self) -> str:
+        """The module of its file."""
+        return f"{ROOMS.get(self.kind, ROOM)}.{self.name}"
+
     def load(self) -> type[PositionalEncoding]:
-        """The class; imports torch."""
-        module = importlib.import_module(f"posenc.encodings.{self.name}")
-        loaded: type[PositionalEncoding] = getattr(module, self.class_name)
+        """The class of what is made; imports torch."""
+        loaded: type[PositionalEncoding] = getattr(importlib.import_module(self.module), self.class_name)
         return loaded
+
+    def maker(self) -> Callable[..., Any]:
+        """What makes it of its sizes and options: its builder, or its class. Imports torch."""
+        made: Callable[..., Any] = getattr(importlib.import_module(self.module), self.builder or self.class_name)
+        return made

@@ -10,9 +10,10 @@ import pytest
 from playwright.sync_api import expect
 
 import posenc
+from posenc.catalogue import FOUNDATION
 from posenc.explorer import views
 
-METHODS = posenc.names()
+METHODS = FOUNDATION
 CASES = ("cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing")
 CAUSAL_ONLY = ("xpos", "cope")
 SITES = {

@@ -11,10 +11,10 @@ import torch
 from playwright.sync_api import expect
 
 import posenc
-from posenc.catalogue import BY_NAME, ENTRIES
+from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
 from posenc.explorer import views
 
-ALL = posenc.names()
+ALL = list(FOUNDATION)
 
 
 def asked(**given):

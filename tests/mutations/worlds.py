@@ -33,8 +33,9 @@ def built() -> dict[str, Callable[[], Any]]:
     sys.path.insert(0, str(TESTS))
     import test_laws_embeddings
     import test_laws_families
+    from sampling import WITHOUT_STATES
 
-    made = {name: create(name) for name in posenc.names()}
+    made = {name: create(name) for name in WITHOUT_STATES}
     made |= {
         "stack": lambda: posenc.Stack(*(posenc.create(part, **SIZES) for part in ("learned", "rope", "alibi", "shaw"))),
         "values": create("rope", sides=("query", "key", "value", "output")),

@@ -82,13 +82,27 @@ def test_traits(name, traits):
 
 @pytest.mark.parametrize("entry", catalogue.ENTRIES, ids=lambda entry: entry.name)
 def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
-    assert entry.load().__module__ == f"posenc.encodings.{entry.name}"
-    assert entry == importlib.import_module(entry.load().__module__).ENTRY
-    both_ways = {"bidirectional": True} if "bidirectional" in inspect.signature(entry.load()).parameters else {}
-    encoding = create(entry.name, **SIZES, **both_ways)
-    assert ("parameters" in entry.needs) == any(True for _ in encoding.parameters())
-    assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
+    assert entry.maker().__module__ == entry.module
+    assert entry == importlib.import_module(entry.module).ENTRY
     assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", entry.published)
+    if entry.kind == "positions":
+        assert entry.load() is Positions
+        assert not entry.needs
+        return
+    both_ways = {"bidirectional": True} if "bidirectional" in inspect.signature(entry.maker()).parameters else {}
+    encoding = create(entry.name, **SIZES, **both_ways)
+    assert type(encoding) is entry.load()
+    assert ("parameters" in entry.needs) == any(True for _ in encoding.parameters())
+    if not encoding.of_one_layer:
+        assert entry.kind == "preset"
+        encoding = encoding.at_layer(0)
+    assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
+    assert encoding.coordinate_axes == entry.axes
+
+
+def test_the_foundation_is_in_the_order_of_the_catalogue():
+    assert list(catalogue.FOUNDATION) == [name for name in names() if name in FOUNDATION]
+    assert sorted(catalogue.FOUNDATION) == sorted(FOUNDATION)
 
 
 def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
@@ -104,14 +118,17 @@ def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
         ("ENTRY = Entry(**ALIBI)\nprint()\n", "mine.py: expected ENTRY = Entry"),
         ("ENTRY = Entry(**ALIBI)\n", "mine.py: expected ENTRY = Entry"),
         ("ENTRY = {alibi}", "mine.py: ENTRY has the name 'alibi', expected that of its file, 'mine'"),
+        ("ENTRY = {scaled}", "mine.py: ENTRY has the kind 'scaled', whose files stand in posenc.encodings.scalings"),
     ],
 )
 def test_an_entry_that_cannot_be_read_names_its_file(tmp_path, written, message):
     alibi = repr(catalogue.BY_NAME["alibi"])
-    (tmp_path / "mine.py").write_text("import torch\n\n" + written.format(alibi=alibi))
+    (tmp_path / "encodings").mkdir()
+    scaled = alibi.replace("'alibi'", "'mine'").replace("'biased'", "'scaled'")
+    (tmp_path / "encodings" / "mine.py").write_text("import torch\n\n" + written.format(alibi=alibi, scaled=scaled))
     with pytest.raises(ValueError, match=message):
         catalogue.entries_in(tmp_path)
-    (tmp_path / "mine.py").write_text("import torch\n\nENTRY = " + alibi.replace("'alibi'", "'mine'"))
+    (tmp_path / "encodings" / "mine.py").write_text("import torch\n\nENTRY = " + alibi.replace("'alibi'", "'mine'"))
     assert [entry.name for entry in catalogue.entries_in(tmp_path)] == ["mine"]
 
 
@@ -137,7 +154,7 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
         ("relative_attention_bias", '"t5"'), ("linear biases", '"alibi"'), ("无位置编码", '"nope"'), ("x-pos", '"xpos"'),
         ("positional_encoding", "posenc.sinusoidal_table(length, d_model)"),
         ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"), ("M_k", "posenc.shift_matrix(k, d_model)"),
-        ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"), ("randomized", "posenc.Positions.randomized"),
+        ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"), ("random_positions", 'posenc.positions_by("randomized"'),
     ],
 )  # fmt: skip
 def test_other_names_point_to_the_right_place(word, place):
@@ -186,6 +203,28 @@ def test_sizes_that_are_missing_or_wrong():
         for wrong in (0, -1, True, 2.0, "8", math.nan):
             with pytest.raises(ValueError, match=f"{size}: expected a whole number from 1"):
                 create("alibi", **{"n_heads": 2, size: wrong})
+
+
+def test_positions_by_name():
+    at = posenc.positions_by("randomized", batch=2, length=5, max_positions=7, generator=torch.Generator().manual_seed(3))
+    same = Positions.randomized(2, 5, 7, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(at.coords, same.coords)
+    with pytest.raises(ValueError, match="randomized: needs batch and length"):
+        posenc.positions_by("randomized")
+    with pytest.raises(
+        TypeError, match=r"randomized: unknown argument 'lengths'; did you mean 'length'\? \(randomized takes batch"
+    ):
+        posenc.positions_by("randomized", batch=2, lengths=5)
+    with pytest.raises(
+        ValueError, match=r"unknown way to number tokens 'rope'; did you mean posenc.create\(\"rope\", …\)\?; known: "
+    ):
+        posenc.positions_by("rope")
+    with pytest.raises(
+        ValueError, match=r"unknown encoding 'randomized'; did you mean posenc.positions_by\(\"randomized\""
+    ):
+        create("randomized")
+    with pytest.raises(TypeError, match="name: expected a string, got 3"):
+        posenc.positions_by(3)
 
 
 def test_public_names_can_all_be_loaded():

@@ -16,7 +16,7 @@ from posenc.encodings.t5 import T5
 from posenc.encodings.transformer_xl import TransformerXL
 
 SIZES = {"d_model": 16, "n_heads": 4, "d_head": 4, "n_layers": 1, "max_positions": 32}
-ENCODINGS = {name: catalogue.create(name, **SIZES) for name in catalogue.BY_NAME}
+ENCODINGS = {name: catalogue.create(name, **SIZES) for name in catalogue.names()}
 
 
 class Slopes(PositionalEncoding):

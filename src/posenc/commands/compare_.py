@@ -39,7 +39,7 @@ def command(
     ] = None,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Train every encoding on text at one length, score it at up to eight times that length, and compare.
+    """Train the eleven founding encodings on text at one length, score it at up to eight times that length, and compare.
 
     Measures how each encoding responds to word order, its exact properties, its cost on this machine, and its loss beyond
     the trained length. The text is the sources of Python's standard library unless --text names another. The

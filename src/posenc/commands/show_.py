@@ -81,9 +81,15 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
     """Checks the options that need no torch. Raises BadParameter or an OSError."""
     from posenc.catalogue import BY_NAME, hint, names
 
-    if method not in BY_NAME:
+    if method not in names():
         raise typer.BadParameter(
             f"unknown encoding {method!r}{hint(method)}; known: {', '.join(names())}", param_hint="METHOD"
+        )
+    if not BY_NAME[method].in_a_row:
+        raise typer.BadParameter(
+            f"{method!r}: there are pictures of encodings of words in a row, one layer, that read no hidden states; "
+            f"posenc list {method} describes it",
+            param_hint="METHOD",
         )
     if base is not None and not (math.isfinite(base) and base > 0):
         raise typer.BadParameter(f"expected a positive number such as 10000, got {base}", param_hint="--base")

@@ -57,8 +57,12 @@ def _short(value: Any) -> str:
 
 
 def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: Words) -> Any:
-    """The type of a parameter that names an encoding of the catalogue; `others` are further values and their labels."""
-    called = {entry.name: entry.label for entry in catalogue.ENTRIES if accepts(entry)} | others
+    """The type of a parameter that names an encoding which the views can show and which `accepts` takes.
+
+    The views show one layer of words in a row without a model's hidden states: not positions, presets of several layers,
+    encodings of images and those that read hidden states. `others` are further values and their labels.
+    """
+    called = {entry.name: entry.label for entry in catalogue.ENTRIES if entry.in_a_row and accepts(entry)} | others
     extra: Any = {"called": {name: words._asdict() for name, words in called.items()}}
     return Annotated[Literal[tuple(called)], Field(json_schema_extra=extra)]
 

@@ -195,10 +195,15 @@ def views_of(method: str) -> list[str]:
     return [name for name, view in VIEWS.items() if view.suits(encoding)]
 
 
+def drawable() -> list[str]:
+    """The names of which there are pictures: encodings of words in a row, one layer, without hidden states of a model."""
+    return [name for name in names() if BY_NAME[name].in_a_row]
+
+
 def methods_of(view: str) -> list[str]:
     """The encodings that a view suits, of those that can be built here (FLOATER needs its solver)."""
     found = []
-    for method in names():
+    for method in drawable():
         try:
             encoding = create(method, d_model=64, n_heads=4)
         except ModuleNotFoundError:
@@ -247,12 +252,13 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
 
 def _needs(method: str, sizes: Sizes) -> dict[str, Any]:
     """The sizes that an encoding takes, so that heads need not divide the width of one that has none."""
-    parameters = inspect.signature(BY_NAME[method].load()).parameters
+    parameters = inspect.signature(BY_NAME[method].maker()).parameters
     given = {"d_model": sizes.d_model, "n_layers": 2, "max_positions": max(2048, 2 * min(sizes.length, 65536))}
     return given | ({"n_heads": sizes.n_heads} if {"n_heads", "d_head"} & set(parameters) else {})
 
 
 def _name(encoding: PositionalEncoding) -> str:
     return next(
-        (name for name, entry in BY_NAME.items() if entry.class_name == type(encoding).__name__), type(encoding).__name__
+        (name for name, entry in BY_NAME.items() if entry.class_name == type(encoding).__name__ and not entry.builder),
+        type(encoding).__name__,
     )

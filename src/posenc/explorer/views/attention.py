@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 import posenc
-from posenc.catalogue import BY_NAME, ENTRIES, arguments_of, directed
+from posenc.catalogue import BY_NAME, FOUNDATION, arguments_of, directed, names
 from posenc.encoding import Site
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
@@ -23,8 +23,8 @@ from posenc.learn.notes import compare
 ORDER = 70
 
 CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
-BOTH_WAYS = [entry.name for entry in ENTRIES if "causal" not in entry.needs]
-WITH_BASE = [entry.name for entry in ENTRIES if "base" in arguments_of(entry.name)]
+BOTH_WAYS = [name for name in names() if "causal" not in BY_NAME[name].needs]
+WITH_BASE = [name for name in names() if "base" in arguments_of(name)]
 if TYPE_CHECKING:
     Method = str
 else:
@@ -41,7 +41,7 @@ class Parameters(Base):
 
 EXPORTED = (
     Parameters(),
-    *(Parameters(encoding=entry.name, causal="causal" in entry.needs) for entry in ENTRIES if entry.name != "sinusoidal"),
+    *(Parameters(encoding=name, causal="causal" in BY_NAME[name].needs) for name in FOUNDATION if name != "sinusoidal"),
     Parameters(case="i_like_cats", encoding="nope"),
     Parameters(case="ai_is_growing", encoding="rope"),
     Parameters(case="i_love_you", n_heads=2, causal=True),

@@ -28,7 +28,7 @@ from pydantic import (
 
 from posenc import catalogue
 from posenc.lab import tasks
-from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.arm import Arm, trainable
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
@@ -232,14 +232,20 @@ def read(word: str) -> Experiment:
 
 
 def parse(text: str, folder: Path) -> Experiment:
-    """The experiment from its settings. `folder` holds the files of users' encodings; `all` means the whole catalogue."""
+    """The experiment from its settings. `folder` holds the files of users' encodings.
+
+    Among the encodings, `foundation` means those of the founding notes and `all` everything that a trial can train.
+    """
     given = yaml.safe_load(text)
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
-    if given.get("encodings") == "all":
-        given["encodings"] = ["all"]
+    sets = {"foundation": catalogue.FOUNDATION, "all": trainable()}
+    if given.get("encodings") in ("foundation", "all"):
+        given["encodings"] = [given["encodings"]]
     if isinstance(words := given.get("encodings"), list):
-        given["encodings"] = [name for word in words for name in (catalogue.names() if word == "all" else (word,))]
+        given["encodings"] = [
+            name for word in words for name in (sets.get(word, (word,)) if isinstance(word, str) else (word,))
+        ]
     plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
     words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}
@@ -248,7 +254,7 @@ def parse(text: str, folder: Path) -> Experiment:
 
 
 def _listed(given: Any) -> list[Any]:
-    """Replaces `all` in a list of encodings. Other types are refused later, by name."""
+    """A list as it is; other types are refused later, by name."""
     return given if isinstance(given, list) else []
 
 

@@ -22,6 +22,11 @@ from posenc.positions import Positions
 RANDOMIZED = "+randomized"
 
 
+def trainable() -> tuple[str, ...]:
+    """The names that a trial can train: those that read one coordinate, as every task's tokens have."""
+    return tuple(name for name in catalogue.names() if catalogue.BY_NAME[name].axes == 1)
+
+
 @dataclass(frozen=True)
 class Arm:
     """`Arm.parse("rope+randomized")`; `source` is the text of the file where the encoding is a user's own."""
@@ -37,8 +42,11 @@ class Arm:
         if source is None and arm.encoding not in catalogue.names():
             raise ValueError(
                 f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
-                f"{', '.join(catalogue.names())}, each also with {RANDOMIZED}"
+                f"{', '.join(trainable())}, each also with {RANDOMIZED}"
             )
+        if source is None and arm.encoding not in trainable():
+            axes = catalogue.BY_NAME[arm.encoding].axes
+            raise ValueError(f"{arm.encoding} reads {axes} coordinates of a token; the tokens of every task have one")
         return arm
 
     def __str__(self) -> str:

@@ -61,6 +61,8 @@ COLOURS: dict[Kind, str] = {
     "biased": "teal",
     "relative": "purple",
     "contextual": "amber",
+    "scaled": "blue",
+    "preset": "ink",
 }
 CHANGES = {
     "": Look("ink", "solid"),

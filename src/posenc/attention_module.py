@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Unpack
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
 from posenc.attention import attend, attend_rotated
 from posenc.checked import checked, explained
 from posenc.checks import shown
@@ -72,18 +71,13 @@ class Attention(nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        checks.whole(d_model=d_model, n_heads=n_heads)
-        if not isinstance(encoding, PositionalEncoding):
-            raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
         check_one_layer(encoding)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        checks.whole(n_kv_heads=n_kv_heads)
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
         if n_heads % n_kv_heads:
             raise ValueError(f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}")
         self.d_head = d_model // n_heads if d_head is None else d_head
-        checks.whole(d_head=self.d_head)
         self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)

@@ -109,8 +109,6 @@ def create(
     encoding's class. Raises ValueError for an unknown name and for a size that is missing or wrong, TypeError for an
     unknown option; each says what is right.
     """
-    if not isinstance(name, str):
-        raise TypeError(f"name: expected a name such as 'rope', got {name!r}")
     _entry(name)
     sizes: dict[str, int | None] = {
         "d_model": d_model,
@@ -120,9 +118,6 @@ def create(
         "n_layers": n_layers,
         "max_positions": max_positions,
     }
-    for size, value in sizes.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ValueError(f"{size}: expected a whole number from 1, got {value!r}")
     if d_head is None and d_model is not None and n_heads is not None:
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")

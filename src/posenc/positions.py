@@ -192,8 +192,6 @@ class Positions:
 
         `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
         """
-        checks.whole(batch=batch, height=height, width=width)
-        checks.whole(0, prefix=prefix)
         y = torch.arange(height, device=device).repeat_interleave(width)
         x = torch.arange(width, device=device).repeat(height)
         y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
@@ -250,7 +248,6 @@ class Positions:
         Trained so, any encoding has seen every position it will meet up to max_positions.
         Ruoss et al. 2023, "Randomized Positional Encodings Boost Length Generalization of Transformers", section 3.
         """
-        checks.whole(batch=batch, length=length)
         if length > max_positions:
             raise ValueError(f"max_positions: expected at least length={length}, got {max_positions}")
         drawn = torch.rand(batch, max_positions, generator=generator, device=device).argsort(dim=1)[:, :length]

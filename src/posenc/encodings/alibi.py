@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import DistanceBias, check_distances
@@ -32,8 +31,6 @@ def alibi_slopes(n_heads: int, bias_max: float = 8.0) -> tuple[float, ...]:
     n = 2^k: 2^(-8/n), 2^(-16/n), … 2^-8. Otherwise those of the power below, then every other one of the power above.
     Six heads: 1/4, 1/16, 1/64, 1/256, 1/2, 1/8. Raises ValueError for fewer than one head and for no positive bias_max.
     """
-    checks.whole(n_heads=n_heads)
-    checks.positive(bias_max=bias_max)
     power = 2 ** int(math.log2(n_heads))
     slopes = tuple(2.0 ** (-bias_max * h / power) for h in range(1, power + 1))
     return slopes if power == n_heads else (slopes + alibi_slopes(2 * power, bias_max)[::2])[:n_heads]
@@ -52,7 +49,6 @@ class ALiBi(DistanceBias):
 
     @checked
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, bias_max: float = 8.0) -> None:
-        checks.whole(n_heads=n_heads)
         slopes = alibi_slopes(n_heads, bias_max) if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, slopes=slopes)
         if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):

@@ -53,7 +53,6 @@ class FLOATER(PositionalEncoding):
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
         _odeint()  # say at once what is missing
-        checks.whole(d_model=d_model, n_layers=n_layers)
         checks.positive(step=step, rtol=rtol, atol=atol)
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0

@@ -45,7 +45,6 @@ class Learned(AbsoluteEncoding):
     def __init__(
         self, d_model: int, max_positions: int, *, row_offset: int = 0, padding_row: int | None = None, clamp: bool = False
     ) -> None:
-        checks.whole(d_model=d_model, max_positions=max_positions)
         checks.whole(0, row_offset=row_offset)
         super().__init__(
             d_model=d_model, max_positions=max_positions, row_offset=row_offset, padding_row=padding_row, clamp=clamp

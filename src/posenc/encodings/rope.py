@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks, layouts
+from posenc import layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.checks import shown
@@ -68,12 +68,9 @@ class RoPE(PositionalEncoding):
         returns: Layout | None = None,
         sides: tuple[Side, ...] = ("query", "key"),
     ) -> None:
-        checks.whole(d_head=d_head)
         if frequencies is None:
             base = 10000.0 if base is None else base
             rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
-            checks.whole(rotary_dim=rotary_dim, axes=axes)
-            checks.positive(base=base)
         elif (base, rotary_dim, axes) != (None, None, None):
             raise ValueError("RoPE: frequencies bring their own base, rotary_dim and axes; give either them or frequencies")
         super().__init__(

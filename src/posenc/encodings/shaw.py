@@ -8,7 +8,7 @@ Legend: b batch, h query heads, i query, j key, d d_head, r = k + 1 + right rela
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import torch
 import torch.nn.functional as F
@@ -50,9 +50,7 @@ class Shaw(PositionalEncoding):
         right: int | None = None,
         outside: Outside = "clip",
     ) -> None:
-        checks.whole(d_head=d_head)
         checks.whole(0, max_distance=max_distance, right=max_distance if right is None else right)
-        checks.one_of(get_args(Outside), outside=outside)
         super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
         self.d_head, self.max_distance, self.outside = d_head, max_distance, outside
         self.right = max_distance if right is None else right

@@ -9,7 +9,7 @@ Legend: b batch, t tokens, d d_model, n = ⌈d/2⌉ frequencies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -71,15 +71,10 @@ class Sinusoidal(AbsoluteEncoding):
         amplitude: float = 1.0,
         silent: Silent = "none",
     ) -> None:
-        checks.whole(d_model=d_model, axes=axes, repeats=repeats)
+        checks.whole(repeats=repeats)
         for one in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
             checks.positive(base=one)
         checks.positive(scale=scale, amplitude=amplitude)
-        checks.finite(offset=offset)
-        checks.one_of(get_args(ChannelLayout), layout=layout)
-        checks.one_of(get_args(Denominator), denominator=denominator)
-        checks.one_of(get_args(OddWidth), odd=odd)
-        checks.one_of(get_args(Silent), silent=silent)
         super().__init__(
             d_model=d_model,
             base=base,

@@ -10,12 +10,12 @@ Legend: b batch, h query heads, i query, j key, d d_head, m d_model, n = m/2 fre
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
@@ -59,13 +59,9 @@ class TransformerXL(PositionalEncoding):
     def __init__(
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
     ) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads)
-        checks.positive(base=base)
-        checks.one_of(get_args(Layout), layout=layout)
         if d_model % 2 or (d_head is None and d_model % n_heads):
             raise ValueError(f"d_model: expected an even multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
-        checks.whole(d_head=d_head)
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base, layout=layout)
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_model, base)

@@ -58,7 +58,7 @@ class XPos(PositionalEncoding):
         layout: Layout = "interleaved",
     ) -> None:
         checks.even(d_head=d_head)
-        checks.positive(base=base, scale_base=scale_base, gamma=gamma)
+        checks.positive(scale_base=scale_base, gamma=gamma)
         super().__init__(d_head=d_head, base=base, scale_base=scale_base, gamma=gamma, layout=layout)
         layouts.check(layout)
         self.d_head, self.layout = d_head, layout

@@ -34,7 +34,6 @@ class DynamicNTK:
     @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
-        checks.whole(n=n)
         if n <= self.trained_length:
             return self.plain
         ratio = self.factor * n / self.trained_length - (self.factor - 1)
@@ -55,7 +54,6 @@ class LongRoPE:
     @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
-        checks.whole(n=n)
         return self.long if n > self.original_length else self.short
 
 
@@ -65,8 +63,6 @@ def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
 
     Raises ValueError where f are no plain rotary frequencies, for width 2, and for a factor below 1.
     """
-    checks.positive(factor=factor)
-    checks.whole(trained_length=trained_length)
     if factor < 1:
         raise ValueError(f"factor: expected at least 1, or the base would shrink with length, got {factor!r}")
     _, width = check_plain(f)
@@ -92,7 +88,6 @@ def longrope(
     Raises ValueError unless there is one factor per pair, and where neither factor nor attention_factor is given.
     """
     check_exact(f)
-    checks.whole(original_length=original_length)
     scale, scale_from = _longrope_scale(original_length, factor, attention_factor)
     made = []
     for name, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
@@ -115,11 +110,9 @@ def longrope(
 
 def _longrope_scale(original_length: int, factor: float | None, attention_factor: float | None) -> tuple[float, str]:
     if attention_factor is not None:
-        checks.positive(attention_factor=attention_factor)
         return attention_factor, f"attention_factor={attention_factor:g}, as given"
     if factor is None:
         raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
-    checks.positive(factor=factor)
     if original_length == 1:
         raise ValueError("original_length: the magnitude divides by ln original_length, expected at least 2, got 1")
     scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original_length))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from posenc import checks
 from posenc.checked import checked
 from posenc.frequencies.base import Frequencies, rotary
 
@@ -22,7 +21,6 @@ def linear(f: Frequencies, factor: float) -> Frequencies:
     Position interpolation, Chen et al. 2023, section 3.2. Raises ValueError for a factor that is not positive.
     """
     check_exact(f)
-    checks.positive(factor=factor)
     return _scaled(f, [w / factor for w in f], f"linear(factor={factor:g})")
 
 
@@ -33,14 +31,12 @@ def ntk(f: Frequencies, factor: float) -> Frequencies:
     "NTK-aware" scaling, published by its author as a post; Peng et al. 2023, YaRN, section 3.1. Raises ValueError where f
     are no plain rotary frequencies, and for d = 2.
     """
-    checks.positive(factor=factor)
     return rebased(f, factor, f"ntk(factor={factor:g})")
 
 
 @checked
 def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
     """The same as `ntk`, under the name by which HunYuan's models ask for it: base·alpha^(d/(d-2)), once for all."""
-    checks.positive(alpha=alpha)
     return rebased(f, alpha, f"ntk_alpha(alpha={alpha:g})")
 
 
@@ -83,7 +79,6 @@ def yarn(
     Raises ValueError where f are no plain rotary frequencies of an even width and a base above 1, and where only one of
     mscale and mscale_all_dim is given.
     """
-    checks.positive(factor=factor)
     low, high = yarn_range(f, original_length, beta_fast, beta_slow, truncate)
     values = []
     for i, w in enumerate(f):
@@ -110,8 +105,6 @@ def yarn_range(
     Raises ValueError.
     """
     base, d = check_plain(f)
-    checks.positive(beta_fast=beta_fast, beta_slow=beta_slow)
-    checks.whole(original_length=original_length)
     if base <= 1 or d % 2:
         raise ValueError(f"f: yarn needs a base above 1 and an even width, got base={base:g}, width={d}")
     if beta_fast < beta_slow:
@@ -141,7 +134,6 @@ def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Freq
     DeepSeek-V2 and V3 and all that share their attention do this beside `yarn`, whose magnitude on cos and sin is then
     mscale/mscale_all_dim, mostly 1: so channels that do not turn are sharpened as well. Raises ValueError.
     """
-    checks.positive(factor=factor, mscale_all_dim=mscale_all_dim)
     scale = mscale_of(factor, mscale_all_dim) * mscale_of(factor, mscale_all_dim)
     if math.isinf(f.softmax_scale * scale):
         raise ValueError(f"mscale_all_dim: the softmax scale grows beyond float64, got {mscale_all_dim:g}")
@@ -165,8 +157,6 @@ def llama3(
     Llama 3.1; released code of Meta's models. Raises ValueError unless low_freq_factor < high_freq_factor.
     """
     check_exact(f)
-    checks.positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
-    checks.whole(original_length=original_length)
     if low_freq_factor >= high_freq_factor:
         raise ValueError(
             f"low_freq_factor: expected less than high_freq_factor={high_freq_factor:g}, "
@@ -215,7 +205,6 @@ def clipped(f: Frequencies, n: int = 20) -> Frequencies:
     Clipped RoPE, arXiv 2602.05258 (named CoPE there; no relation to contextual encoding). Fewer pairs than n: all fade.
     """
     check_exact(f)
-    checks.whole(n=n)
     n = min(n, len(f))
     fade = [(1 + math.cos(math.pi * k / max(n - 1, 1))) / 2 for k in range(n)]
     kept = len(f) - n
@@ -236,8 +225,6 @@ def check_plain(f: Frequencies) -> tuple[float, int]:
 
 
 def check_exact(f: Frequencies) -> None:
-    if not isinstance(f, Frequencies):
-        raise TypeError(f"f: expected Frequencies, got {type(f).__name__}; ask a family by length for at_length(n) first")
     if f.arithmetic != "float64":
         raise ValueError("f: holds another library's fp32 values; scale those with posenc.dialects.float32")
 
@@ -250,7 +237,6 @@ def _attention_factor(
     factor: float, attention_factor: float | None, mscale: float | None, mscale_all_dim: float | None
 ) -> tuple[float, str]:
     if attention_factor is not None:
-        checks.positive(attention_factor=attention_factor)
         return attention_factor, f"attention_factor={attention_factor:g}, as given"
     if (mscale is None) != (mscale_all_dim is None):
         raise ValueError(
@@ -258,7 +244,6 @@ def _attention_factor(
             f"{mscale_all_dim!r}; give both or neither"
         )
     if mscale is not None and mscale_all_dim is not None:
-        checks.positive(mscale=mscale, mscale_all_dim=mscale_all_dim)
         ratio = mscale_of(factor, mscale) / mscale_of(factor, mscale_all_dim)
         return ratio, f"yarn, mscale={mscale:g} over mscale_all_dim={mscale_all_dim:g}, factor={factor:g}"
     return mscale_of(factor), f"yarn, 1 + 0.1·ln(factor={factor:g})"

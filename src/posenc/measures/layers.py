@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
@@ -28,15 +29,13 @@ class Layers:
     d_head: int
 
     @classmethod
+    @checked
     def draw(cls, d_model: int, n_heads: int, n_kv_heads: int | None, layers: int, random: torch.Generator) -> Layers:
         """Entries N(0, 1/fan_in), so that logits and outputs are of size one.
 
         Raises ValueError for sizes that do not divide.
         """
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        for name, count in {"d_model": d_model, "n_heads": n_heads, "n_kv_heads": n_kv_heads, "layers": layers}.items():
-            if count < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {count}")
         if d_model % n_heads or n_heads % n_kv_heads:
             raise ValueError(
                 f"expected d_model a multiple of n_heads and n_heads of n_kv_heads, got {d_model}, {n_heads}, {n_kv_heads}"

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding, checks, tensor_checks
+from posenc.checked import checked
 
 HUGE = 10**400
 
@@ -87,3 +88,15 @@ def test_an_encoding_of_ones_own_may_use_any_name_for_its_arguments():
     mine = PositionalEncoding(scale=-1, step="left", base=None, axes="xy", max_distance=-5, n_heads=0.5, offset=math.inf)
     assert mine.configuration["scale"] == -1
     assert "step='left'" in repr(mine)
+
+
+def test_every_one_of_a_variable_number_of_arguments_is_checked():
+    @checked
+    def joined(first: int, *parts: int) -> int:
+        return first + sum(parts)
+
+    assert joined(1) == 1
+    assert joined(1, 2, 3) == 6
+    for wrong in [("a",), (2, "a"), (2, 3, None)]:
+        with pytest.raises(ValueError, match="^parts: expected a whole number"):
+            joined(1, *wrong)

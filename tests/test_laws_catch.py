@@ -164,6 +164,13 @@ class UndeclaredContext(PositionalEncoding):
         return logits * 0.5
 
 
+class ContextWithoutGradient(PositionalEncoding):
+    """Reads the logits without saying so and changes none; in the reference their gradient is lost."""
+
+    def context(self, logits, q, at_q, at_k, may_attend):
+        return logits.detach()
+
+
 class HidesItsBias(ALiBi):
     """A bias at a seam it does not declare."""
 
@@ -316,6 +323,7 @@ PLANTED = [
     ("one_graph_over_lengths", GrowsACache),
     ("one_graph_over_lengths", ComplexNumbers),
     ("gradients", NoGradient),
+    ("gradients_agree", ContextWithoutGradient),
     ("transforms", LosesTangents),
     ("checkpointed_equals_plain", ReadsSavedTensorsTwice),
     ("checkpointed_equals_plain", ChangesAtEveryCall),

@@ -15,6 +15,7 @@ from posenc.encodings.decomposed import DecomposedBias
 from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.distance_table import DistanceTable
 from posenc.encodings.families.falcon_alibi import FalconALiBi
+from posenc.encodings.families.first_heads import FirstHeadsRoPE
 from posenc.encodings.families.funnel import Funnel
 from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
 from posenc.encodings.families.t5_content import T5OfContent
@@ -39,6 +40,7 @@ MADE = {
     "t5 content": lambda: T5OfContent(H, D, n_buckets=8, max_distance=9, reads="query"),
     "shaw two limits": lambda: Shaw(D, max_distance=3, right=1),
     "shaw zero outside": lambda: Shaw(D, max_distance=3, outside="zero"),
+    "first heads": lambda: FirstHeadsRoPE(D, turning_heads=1),
     "sinusoidal keys": lambda: SinusoidalKeys(M, H, left=4, right=2, shift=1),
     "distance table": lambda: DistanceTable(H, max_distance=4, right=2),
     "deberta v1": lambda: DeBERTa(M, H, max_distance=5),

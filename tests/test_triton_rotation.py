@@ -276,11 +276,11 @@ def batch(name: str, argument: str) -> object:
 
 
 def in_a_process(name: str, argument: str, interpret: str = "1") -> object:
+    path = os.pathsep.join([str(WHERE), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryDirectory() as cache:
-        ran = subprocess.run(
-            [sys.executable, __file__, name, argument], capture_output=True, text=True, check=False,
-            env={**os.environ, "TRITON_INTERPRET": interpret, "TRITON_CACHE_DIR": cache, "PYTHONPATH": str(WHERE)},
-        )  # fmt: skip
+        environment = {**os.environ, "TRITON_INTERPRET": interpret, "TRITON_CACHE_DIR": cache, "PYTHONPATH": path}
+        command = [sys.executable, __file__, name, argument]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return json.loads(ran.stdout.splitlines()[-1])
 

@@ -1,3 +1,13 @@
-"""Mutants that change nothing that anyone can see, each with the reason. They count neither as caught nor as survivors."""
+"""What no test, or no law, can see of some mutants, each with the reason."""
 
-EQUIVALENT: dict[str, str] = {}
+# They change nothing that anyone can see: they count neither as caught nor as survivors.
+EQUIVALENT: dict[str, str] = {
+    "kernels/rotation/rotation.cpp: ask_for_rows_ahead: 0 ; line < row ; line → <= ⟵ <": "asks the cache for one line more",
+}
+
+# They change how the same results are computed: tests that count the work see them, laws do not.
+OF_WORK_ONLY: dict[str, str] = {
+    "windows.py: _block": "how many queries are handed over at once",
+    "windows.py: _chunk_ends": "how many keys are handed over that the mask hides",
+    "kernels/fast_path.py: plain_on_cpu": "whether a kernel is called directly or through its operator",
+}

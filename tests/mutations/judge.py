@@ -15,7 +15,6 @@ import hashlib
 import importlib
 import io
 import json
-import linecache
 import math
 import multiprocessing
 import os
@@ -32,6 +31,8 @@ from typing import Any
 
 from . import nearest, worlds
 from .draw import SOURCE, Mutant
+from .equivalent import OF_WORK_ONLY
+from .substitute import substitute
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -41,6 +42,8 @@ CPU_SECONDS = 150  # of one process: a broken loop may never end
 SHARED = ("torch._dynamo", "torch._functorch.aot_autograd", "pytest", "_pytest.doctest", "hypothesis", "numpy", "jaxtyping")
 
 
+# Files that do nothing but refuse.
+OF_CHECKS = ("checks.py", "checked.py", "tensor_checks.py")
 # Kinds of change that an encoding's formula hides from the laws, which compare an encoding with itself.
 FORMULA = ("arithmetic", "constant", "off by one", "sign", "swapped name")
 
@@ -66,15 +69,32 @@ def is_visible(mutant: Mutant, baseline: Baseline) -> bool:
     """Whether laws can see the mutant: they run its line, and it changes more than a formula or a refusal.
 
     Laws compare an encoding with itself, on valid input. They see no sign and no constant of an encoding's formula, no
-    check of arguments, no configuration read in `__init__`, and take any frequencies as they are. Of C++ every line counts
-    as run; Triton needs a GPU.
+    check of arguments, no configuration read in `__init__`, and take any frequencies as they are; of what changes the work
+    and not the result, `OF_WORK_ONLY` says the reason. Of C++ every line counts as run; Triton needs a GPU.
     """
-    if mutant.room in ("Triton", "frequencies") or mutant.kind == "removed check":
+    if mutant.room in ("Triton", "frequencies") or mutant.kind == "removed check" or mutant.file in OF_CHECKS:
+        return False
+    if ": ".join(mutant.key.split(": ")[:2]) in OF_WORK_ONLY or _only_refuses(mutant):
         return False
     if mutant.file.startswith("encodings/"):
         configures = "__init__:" in mutant.name or "check" in mutant.name.partition(":")[0]
         return mutant.kind not in FORMULA and not configures and mutant.room != "by hand"
     return not mutant.line or mutant.line in baseline.reached.get(mutant.file, set())
+
+
+def _only_refuses(mutant: Mutant) -> bool:
+    """Whether it stands in the condition of an `if` whose body does nothing but raise, or ask a check to raise."""
+    if not mutant.line:
+        return False
+    for node in ast.walk(ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.If) and node.test.lineno <= mutant.line <= (node.test.end_lineno or 0):
+            return len(node.body) == 1 and _refuses(node.body[0])
+    return False
+
+
+def _refuses(statement: ast.stmt) -> bool:
+    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    return isinstance(statement, ast.Raise) or isinstance(called, ast.Name) and called.id.startswith("check_")
 
 
 def judge(mutant: Mutant, objects: Objects, baseline: Baseline) -> Verdict:
@@ -184,21 +204,17 @@ def _installer(mutant: Mutant, objects: Objects, folder: Path) -> Callable[[], N
     if path.suffix == ".cpp":
         library = objects.linked_with(path, text, folder)
         return lambda: _use_library(library)
-    return lambda: _use_source(path, text)
+    (folder / path.name).write_text(text, encoding="utf-8")
+    files = f"({str(path)!r}, {str(folder / path.name)!r})"
+    run = f"import runpy\nrunpy.run_path({str(HERE / 'substitute.py')!r})['substitute']{files}\n"
+    (folder / "sitecustomize.py").write_text(run, encoding="utf-8")
+    return lambda: _use_source(path, folder)
 
 
-def _use_source(path: Path, text: str) -> None:
-    from importlib.machinery import SourceFileLoader
-
-    compiled = SourceFileLoader.get_code
-
-    def get_code(self: SourceFileLoader, fullname: str) -> Any:
-        if Path(self.path) != path:
-            return compiled(self, fullname)
-        return compile(text, str(path), "exec", dont_inherit=True)
-
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))  # Triton reads its kernels
+def _use_source(path: Path, folder: Path) -> None:
+    """In this process, and in those that a test starts: they import `sitecustomize` first."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    substitute(str(path), str(folder / path.name))
 
 
 def _use_library(library: Path) -> None:

@@ -17,7 +17,7 @@ SLOW = {
 TESTS = Path(__file__).resolve().parents[1]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 # A few that reach every seam and backend, for files that serve all encodings.
-EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5")
+EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope")
 
 
 def built() -> dict[str, Callable[[], Any]]:
@@ -79,6 +79,7 @@ def settings() -> Iterator[Any]:
     yield laws.Setting()
     yield laws.Setting(causal=False)
     yield laws.Setting(dtype=torch.float64)
+    yield laws.Setting(dtype=torch.bfloat16)
     for impl in ("sdpa", "toeplitz", "relative"):
         yield laws.Setting(impl=impl)
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import posenc
-from posenc import Positions, Stack, attend, attend_rotated
+from posenc import Positions, Stack, attend, attend_rotated, windows
 from posenc.backends import BACKENDS
+from posenc.options import Options
 
 B, H, G, D = 2, 4, 2, 8
 
@@ -270,3 +271,29 @@ def test_a_stack_takes_options_too():
     q, k, v, at, _ = world()
     expected = attend(q, k, v, stack, at, impl="reference", window=(4, 0), softcap=3.0)
     torch.testing.assert_close(attend(q, k, v, stack, at, window=(4, 0), softcap=3.0), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("start", [0, 37])
+@pytest.mark.parametrize(
+    "given",
+    [{"window": (40, 0)}, {"window": (20, 30)}, {"chunk": 64}, {"chunk": 48}, {"window": (70, 5), "chunk": 96}],
+    ids=str,
+)
+def test_a_block_is_given_the_keys_that_it_may_see_and_no_others(given, start, causal):
+    """The range of keys of every block of queries is the smallest that holds all pairs of a loop."""
+    n, (left, right), chunk = 300, given.get("window", (None, None)), given.get("chunk")
+    at = Positions.arange(2, n, start)
+    cut = windows.pieces(at, at, causal, Options(window=given.get("window"), chunk=chunk))
+    assert [queries.start for queries, _ in cut] == [0, *(queries.stop for queries, _ in cut[:-1])]
+    for queries, keys in cut:
+        seen = [
+            j
+            for i in range(queries.start, queries.stop)
+            for j in range(n)
+            if (not causal or j <= i)
+            and (left is None or i - j <= left)
+            and (right is None or j - i <= right)
+            and (chunk is None or (start + i) // chunk == (start + j) // chunk)
+        ]
+        assert (keys.start, keys.stop) == (min(seen), max(seen) + 1)

@@ -46,6 +46,15 @@ def test_sides(name):
         encoding.rotate(x, at, "qeury")
 
 
+def test_the_base_class_knows_the_same_sides():
+    """It turns nothing, and refuses a side that does not exist all the same."""
+    encoding, x, at = posenc.create("nope"), torch.randn(1, 1, 2, 4), Positions.arange(1, 2, 5)
+    for side in ("query", "key", "value", "output"):
+        assert encoding.rotate(x, at, side) is x
+    with pytest.raises(ValueError, match="side: expected one of .query., .key., .value., .output., got .qeury."):
+        encoding.rotate(x, at, "qeury")
+
+
 def test_builders():
     with pytest.raises(ValueError, match="lengths: expected tokens already seen, 0 or more, got -1"):
         Positions.decode([3, -1])
@@ -66,3 +75,32 @@ def test_things_that_are_no_encoding_name_or_tensor():
         posenc.Attention(8, 2, "rope")
     with pytest.raises(TypeError, match="k: expected a tensor, got list"):
         posenc.attend(x, [0.0], x, posenc.create("nope"), Positions.arange(1, 2))
+
+
+X = torch.zeros(2, 2, 3, 4)
+AT = Positions.arange(2, 3)
+WRONG = {
+    "encoding": ((X, X, X, "rope", AT, AT), TypeError, "encoding: expected a PositionalEncoding"),
+    "no tensor": ((X, [0.0], X, posenc.create("nope"), AT, AT), TypeError, "k: expected a tensor, got list"),
+    "axes": ((X[0], X, X, posenc.create("nope"), AT, AT), ValueError, r"q: expected \[batch, heads, tokens, channels\]"),
+    "dtypes": ((X, X.double(), X, posenc.create("nope"), AT, AT), TypeError, "k: expected one floating dtype"),
+    "shapes": ((X, X[..., :2], X, posenc.create("nope"), AT, AT), ValueError, "q, k, v: expected"),
+    "heads": ((X, X[:, :0], X[:, :0], posenc.create("nope"), AT, AT), ValueError, "q, k: 2 query heads cannot be shared"),
+    "no positions": ((X, X, X, posenc.create("nope"), AT, 3), TypeError, "at_k: expected Positions, got int"),
+    "length": ((X, X, X, posenc.create("nope"), AT, Positions.arange(2, 4)), ValueError, "at_k: has positions"),
+    "layers": (
+        (X, X, X, posenc.PerLayer([posenc.create("nope")]), AT, AT),
+        ValueError,
+        "encoding: expected the encoding of one layer, got PerLayer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("function", [posenc.attend, posenc.attend_rotated], ids=lambda function: function.__name__)
+def test_both_ways_to_attend_refuse_the_same(function, name):
+    arguments, error, said = WRONG[name]
+    with pytest.raises(error, match=said):
+        function(*arguments)
+    with pytest.raises(ValueError, match="causal=False: .* is defined for causal attention only"):
+        function(X, X, X, posenc.create("cope", d_head=4, n_heads=2), AT, AT, causal=False)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding
-from posenc.laws.compare import close
+from posenc.laws.compare import close, difference, tolerance, within
 from posenc.laws.errors import LawBroken
 from posenc.laws.registry import law
 from posenc.laws.world import Setting, World, expressible
@@ -30,6 +30,19 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
     for impl in expressible(exact, setting.device):
         for mine, theirs in zip(small_gradients(exact, wide, impl), expected, strict=True):
             close(gradients, encoding, mine, theirs, torch.float64, f"backend {impl}")
+
+
+@law
+def gradients_agree(encoding: PositionalEncoding, setting: Setting) -> None:
+    """At the setting's dtype every backend's gradients are within twice the error of the reference's against float64."""
+    world = World(setting)
+    wide = World(replace(setting, dtype=torch.float64))
+    exact = small_gradients(copy.deepcopy(encoding).double(), wide, "reference")
+    reference = small_gradients(encoding, world, "reference")
+    for impl in (*expressible(encoding, setting.device), "auto"):
+        for mine, theirs, true in zip(small_gradients(encoding, world, impl), reference, exact, strict=True):
+            allowed = 2 * difference(theirs, true) + tolerance(setting.dtype, true)
+            within(gradients_agree, encoding, mine, true, allowed, f"backend {impl}")
 
 
 def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:

@@ -19,7 +19,8 @@ from posenc.laws.world import Setting, World, expressible
 def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     """Under every option, "auto" and each backend that serves it give what the reference gives; the others raise.
 
-    The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk.
+    The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk. A sink s
+    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding.
     """
     world = World(setting)
     q, k, v, at = world.heads(encoding, world.x, world.plain())
@@ -46,6 +47,13 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             if lacking:
                 raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
             close(options_agree, encoding, out, expected, setting.dtype, about)
+    out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
+    sinks = world.draw("sinks", setting.n_heads)
+    with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
+    share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]
+    close(
+        options_agree, encoding, with_sinks, (out.to(lse.dtype) * share).to(out.dtype), setting.dtype, "sinks by return_lse"
+    )
     hidden = torch.zeros_like(drawn, dtype=torch.bool)
     if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
         raise LawBroken(f"options_agree: {encoding.owner}: a query that may see no key gets something else than zeros")

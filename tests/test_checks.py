@@ -98,5 +98,5 @@ def test_every_one_of_a_variable_number_of_arguments_is_checked():
     assert joined(1) == 1
     assert joined(1, 2, 3) == 6
     for wrong in [("a",), (2, "a"), (2, 3, None)]:
-        with pytest.raises(ValueError, match="^parts: expected a whole number"):
+        with pytest.raises(ValueError, match=r"^parts: expected a whole number"):
             joined(1, *wrong)

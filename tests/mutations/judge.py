@@ -94,7 +94,7 @@ def _only_refuses(mutant: Mutant) -> bool:
 
 def _refuses(statement: ast.stmt) -> bool:
     called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
-    return isinstance(statement, ast.Raise) or isinstance(called, ast.Name) and called.id.startswith("check_")
+    return isinstance(statement, ast.Raise) or (isinstance(called, ast.Name) and called.id.startswith("check_"))
 
 
 def judge(mutant: Mutant, objects: Objects, baseline: Baseline) -> Verdict:

@@ -51,7 +51,7 @@ def test_the_base_class_knows_the_same_sides():
     encoding, x, at = posenc.create("nope"), torch.randn(1, 1, 2, 4), Positions.arange(1, 2, 5)
     for side in ("query", "key", "value", "output"):
         assert encoding.rotate(x, at, side) is x
-    with pytest.raises(ValueError, match="side: expected one of .query., .key., .value., .output., got .qeury."):
+    with pytest.raises(ValueError, match=r"side: expected one of .query., .key., .value., .output., got .qeury."):
         encoding.rotate(x, at, "qeury")
 
 
@@ -102,5 +102,5 @@ def test_both_ways_to_attend_refuse_the_same(function, name):
     arguments, error, said = WRONG[name]
     with pytest.raises(error, match=said):
         function(*arguments)
-    with pytest.raises(ValueError, match="causal=False: .* is defined for causal attention only"):
+    with pytest.raises(ValueError, match=r"causal=False: .* is defined for causal attention only"):
         function(X, X, X, posenc.create("cope", d_head=4, n_heads=2), AT, AT, causal=False)

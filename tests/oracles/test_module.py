@@ -240,7 +240,7 @@ def test_the_dtype_of_the_projections_is_asked_for_except_under_autocast():
     module, at = Attention(8, 2, NoPE()), Positions.arange(1, 3)
     x = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
     for call in (module, module.decode):
-        with pytest.raises(TypeError, match="x: expected torch.float32 as the projections have, got torch.bfloat16"):
+        with pytest.raises(TypeError, match=r"x: expected torch\.float32 as the projections have, got torch\.bfloat16"):
             call(x.bfloat16(), at)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = module(x.bfloat16(), at)

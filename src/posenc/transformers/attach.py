@@ -10,7 +10,6 @@ from torch import nn
 
 from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
-from posenc.stack import Stack
 from posenc.transformers import interface
 from posenc.transformers.decoder import (
     Unsupported,
@@ -20,7 +19,9 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
+from posenc.transformers.fit import check_layer
 from posenc.transformers.kernel_rotation import is_fast, slow
+from posenc.transformers.layer import Layer
 from posenc.transformers.saved import forget_config, write_config
 
 RECORD = "_posenc_attached"
@@ -32,7 +33,6 @@ class Attached:
     """What `detach` undoes."""
 
     handles: list[Any]
-    modules: list[nn.Module]
     implementations: list[tuple[Any, str | None]]
     layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
 
@@ -62,10 +62,11 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     _check_rotation(model, found.rotated, chosen)
     of_layers = {n: encoding.at_layer(n) if isinstance(encoding, PerLayer) else encoding for n in chosen}
     for n, one in of_layers.items():
-        _check_layer(n, one, found.attention[n])
+        check_layer(found, n, one)
+    shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
 
     interface.register()
-    record = before or Attached([], [], implementations(found.module), {})
+    record = before or Attached([], implementations(found.module), {})
     held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()
     if before is None:
         model.add_module(PARAMETERS, held)
@@ -82,9 +83,8 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
             if one.sites & Site.EMBED and n == min(chosen):
                 record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
         module = found.attention[n]
-        object.__setattr__(module, interface.LAYER, interface.Layer(one))
-        record.handles.append(module.register_forward_pre_hook(interface.WithoutOwnRotation(), with_kwargs=True))
-        record.modules.append(module)
+        layer = Layer(one, caches_rotated=not shares_keys)
+        record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
     write_config(model, held, record.layers)
     return model
@@ -102,8 +102,6 @@ def detach(model: nn.Module) -> nn.Module:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     for handle in record.handles:
         handle.remove()
-    for module in record.modules:
-        object.__delattr__(module, interface.LAYER)
     restore_implementations(record.implementations)
     delattr(model, PARAMETERS)
     object.__delattr__(model, RECORD)
@@ -144,28 +142,3 @@ def _check_rotation(model: nn.Module, rotated: frozenset[int], chosen: list[int]
         raise Unsupported(
             f"model: {type(model).__name__} has {', '.join(found)} inside its modules, where it cannot be switched off"
         )
-
-
-def _check_layer(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
-    if isinstance(encoding, PerLayer):
-        raise TypeError("encoding: a PerLayer within a PerLayer is not the encoding of one layer")
-    from posenc.content_dependent import FromHidden
-
-    parts = list(encoding) if isinstance(encoding, Stack) else [encoding]
-    if any(isinstance(part, FromHidden) and part.reads == "hidden" for part in parts):
-        raise Unsupported(f"encoding: {type(encoding).__name__} reads hidden states, which is not served yet")
-    heads = _heads(module)
-    wanted = encoding.configuration.get("n_heads")
-    if heads is not None and wanted is not None and wanted != heads:
-        raise ValueError(f"encoding: {type(encoding).__name__} has n_heads={wanted}, layer {n} has {heads} query heads")
-    width = encoding.configuration.get("d_head")
-    head = getattr(module, "head_dim", None)
-    if isinstance(head, int) and isinstance(width, int) and width != head:
-        raise ValueError(f"encoding: {type(encoding).__name__} has d_head={width}, layer {n} has heads of {head} channels")
-
-
-def _heads(module: nn.Module) -> int | None:
-    config = getattr(module, "config", None)
-    found = getattr(config, "num_attention_heads", None)
-    own = getattr(module, "num_heads", None) or getattr(module, "num_attention_heads", None)
-    return own if isinstance(own, int) else found if isinstance(found, int) else None

@@ -11,6 +11,9 @@ from torch import nn
 
 from posenc.transformers import interface
 
+TOKENS = 3  # of the run that finds the parts
+SERVED = ("eager", "sdpa", "flex_attention", interface.NAME, None)  # attention that posenc's can stand in for
+
 
 class Unsupported(ValueError):
     """The model, or one of its layers, cannot be served; the message says which and why."""
@@ -24,12 +27,14 @@ class Decoder:
     first      its first layer
     attention  the attention modules that call transformers' attention interface, by layer index
     rotated    those of them to which the model hands cos and sin
+    shapes     of the hidden states that they are given for `TOKENS` tokens, and of their queries, keys and values
     """
 
     module: nn.Module
     first: nn.Module
     attention: dict[int, nn.Module]
     rotated: frozenset[int]
+    shapes: dict[int, tuple[torch.Size, ...]]
 
 
 def decoder_of(model: Any) -> nn.Module:
@@ -60,7 +65,7 @@ def positional_names(decoder: nn.Module) -> tuple[str, ...]:
 
 
 @torch.no_grad()
-def tried(model: Any, *, tokens: int = 3) -> Decoder:
+def tried(model: Any) -> Decoder:
     """The parts, found by running the model on a few tokens with hooks that look on and change nothing.
 
     Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where keyword
@@ -68,22 +73,29 @@ def tried(model: Any, *, tokens: int = 3) -> Decoder:
     """
     decoder = decoder_of(model)
     layers = layers_of(decoder)
+    check_attention(decoder)
     seen: dict[int, nn.Module] = {}
+    shapes: dict[int, tuple[torch.Size, ...]] = {}
     rotated: set[int] = set()
+    hidden: dict[int, torch.Size] = {}
     unreached: list[str] = []
 
     def look_on(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         index = getattr(module, "layer_idx", None)
         if isinstance(index, int):
             seen.setdefault(index, module)
+            shapes.setdefault(index, (hidden[index], *(one.shape for one in args[:3])))
         if kwargs.get(interface.CALL) is None:
             unreached.append(type(module).__name__)
         return interface.attention(module, *args, **kwargs)
 
-    def note_rotation(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         index = getattr(module, "layer_idx", None)
         if isinstance(index, int) and kwargs.get("position_embeddings") is not None:
             rotated.add(index)
+        given = args[0] if args else kwargs.get("hidden_states")
+        if isinstance(index, int) and isinstance(given, torch.Tensor):
+            hidden[index] = given.shape
 
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
@@ -94,7 +106,7 @@ def tried(model: Any, *, tokens: int = 3) -> Decoder:
     handles = [
         decoder.register_forward_pre_hook(interface.GivePositions(positional_names(decoder)), with_kwargs=True),
         *(
-            module.register_forward_pre_hook(note_rotation, with_kwargs=True)
+            module.register_forward_pre_hook(note, with_kwargs=True)
             for module in decoder.modules()
             if isinstance(getattr(module, "layer_idx", None), int)
         ),
@@ -104,7 +116,7 @@ def tried(model: Any, *, tokens: int = 3) -> Decoder:
         model.eval()
         set_implementation(decoder, probe)
         device = model.get_input_embeddings().weight.device
-        ids = torch.ones(1, tokens, dtype=torch.long, device=device)
+        ids = torch.ones(1, TOKENS, dtype=torch.long, device=device)
         decoder(input_ids=ids, use_cache=False)
     except RuntimeError as error:
         if unreached:
@@ -122,7 +134,17 @@ def tried(model: Any, *, tokens: int = 3) -> Decoder:
         AttentionMaskInterface._global_mapping.pop(probe, None)
     if not seen:
         raise Unsupported(f"model: no attention module of {type(decoder).__name__} goes through AttentionInterface")
-    return Decoder(decoder, layers[0], dict(sorted(seen.items())), frozenset(rotated))
+    return Decoder(decoder, layers[0], dict(sorted(seen.items())), frozenset(rotated), shapes)
+
+
+def check_attention(decoder: nn.Module) -> None:
+    """Raises Unsupported for a model that was asked to attend by a fused kernel, which posenc's attention would replace."""
+    for _, name in implementations(decoder):
+        if name not in SERVED:
+            raise Unsupported(
+                f"model: {type(decoder).__name__} attends with {name!r}, a fused variant that takes no encoding; "
+                "call model.set_attn_implementation('sdpa') first"
+            )
 
 
 def configs(decoder: nn.Module) -> list[Any]:

@@ -1,6 +1,8 @@
 """Attention with posenc, registered with transformers under the name "posenc".
 
-    decoder ── pre-hook: Call ──► layers ──► attention module ── pre-hook: the model's own rotation off ──► attention()
+    decoder ── pre-hook: Call ──► layers ──► attention module ── pre-hook: LayerCall ──► cache ──► attention()
+
+The second pre-hook switches the model's own rotation off and wraps the cache, which is then given rotated keys.
 
 `AttentionInterface` and `AttentionMaskInterface` are global to the process: registering adds one name to each, and changes
 no model that does not ask for that name.
@@ -9,25 +11,19 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from posenc.attention import attend
+from posenc.attention import attend, attend_rotated
 from posenc.encoding import PositionalEncoding
+from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call
 
 NAME = "posenc"
 CALL = "posenc_call"  # the keyword argument that carries a Call from the decoder to attention
-LAYER = "_posenc_layer"  # the attribute of an attention module that holds its encoding
-
-
-class Layer:
-    """The encoding of one attention module, held so that the module does not register it a second time."""
-
-    def __init__(self, encoding: PositionalEncoding) -> None:
-        self.encoding = encoding
 
 
 def register() -> None:
@@ -54,7 +50,7 @@ def attention(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     position_bias: Tensor | None = None,
-    posenc_call: Call | None = None,
+    posenc_call: Call | LayerCall | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """What transformers calls: q [b, h, t, d] over k, v [b, g, n, d] with the encoding of this module's layer.
@@ -63,20 +59,22 @@ def attention(
     nothing is attached gets plain attention over what its model has rotated.
     """
     if posenc_call is None:
-        raise RuntimeError(
-            f"posenc: {type(module).__name__} was called outside of its decoder, so that positions are unknown; "
-            "call the model, or posenc.transformers.detach(model) first"
-        )
-    layer = getattr(module, LAYER, None)
-    encoding = _NOPE if layer is None else layer.encoding
-    at_q, at_k = posenc_call.positions(key.shape[2])
+        raise _outside(module)
+    if isinstance(posenc_call, LayerCall):
+        encoding, keys_are_rotated = posenc_call.encoding, posenc_call.keys_are_rotated
+        query, at_q, at_k = posenc_call.rotated(query, key.shape[2])
+    else:
+        encoding, keys_are_rotated = _NOPE, False
+        at_q, at_k = posenc_call.positions(key.shape[2])
+    if scaling is not None and math.isclose(scaling, encoding.softmax_scale(query.shape[-1]), rel_tol=1e-12):
+        scaling = None  # the encoding's own, which attention without options has
     mask = attention_mask
     if mask is not None and mask.shape[-1] != key.shape[2]:
         mask = mask[..., : key.shape[2]]
     if position_bias is not None:
         mask = _added(position_bias, mask)
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
-    out = attend(
+    out = (attend_rotated if keys_are_rotated else attend)(
         query,
         key,
         value,
@@ -91,6 +89,13 @@ def attention(
         dropout=dropout,
     )
     return out.transpose(1, 2).contiguous(), None
+
+
+def _outside(module: nn.Module) -> RuntimeError:
+    return RuntimeError(
+        f"posenc: {type(module).__name__} was called outside of its decoder, so that positions are unknown; "
+        "call the model, or posenc.transformers.detach(model) first"
+    )
 
 
 def _added(bias: Tensor, mask: Tensor | None) -> Tensor:
@@ -112,28 +117,53 @@ class GivePositions:
         if tokens is None:
             return None
         cache = given.get("past_key_values")
+        self.check(module, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
         mask, position_ids = given.get("attention_mask"), given.get("position_ids")
-        call = Call(
-            tokens.shape[0],
-            tokens.shape[1],
+        call = Call.of(
+            tokens,
             past,
             mask if isinstance(mask, Tensor) and mask.ndim == 2 else None,
             position_ids if isinstance(position_ids, Tensor) and position_ids.ndim == 2 else None,
-            tokens.device,
         )
         return args, kwargs | {CALL: call}
 
+    def check(self, module: nn.Module, cache: Any) -> None:
+        """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache."""
+        name: str = module.config._attn_implementation  # type: ignore[union-attr,assignment]
+        if not name.startswith(NAME):
+            raise RuntimeError(
+                f"posenc: the attention of this {type(module).__name__} was set to {name!r} after attach, "
+                "which leaves out what is attached; call detach(model) first, and attach again"
+            )
+        if any("QuantizedLayer" in kind.__name__ for layer in getattr(cache, "layers", ()) for kind in type(layer).__mro__):
+            raise TypeError(
+                f"past_key_values: a {type(cache).__name__} rounds keys in a way that is not served with an encoding "
+                "attached; use a dynamic or a static cache"
+            )
 
-class WithoutOwnRotation:
-    """Pre-hook of an attention module: the rotation that its model would apply becomes one by the angle 0."""
+
+class EnterLayer:
+    """Pre-hook of an attention module: its model's rotation becomes one by the angle 0, its cache is given rotated keys."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        own = kwargs.get("position_embeddings")
-        if own is None:
-            return None
-        return args, kwargs | {"position_embeddings": unrotated(own)}
+        call = kwargs.get(CALL)
+        if call is None:
+            raise _outside(module)
+        changed = dict(kwargs)
+        if (own := kwargs.get("position_embeddings")) is not None:
+            changed["position_embeddings"] = unrotated(own)
+        entered = LayerCall(self.layer, call)
+        if self.layer.reads:
+            entered.read(args[0] if args else kwargs["hidden_states"])
+        if self.layer.caches_rotated:
+            caches = {name: one for name, one in kwargs.items() if hasattr(one, "get_seq_length")}
+            changed |= {name: RotatedKeys(one, entered) for name, one in caches.items()}
+        return args, changed | {CALL: entered}
 
 
 def unrotated(own: Any) -> Any:
@@ -150,13 +180,12 @@ class Embed:
     """Pre-hook of the first layer: adds an absolute encoding to the hidden states."""
 
     def __init__(self, encoding: PositionalEncoding) -> None:
-        self.layer = Layer(encoding)
+        self.encoding = encoding
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call: Call | None = kwargs.get(CALL)
         if call is None:
-            raise RuntimeError(f"posenc: {type(module).__name__} was called outside of its decoder; call the model")
-        at, _ = call.positions(call.length)
+            raise _outside(module)
         if args:
-            return (self.layer.encoding.embed(args[0], at), *args[1:]), kwargs
-        return args, kwargs | {"hidden_states": self.layer.encoding.embed(kwargs["hidden_states"], at)}
+            return (self.encoding.embed(args[0], call.new), *args[1:]), kwargs
+        return args, kwargs | {"hidden_states": self.encoding.embed(kwargs["hidden_states"], call.new)}

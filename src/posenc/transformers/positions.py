@@ -5,18 +5,22 @@ Legend: b batch, t new tokens, s tokens that the row has so far.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree
 
+from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.model_positions import positions_from_transformers
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from posenc.shapes import Int
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,8 @@ class Call:
     past            tokens that the cache has seen; a tensor where a static cache counts on the device
     mask            1 for real tokens, 0 for padding, of the whole row; None: all are real
     position_ids    positions of the new tokens; None: counted
+    made            positions and tables, which the first layer computes for all. No part of the pytree, whose floating
+                    leaves FSDP casts to the dtype of its parameters
     """
 
     batch: int
@@ -35,9 +41,44 @@ class Call:
     mask: Int[Tensor, "b s"] | None
     position_ids: Int[Tensor, "#b t"] | None
     device: torch.device
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, tokens: Tensor, past: int | Tensor, mask: Tensor | None = None, position_ids: Tensor | None = None) -> Call:
+        """The call for `tokens` [b, t, …]. Masks without padding and positions that only count are left out, where they can
+        be read: positions are then known to be consecutive, which fast paths need."""
+        batch, length = tokens.shape[:2]
+        if mask is not None and readable(mask) and bool(mask.all()):
+            mask = None
+        if position_ids is not None and mask is None and isinstance(past, int) and readable(position_ids):
+            counted = torch.arange(past, past + length, device=position_ids.device)
+            position_ids = None if bool((position_ids == counted).all()) else position_ids
+        return cls(batch, length, past, mask, position_ids, tokens.device)
+
+    def to(self, device: torch.device | str, **options: Any) -> Call:
+        """The same call with its tensors on another device: accelerate moves the arguments of a layer with this."""
+        if torch.device(device) == self.device:
+            return self
+        leaves, _ = _flatten(self)
+        past, mask, position_ids = (one.to(device, **options) if isinstance(one, Tensor) else one for one in leaves)
+        return Call(self.batch, self.length, past, mask, position_ids, torch.device(device))
+
+    @property
+    def new(self) -> Positions:
+        """Positions of the new tokens."""
+        return self.positions(self.length)[0]
 
     def positions(self, keys: int) -> tuple[Positions, Positions]:
         """Positions of the new tokens, and of the `keys` that a layer hands to attention."""
+        queries, of_keys = self._once(keys, lambda: self._positions(keys))
+        return (queries if keys == self.length else self.new), of_keys
+
+    def prepared(self, at: Positions, encoding: PositionalEncoding, dtype: torch.dtype) -> Positions:
+        """Some of these positions with the encoding's tables."""
+        wanted = working_dtype(dtype)
+        return self._once((id(at), id(encoding), wanted), lambda: encoding.prepare(at, wanted))
+
+    def _positions(self, keys: int) -> tuple[Positions, Positions]:
         return positions_from_transformers(
             self.length,
             keys,
@@ -48,6 +89,17 @@ class Call:
             device=self.device,
         )
 
+    def _once(self, key: Any, make: Callable[[], Made]) -> Made:
+        if torch.compiler.is_compiling():  # a length as a key would fix it; the compiler removes what is computed twice
+            return make()
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]  # type: ignore[no-any-return]
+
+
+def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device]]:
+    return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device)
+
 
 def _unflatten(leaves: Any, context: Any) -> Call:
     batch, length, device = context
@@ -57,7 +109,7 @@ def _unflatten(leaves: Any, context: Any) -> Call:
 
 _pytree.register_pytree_node(
     Call,
-    lambda call: ([call.past, call.mask, call.position_ids], (call.batch, call.length, call.device)),
+    _flatten,
     _unflatten,
     serialized_type_name="posenc.transformers.Call",
 )

@@ -1,0 +1,73 @@
+"""Whether an encoding fits a layer of a model, found out before anything is attached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from posenc.attention import attend
+from posenc.content_dependent import FromHidden
+from posenc.encoding import PositionalEncoding, Site
+from posenc.per_layer import PerLayer
+from posenc.positions import Positions
+from posenc.transformers.decoder import Decoder, Unsupported
+
+
+def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
+    """Tries the encoding on a few tokens in the shapes of layer n.
+
+    Raises Unsupported for an encoding that needs more than a layer of transformers can hand over, ValueError for other
+    numbers of heads or channels, TypeError for a PerLayer.
+    """
+    if isinstance(encoding, PerLayer):
+        raise TypeError("encoding: a PerLayer within a PerLayer is not the encoding of one layer")
+    name = type(encoding).__name__
+    if "local" not in encoding.traits:
+        raise Unsupported(f"encoding: {name} reads neighbouring tokens, which a cache of transformers does not hold")
+    for part in _parts(encoding):
+        if type(part).read is not PositionalEncoding.read and not isinstance(part, FromHidden):
+            raise Unsupported(
+                f"encoding: {type(part).__name__} reads what it read of earlier tokens, which a cache of transformers "
+                "does not hold"
+            )
+    _check_sizes(n, encoding, decoder.attention[n])
+    _try(decoder, n, encoding)
+
+
+def _parts(encoding: PositionalEncoding) -> list[PositionalEncoding]:
+    """The encodings inside that are not made of others."""
+    inside = [one for one in encoding.modules() if isinstance(one, PositionalEncoding)]
+    return [one for one in inside if not any(isinstance(child, PositionalEncoding) for child in list(one.modules())[1:])]
+
+
+def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
+    heads = _heads(module)
+    wanted = encoding.configuration.get("n_heads")
+    if heads is not None and wanted is not None and wanted != heads:
+        raise ValueError(f"encoding: {type(encoding).__name__} has n_heads={wanted}, layer {n} has {heads} query heads")
+    width = encoding.configuration.get("d_head")
+    head = getattr(module, "head_dim", None)
+    if isinstance(head, int) and isinstance(width, int) and width != head:
+        raise ValueError(f"encoding: {type(encoding).__name__} has d_head={width}, layer {n} has heads of {head} channels")
+
+
+@torch.no_grad()
+def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
+    known: Any = next(encoding.parameters(), torch.zeros(()))
+    hidden, q, k, v = (torch.zeros(shape, device=known.device) for shape in decoder.shapes[n])
+    try:
+        at = Positions.arange(1, hidden.shape[1], device=known.device)
+        if encoding.sites & Site.EMBED:
+            encoding.embed(hidden, at)
+        attend(q, k, v, encoding, encoding.read(hidden, at))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error
+
+
+def _heads(module: nn.Module) -> int | None:
+    config = getattr(module, "config", None)
+    found = getattr(config, "num_attention_heads", None)
+    own = getattr(module, "num_heads", None) or getattr(module, "num_attention_heads", None)
+    return own if isinstance(own, int) else found if isinstance(found, int) else None

@@ -19,6 +19,7 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from posenc import catalogue as catalogue
+    from posenc import conformance as conformance
     from posenc import laws as laws
     from posenc import learn as learn
     from posenc import measures as measures
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from posenc.catalogue import create as create
     from posenc.catalogue import names as names
     from posenc.catalogue import positions_by as positions_by
+    from posenc.conformance import check as check
     from posenc.dialects import ConfigError as ConfigError
     from posenc.dialects import PositionSpec as PositionSpec
     from posenc.dialects import read_config as read_config
@@ -56,6 +58,7 @@ _WHERE = {
     "attend_rotated": "attention",
     "Attention": "attention_module",
     "KeyValueCache": "attention_module",
+    "check": "conformance",
     "ConfigError": "dialects",
     "PositionSpec": "dialects",
     "read_config": "dialects",
@@ -82,6 +85,7 @@ _WHERE = {
 }
 _MODULES = (
     "catalogue",
+    "conformance",
     "conversion",
     "dialects",
     "encodings",

@@ -6,6 +6,7 @@
     pt.attach(model, posenc.create("nope"), layers=range(3, 32, 4))  in some layers
     pt.parameters(model)                                             of learned encodings, for the optimiser
     pt.detach(model)
+    pt.check(model)                                                  the laws of position on this model; a report
     pt.from_pretrained(folder)                                       a saved model, with what was attached to it
     pt.fast(model), pt.slow(model)                                   posenc's rotation kernel, or the model's own again
     pt.extend(model, 131072, method="yarn")                          a longer context, in the configuration too
@@ -19,6 +20,7 @@ is changed. Needs the package transformers.
 from posenc.transformers.attach import attach as attach
 from posenc.transformers.attach import detach as detach
 from posenc.transformers.attach import parameters as parameters
+from posenc.transformers.check import check as check
 from posenc.transformers.decoder import Unsupported as Unsupported
 from posenc.transformers.extension import extend as extend
 from posenc.transformers.kernel_rotation import fast as fast

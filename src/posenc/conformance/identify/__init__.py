@@ -1,0 +1,30 @@
+"""What an implementation is: layout, base, sign, scaling, slopes, buckets, and the known convention that has them.
+
+rotation.py     from rotated unit vectors to pairs, frequencies and a formula
+scalings.py     from frequencies to base and scaling
+tables.py       from a table to a sinusoid's formula
+biases.py       from a bias to slopes or buckets
+conventions.py  named conventions
+"""
+
+from __future__ import annotations
+
+from posenc.conformance.identify import biases, rotation, tables
+from posenc.conformance.result import Identity
+from posenc.conformance.subject import Subject
+
+_BY_SEAM = {
+    "rotate": rotation.identity,
+    "embed": tables.identity,
+    "table": tables.identity,
+    "bias": biases.identity,
+    "attention": biases.identity_of_attention,
+}
+
+
+def identity(subject: Subject) -> Identity:
+    """What the subject is. Raises nothing: what breaks the assumptions of its seam is "not identified"."""
+    try:
+        return _BY_SEAM[subject.seam](subject.fresh())
+    except Exception as error:
+        return Identity(sentence=f"not identified: {type(error).__name__}: {' '.join(str(error).split())[:120]}")

@@ -1,0 +1,300 @@
+"""The laws of position on a loaded model: padded = alone, cached = not, packed = separate, chunked = whole.
+
+Nothing is attached for it: the model runs as it is, with or without what `attach` has put on it.
+
+Legend: b rows, t tokens, n vocabulary.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.conformance.engine import LAWS, Declined, Measured, law, tried, worst
+from posenc.conformance.result import Identity, Report
+from posenc.transformers.decoder import decoder_of
+
+NOISE = 16.0  # how much more than the model's own noise is allowed
+MOST_TOKENS = 64
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A causal language model, and how far two equal computations in it differ.
+
+    noise   the largest difference between a row alone and beside rows of the same length, where positions cannot matter;
+            at least what float32 loses
+    trained the number of positions that the configuration names, as rope_parameters or max_position_embeddings do
+    """
+
+    model: Any
+    vocabulary: int
+    names: frozenset[str]
+    noise: float
+    trained: int | None
+    seed: int
+
+    def fresh(self) -> LoadedModel:
+        """The model itself: a copy may be too large, and laws change nothing of it."""
+        return self
+
+    @property
+    def device(self) -> torch.device:
+        device: torch.device = self.model.get_input_embeddings().weight.device
+        return device
+
+    def ids(self, length: int, row: int = 0) -> Tensor:
+        """Tokens [1, t]; longer rows begin with the same."""
+        generator = torch.Generator().manual_seed(self.seed + 1000 * row)
+        drawn = torch.randint(min(8, self.vocabulary // 2), self.vocabulary, (1, MOST_TOKENS), generator=generator)
+        return drawn[:, :length].to(self.device)
+
+    def run(self, ids: Tensor, **inputs: Any) -> Any:
+        """The model's output. Positions and a mask are left out where its forward does not take them."""
+        inputs = {"use_cache": False, **inputs}
+        kept = {name: value for name, value in inputs.items() if name in self.names or "kwargs" in self.names}
+        return self.model(input_ids=ids, **kept)
+
+    def logits(self, ids: Tensor, **inputs: Any) -> Tensor:
+        """[b, t, n] in float32."""
+        found: Tensor = self.run(ids, **inputs).logits
+        return found.float()
+
+    def needs(self, *names: str) -> None:
+        """Raises Declined where the model's forward takes no such argument."""
+        for name in names:
+            if name not in self.names:
+                raise Declined("not declared", f"its forward takes no {name}")
+
+    def apart(self, actual: Tensor, expected: Tensor, what: str) -> Measured:
+        if not bool(torch.isfinite(actual).all()):
+            return Measured(math.inf, self.noise, f"{what}: not finite")
+        return Measured(float((actual - expected).abs().max()), self.noise, what)
+
+
+@torch.no_grad()
+def check(model: nn.Module, *, laws: Sequence[str] | None = None, seed: int = 0) -> Report:
+    """Tries the laws of position on a loaded causal language model of transformers; returns a report.
+
+        report = check(model)
+        report.passed, print(report)
+
+    laws   the names of some laws; None: all of them
+    seed   of the tokens; the same seed gives the same report
+    An input that the model refuses is "not declared". What is attached stays; the model is as it was afterwards. Two
+    results may differ by 16 times what rows beside other rows differ by, where positions play no part.
+
+    Raises Unsupported for what is no causal language model, ValueError for an unknown law.
+    """
+    checks.whole(0, seed=seed)
+    decoder_of(model)
+    known = {name: one for name, one in LAWS.items() if "model" in one.seams}
+    if unknown := [name for name in laws or () if name not in known]:
+        raise ValueError(f"laws: models have no law {unknown[0]!r}; they have {', '.join(known)}")
+    begin, was_training = time.perf_counter(), model.training
+    state = torch.random.get_rng_state()
+    try:
+        model.eval()
+        subject = _loaded(model, seed)
+        results = tuple(tried(known[name], subject) for name in (laws or known))
+    finally:
+        model.train(was_training)
+        torch.random.set_rng_state(state)
+    return Report(type(model).__name__, "model", results, _identity(model), time.perf_counter() - begin)
+
+
+def _loaded(model: Any, seed: int) -> LoadedModel:
+    text = model.config.get_text_config()
+    names = frozenset(inspect.signature(type(model).forward).parameters)
+    subject = LoadedModel(model, int(text.vocab_size), names, 0.0, _trained(text), seed)
+    rows = torch.cat([subject.ids(11, row) for row in range(3)])
+    together = subject.logits(rows)
+    alone = torch.cat([subject.logits(rows[n : n + 1]) for n in range(3)])
+    size = float(together.abs().max())
+    noise = max(float((together - alone).abs().max()), 8 * torch.finfo(torch.float32).eps * size)
+    return LoadedModel(model, subject.vocabulary, names, NOISE * noise, subject.trained, seed)
+
+
+def _trained(text: Any) -> int | None:
+    settings = getattr(text, "rope_parameters", None) or {}
+    original = settings.get("original_max_position_embeddings") if isinstance(settings, dict) else None
+    found = original or getattr(text, "max_position_embeddings", None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _identity(model: Any) -> Identity:
+    """What the configuration says."""
+    from posenc.dialects import ConfigError, read_config
+
+    try:
+        spec = read_config(model.config.to_dict(), defaults=True)
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        return Identity(sentence=f"not identified: {' '.join(str(error).split())[:120]}")
+    named = list(dict.fromkeys(use.name for layer in spec.layers for use in layer.uses))
+    attached = (getattr(model.config, "posenc", None) or {}).get("encodings", [])
+    added = [str(one.get("class", "a stack")).rpartition(".")[2] for one in attached]
+    said = f"{model.config.model_type}: {', '.join(named) or 'no positions'}"
+    return Identity({"uses": named, "attached": added}, None, said + (f"; attached: {', '.join(added)}" if added else ""))
+
+
+def _counted(mask: Tensor) -> Tensor:
+    """The positions that `generate` gives to a padded batch."""
+    return (mask.cumsum(1) - 1).clamp(min=0)
+
+
+def _padded(subject: LoadedModel, length: int, pad: int, left: bool) -> Measured:
+    subject.needs("attention_mask")
+    short, long = subject.ids(length), subject.ids(length + pad, 1)
+    filler = torch.zeros(1, pad, dtype=torch.long, device=short.device)
+    row = torch.cat([filler, short] if left else [short, filler], 1)
+    mask = torch.ones(2, length + pad, dtype=torch.long, device=short.device)
+    mask[0, slice(0, pad) if left else slice(length, None)] = 0
+    together = subject.logits(torch.cat([row, long]), attention_mask=mask, position_ids=_counted(mask))
+    mine = together[:1, pad:] if left else together[:1, :length]
+    return subject.apart(
+        mine, subject.logits(short), f"{length} tokens with {pad} padded on the {'left' if left else 'right'}"
+    )
+
+
+@law("model", bug="padding", must_run=True, inputs=({"length": 6, "pad": 5},))
+def left_padded_equals_alone(subject: LoadedModel, length: int, pad: int) -> Measured:
+    """A row padded on the left, beside a longer row, gives what it gives alone."""
+    return _padded(subject, length, pad, True)
+
+
+@law("model", bug="padding", must_run=True, inputs=({"length": 6, "pad": 5},))
+def right_padded_equals_alone(subject: LoadedModel, length: int, pad: int) -> Measured:
+    """A row padded on the right, beside a longer row, gives what it gives alone."""
+    return _padded(subject, length, pad, False)
+
+
+def _chunked(subject: LoadedModel, ids: Tensor, sizes: Sequence[int], first: int = 0) -> Tensor:
+    """Logits of the tokens in chunks over a cache, from position `first` on."""
+    cache, seen, found = None, 0, []
+    for size in sizes:
+        given: dict[str, Any] = {"past_key_values": cache, "use_cache": True}
+        if first:
+            given["position_ids"] = torch.arange(first + seen, first + seen + size, device=ids.device)[None]
+        out = subject.run(ids[:, seen : seen + size], **given)
+        cache = getattr(out, "past_key_values", None)
+        if cache is None:
+            raise Declined("not declared", "it returns no past_key_values")
+        found.append(out.logits.float())
+        seen += size
+    return torch.cat(found, 1)
+
+
+@law("model", bug="decode offset", inputs=({"length": 8, "prompt": 3},), length=2)
+def cached_equals_uncached(subject: LoadedModel, length: int, prompt: int) -> Measured:
+    """Tokens decoded one by one after a prompt give what one pass gives."""
+    subject.needs("past_key_values")
+    prompt = min(prompt, length - 1)
+    ids = subject.ids(length)
+    decoded = _chunked(subject, ids, [prompt] + [1] * (length - prompt))
+    return subject.apart(decoded, subject.logits(ids), f"a prompt of {prompt}, then one by one, and one pass")
+
+
+@law("model", bug="causal alignment", inputs=({"length": 12, "chunk": 5},), length=2)
+def chunked_equals_whole(subject: LoadedModel, length: int, chunk: int) -> Measured:
+    """A prompt in chunks over a cache gives what one pass gives."""
+    subject.needs("past_key_values")
+    ids = subject.ids(length)
+    sizes = [min(chunk, length - n) for n in range(0, length, chunk)]
+    return subject.apart(_chunked(subject, ids, sizes), subject.logits(ids), f"chunks of {chunk} and one pass")
+
+
+@law("model", bug="padding", inputs=({"length": 6, "pad": 4},), length=2)
+def padded_decoding_equals_alone(subject: LoadedModel, length: int, pad: int) -> Measured:
+    """A row padded on the left, then decoded for one token beside a longer row, gives what it gives alone."""
+    subject.needs("attention_mask", "past_key_values")
+    ids = subject.ids(length)
+    filler = torch.zeros(1, pad, dtype=torch.long, device=ids.device)
+    rows = torch.cat([torch.cat([filler, ids], 1), subject.ids(length + pad, 1)])
+    mask = torch.ones_like(rows)
+    mask[0, :pad] = 0
+    at = _counted(mask)
+    out = subject.run(rows[:, :-1], attention_mask=mask[:, :-1], position_ids=at[:, :-1], use_cache=True)
+    if getattr(out, "past_key_values", None) is None:
+        raise Declined("not declared", "it returns no past_key_values")
+    step = {"attention_mask": mask, "position_ids": at[:, -1:], "past_key_values": out.past_key_values, "use_cache": True}
+    last = subject.logits(rows[:, -1:], **step)
+    return subject.apart(
+        last[:1, 0], subject.logits(ids)[:, -1], f"{length} tokens with {pad} padded, the last one decoded"
+    )
+
+
+@law("model", bug="packing", inputs=({"first": 5, "second": 4},))
+def packed_equals_separate(subject: LoadedModel, first: int, second: int) -> Measured:
+    """Two documents in one row, told apart by position_ids that begin again, read what they read alone."""
+    subject.needs("position_ids")
+    parts = [subject.ids(first), subject.ids(second, 1)]
+    at = torch.cat([torch.arange(n, device=subject.device) for n in (first, second)])[None]
+    packed = subject.logits(torch.cat(parts, 1), position_ids=at)
+    found = packed.split([first, second], 1)
+    return worst(
+        *(
+            subject.apart(mine, subject.logits(one), f"document {n} of {first} + {second} tokens")
+            for n, (mine, one) in enumerate(zip(found, parts, strict=True))
+        )
+    )
+
+
+@law("model", bug="future", must_run=True, inputs=({"length": 8},), length=2)
+def later_tokens_do_not_matter(subject: LoadedModel, length: int) -> Measured:
+    """Another last token does not change what earlier tokens give."""
+    ids = subject.ids(length)
+    other = ids.clone()
+    other[:, -1] = (other[:, -1] + 1) % subject.vocabulary
+    return subject.apart(
+        subject.logits(other)[:, :-1], subject.logits(ids)[:, :-1], "before and after the last token changed"
+    )
+
+
+def _past_trained(subject: LoadedModel) -> int:
+    subject.needs("position_ids")
+    if subject.trained is None:
+        raise Declined("not applicable", "the configuration names no number of positions")
+    return subject.trained
+
+
+@law("model", bug="cached frequencies", inputs=({"length": 8},), length=2)
+def cached_equals_uncached_past_the_trained_length(subject: LoadedModel, length: int) -> Measured:
+    """Decoding across the trained length gives what one pass gives: cached keys must not keep other frequencies."""
+    subject.needs("past_key_values")
+    first = max(_past_trained(subject) - length // 2, 1)
+    ids = subject.ids(length)
+    at = torch.arange(first, first + length, device=ids.device)[None]
+    whole = subject.logits(ids, position_ids=at)
+    decoded = _chunked(subject, ids, [1] * length, first)
+    return subject.apart(decoded, whole, f"positions {first} … {first + length - 1}, one by one and in one pass")
+
+
+@law("model", bug="length state", inputs=({"length": 6},))
+def a_long_request_does_not_change_the_next(subject: LoadedModel, length: int) -> Measured:
+    """The same prompt gives the same before and after a call at positions past the trained length."""
+    far = _past_trained(subject) + 7
+    ids = subject.ids(length)
+    before = subject.logits(ids)
+    subject.logits(ids, position_ids=torch.arange(far, far + length, device=ids.device)[None])
+    return subject.apart(subject.logits(ids), before, f"before and after positions from {far} on")
+
+
+@law("model", bug="bias ignored", inputs=({"length": 6},), length=3)
+def position_bias_is_not_ignored(subject: LoadedModel, length: int) -> Measured:
+    """position_bias, which the attention interface of transformers documents, changes the logits where it is accepted."""
+    if "kwargs" not in subject.names and "position_bias" not in subject.names:
+        raise Declined("not declared", "its forward takes no position_bias")
+    ids = subject.ids(length)
+    heads = int(subject.model.config.get_text_config().num_attention_heads)
+    bias = torch.randn(1, heads, length, length, generator=torch.Generator().manual_seed(subject.seed)) * 3
+    bias = bias.to(ids.device, next(subject.model.parameters()).dtype)
+    moved = float((subject.logits(ids, position_bias=bias) - subject.logits(ids)).abs().max())
+    return Measured(float(moved <= subject.noise / NOISE), 0.0, "a position_bias is accepted and changes nothing")

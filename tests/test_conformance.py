@@ -1,0 +1,76 @@
+"""posenc.check on implementations by others: correct ones pass, each planted bug is named."""
+
+import pytest
+import torch
+
+import posenc
+
+CORRECT = {
+    "rope": {"d_head": 32},
+    "sinusoidal": {"d_model": 32},
+    "alibi": {"n_heads": 6},
+    "t5": {"n_heads": 2},
+    "nope": {},
+    "xpos": {"d_head": 16},
+}
+
+
+def half_split(x, positions, base=10000.0):
+    """A rotation as most libraries write it, in float32."""
+    d = x.shape[-1]
+    frequencies = 1.0 / base ** (torch.arange(0, d, 2, dtype=torch.float32) / d)
+    with torch.autocast("cpu", enabled=False):
+        angles = (positions[:, None, :, None].float() * frequencies).repeat(1, 1, 1, 2)
+    first, second = x.chunk(2, -1)
+    return (x * angles.cos() + torch.cat([-second, first], -1) * angles.sin()).to(x.dtype)
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_posenc_passes(name):
+    report = posenc.check(posenc.create(name, **CORRECT[name]))
+    assert report.passed, report
+    assert report.seconds < 20
+
+
+def test_a_plain_rotation_passes_and_is_identified():
+    report = posenc.check(rotate=half_split, expect={"layout": "half", "base": 10000.0, "sign": "positive"})
+    assert report.passed, report
+    assert report["is_what_is_expected"].verdict == "passed"
+    assert report.identity.convention == "Llama 1 and 2"
+    assert report.identity.facts["arithmetic"] == "float32"
+
+
+def test_a_failure_says_what_where_and_how_to_mend_it():
+    report = posenc.check(rotate=lambda x, positions: half_split(x, torch.arange(x.shape[2])[None].expand(len(x), -1)))
+    result = report["gaps_are_kept"]
+    assert not report.passed
+    assert result.verdict == "failed"
+    assert dict(result.example) == {"length": 2, "gap": 1}  # two tokens: the second, alone, is given the first position
+    assert result.figure > result.allowed > 0
+    assert "huggingface/transformers" in result.bug.threads[1]
+    assert "remedy" in str(result)
+    assert report.to_dict()["passed"] is False
+
+
+def test_the_same_seed_gives_the_same_report():
+    first, second = (
+        posenc.check(rotate=lambda x, at: half_split(x, at.to(torch.bfloat16)), seed=3).to_dict() for _ in range(2)
+    )
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert not first["passed"]
+    assert first["identity"]["facts"]["arithmetic"] == "bfloat16 positions"
+
+
+def test_a_failure_that_does_not_come_again_is_not_reported():
+    calls = []
+
+    def fails_once(x, positions):
+        calls.append(1)
+        return half_split(x, positions + 1 if len(calls) == 60 else positions)
+
+    assert posenc.check(rotate=fails_once).passed
+
+
+def test_a_callable_that_fails_at_once_is_unusable():
+    with pytest.raises(posenc.conformance.Unusable, match=r"rotate: .* KeyError"):
+        posenc.check(rotate=lambda x, positions: {}["missing"])

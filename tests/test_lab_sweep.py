@@ -254,6 +254,22 @@ def test_what_fails_is_named_stops_nothing_and_is_tried_again(tmp_path: Path) ->
     assert (Folder(tmp_path).experiment() or {})["failures"] == {}
 
 
+def test_a_trial_that_diverged_is_kept_named_and_not_run_again(tmp_path: Path) -> None:
+    """Its record holds the reason, so that the next sweep names it too."""
+
+    def diverging(trial: Any, *given: Any) -> Any:
+        record = made_up(trial, *given)
+        failed = "the loss was no number at step 1" if trial.encoding == "alibi" else None
+        return type(record)({**record.about, "failed": failed}, record.rows)
+
+    for ran, found in ((TRIALS, 0), (0, TRIALS)):
+        outcome = made_up_sweep(tmp_path, train=diverging)
+        assert (outcome.ran, outcome.found, outcome.failed) == (ran, found, ())
+        assert sorted((one.trial.task.name, one.trial.encoding, one.line) for one in outcome.diverged) == [
+            (task, "alibi", "the loss was no number at step 1") for task in ("copy", "copy", "reverse", "reverse")
+        ]
+
+
 def test_other_numerics_mix_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up_sweep(tmp_path)
     old = table(tmp_path)

@@ -41,7 +41,7 @@ EXTRAS = {
     "submitit": "slurm",
     **dict.fromkeys(("starlette", "uvicorn"), "explore"),
     "anywidget": "notebook",
-    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy"), "lab"),
+    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy", "PIL"), "lab"),
 }
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
 

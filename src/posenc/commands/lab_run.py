@@ -180,7 +180,7 @@ def resumed(out: Path | None) -> Wanted:
 
 
 def carry_out(wanted: Wanted) -> None:
-    """Runs the sweep and writes findings and report. Exit code 1 if a trial failed, 130 if interrupted."""
+    """Runs the sweep and writes findings and report. Exit code 1 if a trial failed or diverged, 130 if interrupted."""
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return
@@ -199,6 +199,7 @@ def carry_out(wanted: Wanted) -> None:
     if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
         typer.echo(f"posenc: {len(broken)} trials failed ({names}); the same command tries them again", err=True)
+    if broken or outcome.diverged:
         raise typer.Exit(1)
 
 

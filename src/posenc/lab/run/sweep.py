@@ -76,6 +76,7 @@ class Outcome(NamedTuple):
 
     failed    with the line that says why
     missing   not run, because the models that choose their learning rate failed
+    diverged  with a record that says why the training stopped, such as a loss that is no number; not run again
     others       files in the folder with other settings, another text or another version of the numerics
     unverified   found trials made by code that is not known to give the same numbers as the present code
     """
@@ -87,6 +88,7 @@ class Outcome(NamedTuple):
     others: int
     seconds: float
     unverified: int = 0
+    diverged: tuple[Problem, ...] = ()
 
 
 Progress = Callable[[Update], None]
@@ -213,7 +215,7 @@ class _Sweep:
         for key, trial in trials.items():
             self.time_left.waits(key, trial)
         self.keep_manifest(tuning=list(tuning), keys=list(trials))
-        self.run(trials, lambda trial, record: None)
+        stops = self.run(trials, lambda trial, record: record.about["failed"])
         self.keep_manifest(failures={key: problem.line for key, problem in self.failed.items()}, **self.measure())
         return Outcome(
             self.ran,
@@ -223,6 +225,7 @@ class _Sweep:
             self.folder.others(),
             time.monotonic() - self.begun,
             self.unverified,
+            tuple(Problem(trials[key], why) for key, why in stops.items() if why is not None),
         )
 
     # Who and where --------------------------------------------------------------------------------------------------

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from posenc.bilingual import Words
 from posenc.lab.findings.titles import title
-from posenc.lab.views import bitmap, svg
+from posenc.lab.views import svg
 from posenc.lab.views.cells import Findings, Task, arms_of, times
 from posenc.lab.views.html import span, table, tag
 from posenc.lab.views.style import look
@@ -245,9 +249,12 @@ def _matrices(found: Mapping[str, Any]) -> dict[str, Any]:
 def _matrix(matrix: Sequence[Sequence[float]]) -> str:
     """The matrix as an inline PNG; a large matrix is thinned to every n-th row and column."""
     every = -(-len(matrix) // ROWS)
-    shades = [[round(127.5 * (1 + max(min(one, 1.0), -1.0))) for one in row[::every]] for row in matrix[::every]]
-    palette = [mix(DIVERGING, shade / 255) for shade in range(256)]
-    return "data:image/png;base64," + base64.b64encode(bitmap.png(shades, palette)).decode()
+    values = np.clip(np.array(matrix)[::every, ::every], -1, 1)
+    image = Image.fromarray(np.rint(127.5 * (1 + values)).astype(np.uint8))
+    image.putpalette(b"".join(bytes.fromhex(mix(DIVERGING, shade / 255)[1:]) for shade in range(256)))
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def _by_distance(found: Mapping[str, Any]) -> str:

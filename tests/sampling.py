@@ -95,3 +95,8 @@ class OnTheDiagonal(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return OnTheDiagonal(self.inner.at_layer(n))
+
+
+def only(names: Iterable[str], *chosen: str) -> list[Any]:
+    """The chosen ones belong to make test."""
+    return [pytest.param(name, marks=() if name in chosen else pytest.mark.acceptance) for name in names]

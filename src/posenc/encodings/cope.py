@@ -19,10 +19,11 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, check_width
 from posenc.entry import Entry
+from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float
+    from posenc.shapes import Bool, Float, Int
 
 
 class CoPE(PositionalEncoding):
@@ -66,10 +67,19 @@ class CoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h i j"]:
         """How many gated tokens lie from each key up to the query, itself included; keys may be stored in any order."""
         gates = logits.sigmoid() * may_attend
-        by_order = at_k.order.argsort(dim=-1, stable=True)[:, None, None, :].expand_as(gates)
+        by_order = _stable_argsort(at_k.order)[:, None, None, :].expand_as(gates)
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
         return torch.empty_like(counts).scatter(-1, by_order, counts)
+
+
+def _stable_argsort(order: Int[Tensor, "b j"]) -> Int[Tensor, "b j"]:
+    """Equal orders stay as they stand."""
+    if not exporting():
+        return order.argsort(dim=-1, stable=True)
+    # ONNX has no stable sort. Of n keys, order·n + index is in the same order and never equal.
+    n = order.shape[1]
+    return (order * n + torch.arange(n, device=order.device)).argsort(dim=-1)
 
 
 ENTRY = Entry(

@@ -24,7 +24,7 @@ from posenc.checked import checked
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision
 from posenc.entry import Entry
-from posenc.kernels.fast_path import transformed
+from posenc.kernels.fast_path import exporting, transformed
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class FLOATER(PositionalEncoding):
 
     The path is solved in fp64 and rounded once. The solver chooses its steps by the path alone, so a position asked alone
     gets what it gets among others. Tables belong to this very module: a copy, with parameters of its own, refuses them.
-    Raises ValueError for negative positions, ModuleNotFoundError without torchdiffeq.
+    Raises ValueError for negative positions, ModuleNotFoundError without torchdiffeq, and NotImplementedError where
+    torch.export meets positions that are not prepared.
     """
 
     sites = Site.EMBED
@@ -67,6 +68,11 @@ class FLOATER(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""
         self.check_coords(at)
+        if exporting():
+            raise NotImplementedError(
+                "FLOATER: the solver chooses its steps by what it finds, which no exported graph can hold; call prepare() "
+                "outside of the exported module and give it the prepared positions as an input"
+            )
         if at.coords.is_meta:
             raise ValueError("at: expected positions with values, got coords on meta; the solver follows them")
         if readable(at.coords) and bool((at.coords < 0).any()):

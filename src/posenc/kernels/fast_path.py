@@ -31,6 +31,16 @@ def transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 
+def exporting() -> bool:
+    """Whether torch.export or torch.onnx.export traces the call. Every operator is then plain torch, so that the graph runs
+    where posenc is not installed.
+
+    torch.compiler.is_exporting() is not asked: inside torch.compile, torch 2.11 answers True.
+    """
+    flag: bool = torch.compiler._is_exporting_flag
+    return flag
+
+
 def wants_gradient(*tensors: Tensor) -> bool:
     """Whether what is computed from these tensors has a gradient to record."""
     if not torch.is_grad_enabled():

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from posenc.backends.relative.torch_operator import ATTENTION
 from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.kernels.fast_path import exporting
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions
 
@@ -26,6 +27,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
 
 
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if exporting():
+        return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
     if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):

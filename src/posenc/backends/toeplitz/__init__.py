@@ -15,6 +15,7 @@ from posenc.backends.fused import hidden_from
 from posenc.backends.toeplitz.attention import attend_small, is_small
 from posenc.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.kernels.fast_path import exporting
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
 
@@ -32,6 +33,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
 
 
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if exporting():
+        return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
     if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:

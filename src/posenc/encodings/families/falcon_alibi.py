@@ -46,8 +46,9 @@ class FalconALiBi(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_k, integers=True)
-        slopes = constant(self.slopes, torch.bfloat16, k.device)
-        rounded = slopes[:, None, None] * at_k.coords.bfloat16()  # [h, b, j]
+        slopes = constant(self.slopes, torch.bfloat16, k.device).float()
+        # The product of two bfloat16 is exact in float32, and runtimes of exported graphs may not multiply bfloat16.
+        rounded = (slopes[:, None, None] * at_k.coords.bfloat16().float()).bfloat16()  # [h, b, j]
         bias = rounded.to(q.dtype) * self.softmax_scale(q.shape[-1]) * (2 if self.twice else 1)
         return lambda b, h, i, j: bias[h, b, j]
 

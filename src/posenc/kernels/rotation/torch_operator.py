@@ -16,7 +16,8 @@ from torch import Tensor
 
 from posenc import layouts
 from posenc.kernels.derivatives import autograd_kernel, below_autograd
-from posenc.kernels.fast_path import plain_on_cpu, transformed, wants_gradient
+from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed, wants_gradient
+from posenc.kernels.rotation.exported import exported
 from posenc.kernels.rotation.native import kernel, packed
 from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
 
@@ -24,6 +25,8 @@ from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
 def turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
     """The operator, or in eager code on the CPU its kernel, with a gradient node if one is needed."""
     if not plain_on_cpu(x, cos, sin):
+        if exporting():
+            return exported(x, cos, sin, *options)
         return _ROTATE(x, cos, sin, *options)  # type: ignore[no-any-return]
     if wants_gradient(x, cos, sin):
         return _Differentiable.apply(None, x, cos, sin, *options)  # type: ignore[no-any-return]
@@ -44,7 +47,7 @@ def turned_into(x: Tensor, cos: Tensor, sin: Tensor, *options_and_out: Any) -> N
     out: Tensor = options_and_out[-1]
     if plain_on_cpu(x, cos, sin, out):
         _into_on_cpu(x, cos, sin, *options_and_out)
-    elif transformed():
+    elif transformed() or exporting():
         _into_in_torch(x, cos, sin, *options_and_out)
     else:
         torch.ops.posenc.rotate_into.default(x, cos, sin, *options_and_out)

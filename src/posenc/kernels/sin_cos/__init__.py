@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from posenc.frequencies import Frequencies
-from posenc.kernels.fast_path import constant, plain_on_cpu
+from posenc.kernels.fast_path import constant, exporting, plain_on_cpu
 from posenc.kernels.sin_cos import native
 from posenc.kernels.sin_cos.text import spelt
-from posenc.kernels.sin_cos.torch_operator import OPERATOR, needs_formula, on_cpu
+from posenc.kernels.sin_cos.torch_operator import OPERATOR, formula, needs_formula, on_cpu
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -38,9 +38,10 @@ def sin_cos(
 
     In fp64, or in fp32 where the frequencies ask for the arithmetic of another library.
     """
-    if frequencies.arithmetic != "float64":
-        angle = coordinate_of_pairs(at.coords, frequencies).to(torch.float32)
-        angle = angle * constant(frequencies.values, torch.float32, angle.device)
+    if frequencies.arithmetic != "float64" or exporting():
+        arithmetic = torch.float64 if frequencies.arithmetic == "float64" else torch.float32
+        angle = coordinate_of_pairs(at.coords, frequencies).to(arithmetic)
+        angle = angle * constant(frequencies.values, arithmetic, angle.device)
         return angle.sin().to(dtype), angle.cos().to(dtype)
     values, axes = frequencies.values, frequencies.axes if frequencies.n_axes > 1 else ()
     coords, consecutive = _read(at, axes)
@@ -96,5 +97,7 @@ def _table(
         raise TypeError(f"dtype: expected a floating dtype, got {dtype!r}")
     rows = coords[:1] if consecutive and coords.stride(0) == 0 else coords  # arange() repeats one row
     compute = on_cpu if plain_on_cpu(rows) and not needs_formula(rows) else OPERATOR
+    if exporting():
+        compute = formula
     table: Tensor = compute(rows, spelt(values), spelt(axes), dtype, consecutive, planes)
     return table if len(rows) == len(coords) else table.expand(len(coords), -1, -1, -1)

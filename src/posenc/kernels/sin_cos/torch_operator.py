@@ -46,7 +46,7 @@ def in_torch(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, co
     return table.movedim(-1, 0).contiguous().movedim(0, -1) if planes else table
 
 
-def _formula(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, *layout: Any) -> Tensor:
+def formula(coords: Tensor, frequencies: str, axes: str, dtype: torch.dtype, *layout: Any) -> Tensor:
     omega = constant(tuple(read(frequencies)), torch.float64, coords.device)
     return plain.anywhere(coords, omega, _axes(axes, coords), dtype)
 
@@ -57,7 +57,7 @@ def _axes(axes: str, coords: Tensor) -> Tensor | None:
 
 def _autograd(keyset: Any, coords: Tensor, *options: Any) -> Tensor:
     if needs_formula(coords):
-        return _formula(coords, *options)
+        return formula(coords, *options)
     return below_autograd(OPERATOR, keyset & torch._C._after_autograd_keyset, coords, *options)  # type: ignore[no-any-return]
 
 
@@ -75,7 +75,7 @@ _LIBRARY.define(
 )
 OPERATOR = torch.ops.posenc.sin_cos.default
 _LIBRARY.impl("sin_cos", _autograd, "Autograd", with_keyset=True)
-_LIBRARY.impl("sin_cos", _formula, "FuncTorchBatched")
+_LIBRARY.impl("sin_cos", formula, "FuncTorchBatched")
 _LIBRARY.impl("sin_cos", on_cpu, "CPU")
 _LIBRARY.impl("sin_cos", in_torch, "CompositeExplicitAutograd")
 _LIBRARY._register_fake("sin_cos", _empty)

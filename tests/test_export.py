@@ -12,13 +12,13 @@ from torch.utils import _pytree
 import posenc
 from posenc import Positions, laws
 from posenc.encodings.rope import RoPE
-from sampling import only
+from sampling import ENCODINGS, only, tokens_of
 from test_laws_embeddings import LOCAL
 from test_laws_families import MADE, PLACES, SEVERAL
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_positions": 64}
 SOLVED = "floater"  # its solver chooses its steps by what it finds: it is exported with prepared positions
-TRACED = [name for name in posenc.names() if name != SOLVED]
+TRACED = [name for name in ENCODINGS if name != SOLVED]
 SHAPES = [(2, 16), (1, 1), (3, 7), (1, 60)]
 ROWS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}  # batch and length of x [b, t, d]
 HEADS = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}  # of q [b, h, t, d]
@@ -47,7 +47,7 @@ def attention(encoding):
 def of_tokens(name):
     """Attention over x [b, t, d] that builds its positions inside."""
     inner = attention(drawn(name))
-    return Called(lambda x: inner(x, Positions.arange(x.shape[0], x.shape[1])), inner)
+    return Called(lambda x: inner(x, tokens_of(name, x.shape[0], x.shape[1])), inner)
 
 
 def of_heads(encoding, *, causal=True, at=None):
@@ -135,7 +135,7 @@ def test_attention_in_onnx(name):
     run, operators = in_onnx(module, (torch.randn(2, 16, 32),), ((ROWS,),))
     for batch, length in SHAPES:
         assert_same(run, module, torch.randn(batch, length, 32))
-    assert operators.count("RotaryEmbedding") == (2 if name == "rope" else 0)
+    assert operators.count("RotaryEmbedding") == (2 if isinstance(drawn(name), RoPE) else 0)
 
 
 @pytest.mark.parametrize("name", only([SOLVED, "rope", "alibi"], SOLVED))

@@ -14,7 +14,7 @@ Legend: b batch, t tokens, n frequencies, 2 is (sin, cos).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -96,8 +96,8 @@ def _table(
     if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise TypeError(f"dtype: expected a floating dtype, got {dtype!r}")
     rows = coords[:1] if consecutive and coords.stride(0) == 0 else coords  # arange() repeats one row
-    compute = on_cpu if plain_on_cpu(rows) and not needs_formula(rows) else OPERATOR
+    compute: Callable[..., Tensor] = on_cpu if plain_on_cpu(rows) and not needs_formula(rows) else OPERATOR
     if exporting():
         compute = formula
-    table: Tensor = compute(rows, spelt(values), spelt(axes), dtype, consecutive, planes)
+    table = compute(rows, spelt(values), spelt(axes), dtype, consecutive, planes)
     return table if len(rows) == len(coords) else table.expand(len(coords), -1, -1, -1)

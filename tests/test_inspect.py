@@ -52,10 +52,12 @@ def words(text: str) -> str:
 
 
 def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
-    shown = inspect(str(llama))
+    shown = inspect(str(llama), "--facts")
     text = words(shown.stdout)
     assert shown.exit_code == 0
-    for told in ("llama 32 layers, 32 heads of 128 channels, trained length 131,072",
+    for told in ("llama: trained on 8,192 positions, scaled to 131,072 by Llama 3's scaling ×8",
+                 "beyond 131,072: 25 of 64 pairs in 32 layers reach angles not seen in training",
+                 "llama 32 layers, 32 heads of 128 channels",
                  "every layer full attention, causal",
                  "half: channel i pairs with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
                  "wavelengths 6.28 …", "do not complete a turn in 131,072", "131,071 rad",

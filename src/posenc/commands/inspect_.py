@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.commands.walk_ import chosen_language
+
 if TYPE_CHECKING:
+    from posenc.bilingual import Language
     from posenc.dialects import PositionSpec
     from posenc.inspection.extension import Extension
 
@@ -16,21 +19,28 @@ METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
 
 
 def command(
-    config: Annotated[
-        str, typer.Argument(help="A config.json, a folder with one, or - for standard input.", show_default=False)
-    ] = "",
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG…",
+            help="A config.json, a folder with one, or - for standard input. Several: one table.",
+            show_default=False,
+        ),
+    ] = None,
     length: Annotated[int | None, typer.Option(min=1, help="What happens at this length.", show_default=False)] = None,
     extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for this length.", show_default=False)] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
+    facts: Annotated[bool, typer.Option("--facts", help="Also what holds for nearly every model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
     families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """How a model encodes position: encoding, base, scaling, layers, scales; what that means; remarks.
+    """How a model encodes position: its usable length, every layer, what the configuration gets wrong.
 
-    Every model family of transformers 5.23 is supported: text, vision, speech and their combinations. Only the
-    configuration is read. The exit code is 1 if a remark is an error.
+    Every model family of transformers 5.23 is supported, and the best-known families of remote code. Only the configuration
+    is read. The exit code is 1 if a finding is an error.
 
     [bold]Examples[/bold]
 
@@ -40,25 +50,34 @@ def command(
 
     posenc inspect config.json --extend-to 131072 --method yarn --out longer/
 
+    posenc inspect llama/ qwen/ gemma/
+
     cat config.json | posenc inspect - --json
     """
     if families:
         _print_families(as_json)
         return
-    if not config:
+    if not configs:
         raise typer.BadParameter("missing; give a config.json, a folder with one, or -", param_hint="CONFIG")
-    from posenc.dialects import read_config, source
     from posenc.inspection.extension import METHODS as KNOWN
-    from posenc.inspection.report import report
 
+    language = chosen_language(lang)
     if method and (method not in KNOWN or extend_to is None):
         known = f"expected one of {', '.join(KNOWN)}, together with --extend-to"
         raise typer.BadParameter(f"{known}; got {method!r}", param_hint="--method")
     if out is not None and out.exists():
         raise FileExistsError(f"--out {out}: exists; give a new folder")
-    found = source.load(config)
-    spec = read_config(found, defaults=True)
-    data = report(spec, length)
+    if len(configs) > 1:
+        alone = {"--extend-to": extend_to, "--out": out, "--weights": weights}
+        for option, value in alone.items():
+            if value is not None:
+                raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
+        _several(configs, length, as_json, language)
+        return
+    found, spec = _read(configs[0])
+    from posenc.inspection.report import report
+
+    data = report(spec, length, language)
     extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
     if extensions:
         data["extensions"] = [
@@ -66,7 +85,7 @@ def command(
                 "method": e.method,
                 "factor": e.factor,
                 "fragment": e.fragment,
-                "note": e.note,
+                "note": e.note.read(language),
                 "frequencies": list(e.after),
                 "cos_sin_scale": e.after.cos_sin_scale,
             }
@@ -79,14 +98,49 @@ def command(
     if out is not None:
         from posenc.inspection.folder import write
 
-        write(out, data, extensions)
+        write(out, data, extensions, language)
         typer.echo(f"wrote {out}", err=as_json)
     if as_json:
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
     else:
-        _print(data, extensions)
-    if any(remark["grade"] == "error" for remark in data["remarks"]):
+        from rich.console import Console
+
+        from posenc.inspection.page import Page
+
+        Page(Console(highlight=False), language, facts=facts).show(data, extensions)
+    _exit([data])
+
+
+def _exit(reports: list[dict[str, Any]]) -> None:
+    """Ends with exit code 1 if a finding is an error."""
+    if any(remark["grade"] == "error" for data in reports for remark in data["remarks"]):
         raise typer.Exit(1)
+
+
+def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
+    """The file as data, and what it says about positions."""
+    from posenc.dialects import read_config, source
+
+    found = source.load(config)
+    return found, read_config(found)
+
+
+def _several(configs: list[str], length: int | None, as_json: bool, language: Language) -> None:
+    """One table of all models, or a JSON list of their reports."""
+    if configs.count("-") > 1:
+        raise typer.BadParameter("only one of them can be standard input", param_hint="CONFIG")
+    from posenc.inspection.report import report
+
+    reports = [report(_read(config)[1], length, language) for config in configs]
+    if as_json:
+        typer.echo(json.dumps(reports, ensure_ascii=False, allow_nan=False))
+    else:
+        from rich.console import Console
+
+        from posenc.inspection.side_by_side import show
+
+        show(Console(highlight=False), dict(zip(configs, reports, strict=True)), language)
+    _exit(reports)
 
 
 def _print_families(as_json: bool) -> None:
@@ -108,11 +162,3 @@ def _extensions(
 
     path, part = extensible(spec)
     return extend(config, part, length, methods, path)
-
-
-def _print(data: dict[str, Any], extensions: list[Extension]) -> None:
-    from rich.console import Console
-
-    from posenc.inspection.page import show
-
-    show(Console(highlight=False), data, extensions)

@@ -18,6 +18,7 @@ from typing import Any
 
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
+from posenc.dialects.remote import REMOTE, with_remote_code
 from posenc.dialects.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
 
 Reader = Callable[[Keys], PositionSpec]
@@ -49,18 +50,16 @@ def load_readers() -> None:
 def reader_paths() -> dict[str, str]:
     """Model type -> path of its reader, such as "posenc.dialects.families.qwen2:qwen2"; sorted by model type."""
     load_readers()
-    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(READERS.items())}
+    found = READERS | {name: READERS[about.reader] for name, about in REMOTE.items()}
+    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(found.items())}
 
 
 def read(keys: Keys, part: str = "") -> PositionSpec:
     """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
     load_readers()
-    if keys.family not in READERS:
-        raise ConfigError(
-            f"{keys.where('model_type')}: {keys.family!r} is not a known family; `posenc inspect --families` lists them"
-        )
+    keys, reader = with_remote_code(keys, READERS)
     try:
-        spec = READERS[keys.family](keys)
+        spec = READERS[reader](keys)
     except ConfigError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet

@@ -29,7 +29,7 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     unknown family or an invalid number; FileNotFoundError if there is no file.
     """
     found = source.load(config)
-    model_type = found.get("model_type")
+    model_type = found.get("model_type", "" if found.get("architectures") else None)
     if not isinstance(model_type, str):
         raise ConfigError(
             f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects import ConfigError, PositionSpec, Rotation, read_config
 from posenc.frequencies import Frequencies
 
@@ -47,7 +48,7 @@ class Extension:
     fragment: dict[str, Any]
     before: Frequencies
     after: Frequencies
-    note: str
+    note: Words
 
 
 def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
@@ -87,7 +88,17 @@ def extend(
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
-            made.append(Extension(method, length, length / trained, {}, now, now, f"not for this family: {error}"))
+            made.append(
+                Extension(
+                    method,
+                    length,
+                    length / trained,
+                    {},
+                    now,
+                    now,
+                    Words(f"not for this family: {error}", f"不适用于该家族：{error}"),
+                )
+            )
     return [replace(one, fragment=_nested(inside, one.fragment) if one.fragment else {}) for one in made]
 
 
@@ -127,38 +138,47 @@ def _extension(
     return Extension(method, length, factor, fragment, before.at_length(trained), after.at_length(length), note)
 
 
-def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     return {"rope_type": "linear", "factor": factor}, (
-        "Position interpolation: distances between near tokens shrink too, so fine-tune."
+        Words(
+            "Position interpolation: distances between near tokens shrink too, so fine-tune.",
+            "位置插值：近处词元的距离也被压缩，需要微调。",
+        )
     )
 
 
-def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     d = rotation.width
     if d <= 2:
         raise ValueError("--method ntk: with one pair of channels there is no slower one to stretch")
     return {"rope_type": "default", "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
-        "A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4."
+        Words(
+            "A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4.",
+            "只加大基数，任何程序都能读。倍数不超过 4 左右时常不经微调直接使用。",
+        )
     )
 
 
-def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
-        "cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length."
+        Words(
+            "cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length.",
+            "cos 和 sin 乘以 0.1 ln(factor) + 1；忽略这一点的程序在任何长度都不对。",
+        )
     )
 
 
-def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     return {
         "rope_type": "llama3",
         "factor": factor,
         "low_freq_factor": 1.0,
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": trained,
-    }, "Llama 3's constants 1 and 4; train with it."
+    }, Words("Llama 3's constants 1 and 4; train with it.", "Llama 3 的常数 1 和 4；要用它训练。")
 
 
-def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], str]:
+def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     from posenc import frequencies
 
     plain = frequencies.rotary(rotation.width, rotation.base)
@@ -171,8 +191,12 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
         "factor": factor,
         "original_max_position_embeddings": trained,
     }, (
-        "LongRoPE's factors are searched for each model; these are yarn's, as a start of the search. "
-        "The set changes at the trained length: cached keys must be recomputed there."
+        Words(
+            "LongRoPE's factors are searched for each model; these are yarn's, as a start of the search. "
+            "The set changes at the trained length: cached keys must be recomputed there.",
+            "LongRoPE 的系数要为每个模型搜索；这里取 yarn 的系数作为起点。"
+            "到训练长度时换一组系数，缓存的键须在那里重新计算。",
+        )
     )
 
 

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from posenc.bilingual import Language
 from posenc.inspection.extension import Extension
 
 if TYPE_CHECKING:
     from posenc.plots.picture import Curves
 
 
-def write(out: Path, data: dict[str, Any], extensions: list[Extension]) -> None:
+def write(out: Path, data: dict[str, Any], extensions: list[Extension], language: Language = "en") -> None:
     """Raises FileExistsError if `out` exists, FileNotFoundError if its parent does not."""
     if not out.parent.is_dir():
         raise FileNotFoundError(f"--out {out}: no folder {out.parent}")
     made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
     try:
         (made / "report.json").write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
-        (made / "report.txt").write_text(page(data, extensions), encoding="utf-8")
+        (made / "report.txt").write_text(page(data, extensions, language), encoding="utf-8")
         for extension in [one for one in extensions if one.fragment]:
             text = json.dumps(extension.fragment, indent=2)
             (made / f"config-{extension.method}.json").write_text(text + "\n", encoding="utf-8")
@@ -42,13 +43,13 @@ def write(out: Path, data: dict[str, Any], extensions: list[Extension]) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def page(data: dict[str, Any], extensions: list[Extension]) -> str:
+def page(data: dict[str, Any], extensions: list[Extension], language: Language = "en") -> str:
     from rich.console import Console
 
-    from posenc.inspection.page import show
+    from posenc.inspection.page import Page
 
     file = io.StringIO()
-    show(Console(file=file, width=120, highlight=False), data, extensions)
+    Page(Console(file=file, width=80, highlight=False), language, facts=True).show(data, extensions)
     return file.getvalue()
 
 

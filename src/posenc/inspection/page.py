@@ -1,8 +1,9 @@
-"""The report as a terminal page: encodings, their figures, what happens beyond the trained length, remarks."""
+"""The report as a terminal page: the verdict, the layers with their encodings and figures, findings."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from posenc.bilingual import Language
 from posenc.inspection.extension import Extension
+from posenc.inspection.labels import KINDS, LABELS, SENTENCES
 from posenc.inspection.remarks import listed
 from posenc.wrapped import Wrapped
 
@@ -18,65 +21,240 @@ COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 Row = tuple[str, str, str]  # what, value, who said it
 
 
-def show(console: Console, data: dict[str, Any], extensions: list[Extension]) -> None:
-    for part in data["parts"]:
-        _part(console, part)
-    for part in data["without_attention"]:
-        name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
-        console.print(Text.assemble((name, "bold"), f"   positions: {part['coordinates']}"))
-    _remarks(console, data["remarks"])
-    if "weights" in data:
-        _weights(console, data["weights"])
-    if extensions:
-        _extensions(console, extensions)
+class Page:
+    """One report in one language.
+
+    facts   whether what holds for nearly every model is printed as well
+    """
+
+    def __init__(self, console: Console, language: Language = "en", *, facts: bool = False) -> None:
+        self.console, self.language, self.facts = console, language, facts
+
+    def say(self, label: str, *values: Any) -> str:
+        return LABELS[label].read(self.language).format(*values)
+
+    def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
+        self.verdict(data)
+        for part in data["parts"]:
+            self.part(part)
+        for part in data["without_attention"]:
+            positions = self.say("positions", part["coordinates"])
+            self.console.print(Wrapped(f"{_title(part)}   {positions}"))
+        self.remarks(data["remarks"])
+        self.general(data["facts"])
+        if "weights" in data:
+            self.weights(data["weights"])
+        if extensions:
+            self.extensions(extensions)
+
+    def verdict(self, data: dict[str, Any]) -> None:
+        """Three lines: the usable length, what fails beyond it, what to do."""
+        found = data["verdict"]
+        for number, line in enumerate(self.verdict_lines(data)):
+            failing = (number == 1 and found["fails"] is not None) or (found["errors"] and number == 2)
+            self.console.print(Wrapped(line, "bold" if number == 0 else "yellow" if failing else ""))
+        self.console.print()
+
+    def verdict_lines(self, data: dict[str, Any]) -> list[str]:
+        found = data["verdict"]
+        if "why" not in found:
+            return [f"{data['family']}: {self.say('nothing')}"]
+        comma = "，" if self.language == "zh" else ", "
+        lengths = [] if found["trained"] is None else [self.say("trained", found["trained"])]
+        if found["scaled"] is not None:
+            lengths.append(self.say("scaled", found["scaled"], found["by"]))
+        elif found["by"]:
+            lengths.append(self.say("by", found["by"]))
+        model = data["family"] + (f" · {found['part']}" if found["part"] else "")
+        fails = found["fails"]
+        errors = self.say("error") if found["errors"] == 1 else self.say("many errors", found["errors"])
+        return [
+            f"{model}: {comma.join(lengths) or self.say('not said')}",
+            self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"]),
+            self.say("do", found["remedy"]) if not found["errors"] else self.say("errors", errors),
+        ]
+
+    def part(self, part: dict[str, Any]) -> None:
+        heads = self.say("heads", part["n_heads"], part["d_head"]) if part["n_heads"] and part["d_head"] else ""
+        layers = self.say("layer") if part["n_layers"] == 1 else self.say("layers", part["n_layers"])
+        self.console.print(Text.assemble((_title(part), "bold"), f"   {layers}{heads}"))
+        self.console.print(Wrapped(self.say("positions", part["coordinates"]), "dim"))
+        self.console.print()
+        if part["input"]:
+            self.console.print(f"  [bold]{self.say('input')}[/bold]")
+        for encoding in part["input"]:
+            self.encoding(encoding)
+        for group in part["groups"]:
+            self.group(group, part)
+        self.console.print()
+
+    def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:
+        kind = KINDS[group["kind"]].read(self.language) if group["kind"] in KINDS else group["kind"].replace("_", " ")
+        which = f"  {self.which(group['layers'], part['n_layers'])}"
+        if not group["attends"]:
+            self.console.print(Wrapped(f"{which}   {kind}, {self.say('not attention')}", "bold"))
+            return
+        seen = self.say("causal") if group["causal"] else self.say("both")
+        window = self.say("window", group["window"]) if group["window"] else ""
+        window += self.say("chunk", group["chunk"]) if group["chunk"] else ""
+        self.console.print(Wrapped(f"{which}   {kind}, {seen}{window}", "bold"))
+        if not group["encodings"]:
+            self.console.print("    " + self.say("from embeddings" if part["input"] else "no positions"))
+        for encoding in group["encodings"]:
+            self.encoding(encoding, group)
+
+    def which(self, layers: list[int], n_layers: int) -> str:
+        others = [number for number in range(n_layers) if number not in layers]
+        if not others:
+            return self.say("every layer")
+        if len(layers) == 1:
+            return self.say("layer n", layers[0])
+        if 2 < len(others) < len(layers) and len({b - a for a, b in itertools.pairwise(others)}) == 1:
+            return self.say("every layer but", listed(others))
+        return self.say("layers n", listed(layers))
+
+    def encoding(self, encoding: dict[str, Any], group: dict[str, Any] | None = None) -> None:
+        said = SENTENCES.get(encoding["encoding"])
+        sentence = said.read(self.language) if said else encoding["idea"].rstrip(".")
+        lines = Table.grid(padding=(0, 2))
+        lines.add_column()
+        lines.add_column(ratio=1)
+        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(sentence))
+        self.console.print(lines)
+        for rows in (list(self.does(encoding)), list(self.means(encoding, group)), list(self.beyond(encoding))):
+            if rows:
+                self.console.print(_rows(rows))
+
+    def does(self, encoding: dict[str, Any]) -> Iterator[Row]:
+        said, arguments = encoding["said_by"], encoding["arguments"]
+        rotation = encoding.get("rotation")
+        if rotation:
+            yield self.say("pairs"), self.pairs(arguments, rotation), said.get("rotary_dim", "")
+            yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
+            if rotation["kind"] != "rotary":
+                numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
+                keys = sorted(
+                    {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
+                )
+                yield self.say("scaling"), f"{rotation['kind']}: {numbers}", ", ".join(keys)
+            if rotation["axes"]:
+                shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
+                yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""
+            yield self.say("cos and sin"), f"× {rotation['cos_sin_scale']:.7g}", rotation["cos_sin_scale_from"]
+            yield self.say("softmax scale"), f"× {rotation['softmax_scale']:.7g}", rotation["softmax_scale_from"]
+        for name, value in arguments.items():
+            if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
+                yield name.replace("_", " "), _number(value), said.get(name, "")
+        if encoding["note"]:
+            yield self.say("note"), encoding["note"], ""
+
+    def pairs(self, arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
+        d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
+        which = "all" if turning == d_head else "last" if arguments.get("trailing") else "first"
+        semicolon = "；" if self.language == "zh" else "; "
+        text = self.say(arguments.get("layout", "interleaved")) + semicolon + self.say(which, d_head, turning)
+        if arguments.get("reverse"):
+            text += self.say("reverse")
+        sides = [side for side in arguments.get("sides", []) if side in ("value", "output")]
+        return text + (self.say("too", self.say("and").join(sides)) if sides else "")
+
+    def means(self, encoding: dict[str, Any], group: dict[str, Any] | None) -> Iterator[Row]:
+        found = encoding.get("meaning")
+        if not found:
+            return
+        yield self.say("wavelengths"), self.say("from to", _long(found["shortest"]), _long(found["longest"])), ""
+        if found["still"]:
+            yield "", self.say("still", found["still"], found["pairs"]), ""
+        text = self.say("unfinished are", found["unfinished"], found["pairs"] - found["still"], found["length"])
+        if group and found["length"] == (group["window"] or group["chunk"]):
+            text += self.say("the window")
+        text += self.say("from pair", found["first_unfinished"]) if found["unfinished"] else ""
+        yield self.say("unfinished"), text, ""
+        yield self.say("largest angle"), self.say("angle is", f"{found['largest_angle']:,.6g}", found["length"] - 1), ""
+        yield self.say("error there"), self.say("error is", found["float32_error"], found["bfloat16_error"]), ""
+
+    def beyond(self, encoding: dict[str, Any]) -> Iterator[Row]:
+        beyond = encoding.get("beyond")
+        if not beyond:
+            return
+        what = self.say("at", beyond["length"])
+        if "text" in beyond:
+            yield what, beyond["text"], ""
+        elif beyond["pairs"]:
+            yield what, self.say("new", len(beyond["pairs"]), beyond["of"], listed(beyond["pairs"])), ""
+        else:
+            yield what, self.say("none new"), ""
+
+    def remarks(self, remarks: list[dict[str, str]]) -> None:
+        self.console.print(f"[bold]{self.say('findings' if remarks else 'no findings')}[/bold]")
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for remark in remarks:
+            key = f"{remark['key']}: " if remark["key"] else ""
+            grade = Text(f"  {self.say('grade ' + remark['grade'])}", style=COLOURS[remark["grade"]])
+            table.add_row(grade, Wrapped(key + remark["text"]))
+        self.console.print(table)
+        if self.say("in english") and remarks:
+            self.console.print(Wrapped(f"  {self.say('in english')}", "dim"))
+
+    def general(self, facts: list[str]) -> None:
+        if not facts:
+            return
+        if not self.facts:
+            self.console.print(Wrapped(f"  {self.say('more facts')}", "dim"))
+            return
+        self.console.print(f"\n[bold]{self.say('facts')}[/bold]")
+        for fact in facts:
+            self.console.print(Wrapped(f"  {fact}"))
+
+    def weights(self, measured: list[dict[str, Any]]) -> None:
+        self.console.print(f"\n[bold]{self.say('learned tables')}[/bold]   {self.say('mean cosine')}")
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        for number, heading in enumerate(self.say("columns").split(",")):
+            table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
+        for one in measured:
+            alike = one["similarity"]
+            lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
+            table.add_row(
+                Wrapped(one["weight"]),
+                f"{one['rows']:,}",
+                *lags,
+                f"{one['by_distance']:.0%}",
+                f"{one['offset_symmetry']:.3f}",
+                f"{len(one['dead_rows'])}",
+            )
+        self.console.print(table)
+        self.console.print(Wrapped(self.say("explained"), "dim"))
+
+    def extensions(self, extensions: list[Extension]) -> None:
+        first = extensions[0]
+        self.console.print(f"\n[bold]{self.say('to', first.length)}[/bold]   {self.say('factor', first.factor)}")
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        headings = self.say("frequencies").split(",")
+        for number, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if 0 < number < len(headings) - 1 else "left", overflow="fold")
+        rows = [(self.say("now"), first.before, "")]
+        rows += [(one.method, one.after, one.note.read(self.language)) for one in extensions]
+        for name, found, note in rows:
+            table.add_row(
+                name,
+                f"{found[0]:.4g}",
+                f"{found[len(found) // 2]:.4g}",
+                f"{found[-1]:.4g}",
+                f"{found.cos_sin_scale:.5g}",
+                Wrapped(note),
+            )
+        self.console.print(table)
+        for extension in [one for one in extensions if one.fragment]:
+            self.console.print(f"\n[bold]{extension.method}[/bold]")
+            self.console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
+        if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
+            self.console.print(f"[dim]{self.say('shortened')}[/dim]")
 
 
-def _part(console: Console, part: dict[str, Any]) -> None:
-    name = f"{part['part']} · {part['family']}" if part["part"] else part["family"]
-    heads = f", {part['n_heads']} heads of {part['d_head']} channels" if part["n_heads"] and part["d_head"] else ""
-    trained = f", trained length {part['trained_length']:,}" if part["trained_length"] else ""
-    layers = "1 layer" if part["n_layers"] == 1 else f"{part['n_layers']} layers"
-    console.print(Text.assemble((name, "bold"), f"   {layers}{heads}{trained}"))
-    console.print(Wrapped(f"positions: {part['coordinates']}", "dim"))
-    console.print()
-    if part["input"]:
-        console.print("  [bold]input[/bold]")
-    for encoding in part["input"]:
-        _encoding(console, encoding, part)
-    for group in part["groups"]:
-        _group(console, group, part)
-    console.print()
-
-
-def _group(console: Console, group: dict[str, Any], part: dict[str, Any]) -> None:
-    layers = _which(group["layers"], part["n_layers"])
-    seen = "causal" if group["causal"] else "both directions"
-    window = f", a window of {group['window']:,} tokens" if group["window"] else ""
-    window += f", in chunks of {group['chunk']:,} tokens" if group["chunk"] else ""
-    heading = Text.assemble((f"  {layers}", "bold"), f"   {group['kind'].replace('_', ' ')}, {seen}{window}")
-    console.print(heading)
-    if not group["encodings"]:
-        console.print("    from the embeddings only" if part["input"] else "    no positions")
-    for encoding in group["encodings"]:
-        _encoding(console, encoding, part)
-
-
-def _which(layers: list[int], n_layers: int) -> str:
-    others = [number for number in range(n_layers) if number not in layers]
-    if not others:
-        return "every layer"
-    if len(layers) == 1:
-        return f"layer {layers[0]}"
-    if 2 < len(others) < len(layers) and len({b - a for a, b in itertools.pairwise(others)}) == 1:
-        return f"every layer but {listed(others)}"
-    return f"layers {listed(layers)}"
-
-
-def _encoding(console: Console, encoding: dict[str, Any], part: dict[str, Any]) -> None:
-    console.print(Text.assemble("    ", (encoding["encoding"], "bold blue"), f"  {sentence(encoding)}"))
-    for rows in (list(_does(encoding)), list(_means(encoding)), list(_beyond(encoding))):
-        if rows:
-            console.print(_rows(rows))
+def _title(part: dict[str, Any]) -> str:
+    return f"{part['part']} · {part['family']}" if part["part"] else str(part["family"])
 
 
 def _rows(rows: list[Row]) -> RenderableType:
@@ -88,94 +266,6 @@ def _rows(rows: list[Row]) -> RenderableType:
     for what, value, said_by in rows:
         table.add_row("", what, Wrapped(value), Wrapped(said_by))
     return table
-
-
-def sentence(encoding: dict[str, Any]) -> str:
-    """One line about an encoding."""
-    return SENTENCES.get(encoding["encoding"]) or encoding["idea"].rstrip(".")
-
-
-SENTENCES = {
-    "RoPE": "queries and keys are rotated by an angle proportional to their position",
-    "Learned": "a learned vector for each position is added to the embeddings",
-    "Sinusoidal": "sines and cosines of the position are added to the embeddings",
-    "ALiBi": "scores decrease linearly with distance, with a slope for each head",
-    "T5": "scores get a learned number for each head and bucket of distance",
-    "Shaw": "scores get a product of the query with a learned vector for each distance",
-    "TransformerXL": "scores get a product of the query with transformed sinusoids of the distance",
-}
-
-
-def _does(encoding: dict[str, Any]) -> Iterator[Row]:
-    said, arguments = encoding["said_by"], encoding["arguments"]
-    rotation = encoding.get("rotation")
-    if rotation:
-        yield "pairs", _pairs(arguments, rotation), said.get("rotary_dim", "")
-        yield "base", f"{rotation['base']:,.10g}", said.get("base", "")
-        if rotation["kind"] != "rotary":
-            numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
-            keys = sorted({said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said})
-            yield "scaling", f"{rotation['kind']}: {numbers}", ", ".join(keys)
-        if rotation["axes"]:
-            shares = [rotation["axes"].count(axis) for axis in range(max(rotation["axes"]) + 1)]
-            yield "axes", f"{len(shares)} coordinates for each token; {', '.join(map(str, shares))} pairs read them", ""
-        yield "cos and sin", f"× {rotation['cos_sin_scale']:.7g}", rotation["cos_sin_scale_from"]
-        yield "softmax scale", f"× {rotation['softmax_scale']:.7g}", rotation["softmax_scale_from"]
-    for name, value in arguments.items():
-        if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
-            yield name.replace("_", " "), _number(value), said.get(name, "")
-    if encoding["note"]:
-        yield "note", encoding["note"], ""
-
-
-def _pairs(arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
-    d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
-    which = "all" if turning == d_head else f"the {'last' if arguments.get('trailing') else 'first'} {turning} of"
-    how = {"half": "half: channel i pairs with i + d/2", "interleaved": "interleaved: channel 2i pairs with 2i + 1"}
-    text = f"{how[arguments.get('layout', 'interleaved')]}; {which} {d_head} channels"
-    if arguments.get("reverse"):
-        text += ", the other way round"
-    sides = [side for side in arguments.get("sides", []) if side in ("value", "output")]
-    return text + (f"; {' and '.join(sides)} too" if sides else "")
-
-
-def _means(encoding: dict[str, Any]) -> Iterator[Row]:
-    found = encoding.get("meaning")
-    if not found:
-        return
-    moving = found["pairs"] - found["still"]
-    yield "wavelengths", f"{_long(found['shortest'])} … {_long(found['longest'])} positions", ""
-    if found["still"]:
-        yield "", f"{found['still']} of {found['pairs']} pairs never rotate", ""
-    where = f", from pair {found['first_unfinished']} on" if found["unfinished"] else ""
-    yield (
-        "unfinished",
-        f"{found['unfinished']} of {moving} rotating pairs do not complete a turn in {found['length']:,}{where}",
-        "",
-    )
-    yield "largest angle", f"{found['largest_angle']:,.6g} rad at position {found['length'] - 1:,}", ""
-    yield (
-        "error there",
-        f"{found['float32_error']:.1e} with fp32 angles, {found['bfloat16_error']:.1e} with bf16 tables",
-        "",
-    )
-
-
-def _beyond(encoding: dict[str, Any]) -> Iterator[Row]:
-    beyond = encoding.get("beyond")
-    if not beyond:
-        return
-    what = f"at {beyond['length']:,}:"
-    if "text" in beyond:
-        yield what, beyond["text"], ""
-    elif beyond["pairs"]:
-        yield (
-            what,
-            f"{len(beyond['pairs'])} of {beyond['of']} pairs have angles not seen in training: {listed(beyond['pairs'])}",
-            "",
-        )
-    else:
-        yield what, "no pair has angles not seen in training", ""
 
 
 def _number(value: Any) -> str:
@@ -190,74 +280,6 @@ def _long(wavelength: float | None) -> str:
     if wavelength is None:
         return "∞"
     return f"{wavelength:.3g}" if wavelength < 100 else f"{wavelength:,.0f}" if wavelength < 1e7 else f"{wavelength:.3g}"
-
-
-def _remarks(console: Console, remarks: list[dict[str, str]]) -> None:
-    console.print("[bold]remarks[/bold]" if remarks else "no remarks")
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for remark in remarks:
-        key = f"{remark['key']}: " if remark["key"] else ""
-        table.add_row(Text("  " + remark["grade"], style=COLOURS[remark["grade"]]), Wrapped(key + remark["text"]))
-    console.print(table)
-
-
-def _weights(console: Console, measured: list[dict[str, Any]]) -> None:
-    console.print("\n[bold]learned tables[/bold]   mean cosine of rows by distance")
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for heading in ("weight", "rows", "at 1", "at 8", "at 64", "by distance", "offset", "dead"):
-        table.add_column(heading, justify="left" if heading == "weight" else "right", no_wrap=heading != "weight")
-    for one in measured:
-        alike = one["similarity"]
-        lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
-        table.add_row(
-            Wrapped(one["weight"]),
-            f"{one['rows']:,}",
-            *lags,
-            f"{one['by_distance']:.0%}",
-            f"{one['offset_symmetry']:.3f}",
-            f"{len(one['dead_rows'])}",
-        )
-    console.print(table)
-    console.print(
-        Wrapped(
-            "by distance: share of the variance of all cosines that distance alone explains; offset: "
-            "0 if a row is equally similar to the k-th row after and before it; dead: rows with a "
-            "norm near 0.",
-            "dim",
-        )
-    )
-
-
-def _extensions(console: Console, extensions: list[Extension]) -> None:
-    import json
-
-    first = extensions[0]
-    console.print()
-    console.print(
-        f"[bold]to {first.length:,} positions[/bold]   factor {first.factor:.6g}; frequencies in radians per position"
-    )
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for heading in ("", "fastest", "middle", "slowest", "cos/sin", "what it is"):
-        table.add_column(heading, justify="left" if heading in ("", "what it is") else "right", overflow="fold")
-    rows = [("now", first.before, "")] + [(e.method, e.after, e.note) for e in extensions]
-    for name, found, note in rows:
-        table.add_row(
-            name,
-            f"{found[0]:.4g}",
-            f"{found[len(found) // 2]:.4g}",
-            f"{found[-1]:.4g}",
-            f"{found.cos_sin_scale:.5g}",
-            Wrapped(note),
-        )
-    console.print(table)
-    for extension in [one for one in extensions if one.fragment]:
-        console.print()
-        console.print(f"[bold]{extension.method}[/bold]")
-        console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
-    if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
-        console.print("[dim]long lists are shortened here; --json and --out have them in full[/dim]")
 
 
 def _shortened(value: Any) -> Any:

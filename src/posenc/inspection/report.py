@@ -10,42 +10,84 @@ from typing import Any
 
 import torch
 
+from posenc.bilingual import Language, Words
 from posenc.dialects import Layer, PositionSpec, Remark, Rotation, Use
 from posenc.dialects.spec import GRADES
 from posenc.frequencies import Frequencies
+from posenc.inspection.chinese import translated
+from posenc.inspection.limit import limit
 from posenc.inspection.meaning import leaving, meaning
-from posenc.inspection.remarks import remarks
+from posenc.inspection.remarks import facts, remarks
 
 
-def report(spec: PositionSpec, length: int | None = None) -> dict[str, Any]:
-    """The report on the model and every part with attention layers; with `length`, also what happens there."""
+def report(spec: PositionSpec, length: int | None = None, language: Language = "en") -> dict[str, Any]:
+    """The report on the model and every part with attention layers; with `length`, also what happens there.
+
+    Its sentences are in `language`; keys and names are the same in both.
+    """
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    found = [asdict(remark) for remark in all_remarks(spec)]
+    found = [asdict(remark) for remark in all_remarks(spec, language)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,
-        "parts": [described(path, part, length) for path, part in walked],
+        "verdict": verdict(spec, found, language),
+        "parts": [described(path, part, length, language) for path, part in walked],
         "without_attention": [
-            {"part": path, "family": part.family, "coordinates": part.coordinates}
+            {"part": path, "family": part.family, "coordinates": translated(part.coordinates, language)}
             for path, part in spec.walk()
             if not part.layers and not part.parts
         ],
         "remarks": found,
         "findings": found,  # the old name, until 0.3
+        "facts": list(dict.fromkeys(said.read(language) for _, part in walked for said in facts(part))),
     }
 
 
-def all_remarks(spec: PositionSpec) -> list[Remark]:
+def main_part(spec: PositionSpec) -> tuple[str, PositionSpec] | None:
+    """The part that the verdict is about: the first that generates text, otherwise the first that attends."""
+    walked = [(path, part) for path, part in spec.walk() if part.layers]
+    generating = [one for one in walked if any(layer.causal for layer in one[1].layers)]
+    turning = [one for one in generating if any(layer.uses for layer in one[1].layers)]
+    return next(iter(turning or generating or walked), None)
+
+
+def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language) -> dict[str, Any]:
+    """Trained and usable length of the main part, what fails first beyond it, what to do, and errors in the file."""
+    part = main_part(spec)
+    errors = sum(remark["grade"] == "error" for remark in found)
+    if part is None:
+        return {"part": "", "errors": errors, "trained": None, "usable": None, "fails": None}
+    made = limit(part[1])
+    return {
+        "part": part[0],
+        "trained": made.trained,
+        "scaled": made.scaled,
+        "by": made.by,
+        "usable": made.usable,
+        "fails": made.fails,
+        "why": made.why.read(language),
+        "remedy": made.remedy.read(language),
+        "errors": errors,
+    }
+
+
+def all_remarks(spec: PositionSpec, language: Language = "en") -> list[Remark]:
     """Remarks on the file's keys and on the encodings, errors first, without duplicates."""
     found: list[Remark] = []
     for path, part in spec.walk():
-        found += part.remarks
-        found += [replace(one, key=f"{path}.{one.key}".strip(".")) for one in remarks(part)]
+        found += [replace(one, text=translated(one.text, language)) for one in part.remarks]
+        found += [Remark(one.grade, _of_part(path, one.key), one.words.read(language)) for one in remarks(part)]
     once = list(dict.fromkeys(found))
     return sorted(once, key=lambda remark: GRADES.index(remark.grade))
 
 
-def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, Any]:
+def _of_part(path: str, key: str) -> str:
+    """The part of a remark, or the key, which has its part in it already."""
+    return key if key.startswith(path) else f"{path}.{key}".strip(".")
+
+
+def described(path: str, spec: PositionSpec, length: int | None, language: Language) -> dict[str, Any]:
+    usable = limit(spec).usable
     return {
         "part": path,
         "family": spec.family,
@@ -54,16 +96,18 @@ def described(path: str, spec: PositionSpec, length: int | None) -> dict[str, An
         "d_head": spec.d_head,
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
-        "coordinates": spec.coordinates,
-        "input": [_use(use, spec, spec.layers[0], length) for use in at_input(spec)],
+        "usable_length": usable,
+        "coordinates": translated(spec.coordinates, language),
+        "input": [_use(use, usable, spec.layers[0], length, language) for use in at_input(spec)],
         "groups": [
             {
                 "layers": numbers,
                 "kind": layer.kind,
+                "attends": layer.attends,
                 "window": layer.window,
                 "chunk": layer.chunk,
                 "causal": layer.causal,
-                "encodings": [_use(use, spec, layer, length) for use in layer.uses],
+                "encodings": [_use(use, usable, layer, length, language) for use in layer.uses],
             }
             for layer, numbers in grouped(inside(spec))
         ],
@@ -99,7 +143,7 @@ def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
     return list(groups.items())
 
 
-def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict[str, Any]:
+def _use(use: Use, usable: int | None, layer: Layer, length: int | None, language: Language) -> dict[str, Any]:
     seams, idea = acts(use)
     about: dict[str, Any] = {
         "encoding": use.name,
@@ -107,35 +151,46 @@ def _use(use: Use, spec: PositionSpec, layer: Layer, length: int | None) -> dict
         "seams": list(seams),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
         "said_by": dict(use.said_by),
-        "note": use.note,
+        "note": translated(use.note, language),
     }
     if use.rotation is not None and "d_head" in dict(use.arguments):
-        made = use.rotation.frequencies().at_length(spec.trained_length or 1)
+        made = use.rotation.frequencies().at_length(usable or 1)
         about["rotation"] = _rotation(use.rotation, made)
-        if spec.trained_length:
-            about["meaning"] = _finite(asdict(meaning(made, spec.trained_length)))
+        if usable:
+            within = usable if layer.reach is None else min(usable, layer.reach)
+            about["meaning"] = _finite(asdict(meaning(made, within)))
             if length is not None:
-                there = use.rotation.frequencies().at_length(length)
-                pairs = leaving(there, spec.trained_length, length, layer.reach)
-                about["beyond"] = {
-                    "length": length,
-                    "pairs": list(pairs),
-                    "of": len(there),
-                    "meaning": _finite(asdict(meaning(there, length))),
-                }
+                about["beyond"] = _there(use.rotation, usable, length, layer)
     elif length is not None:
-        about["beyond"] = {"length": length, "text": _beyond(use, length)}
+        about["beyond"] = {"length": length, "text": _beyond(use, length).read(language)}
     return about
 
 
-def _beyond(use: Use, length: int) -> str:
+def _there(rotation: Rotation, usable: int, length: int, layer: Layer) -> dict[str, Any]:
+    """The pairs that have an angle at `length` which training, up to the usable length, has not seen."""
+    there = rotation.frequencies().at_length(length)
+    reach = length if layer.reach is None else min(length, layer.reach)
+    return {
+        "length": length,
+        "pairs": list(leaving(there, usable, length, layer.reach)),
+        "of": len(there),
+        "meaning": _finite(asdict(meaning(there, reach))),
+    }
+
+
+def _beyond(use: Use, length: int) -> Words:
     arguments = dict(use.arguments)
     rows = arguments.get("max_positions")
     if isinstance(rows, int):
-        return f"the table ends at {rows}: position {rows} and later are errors" if length > rows else "within the table"
+        if length <= rows:
+            return Words("within the table", "在表的范围内")
+        return Words(
+            f"the table ends at {rows}: position {rows} and later are errors", f"表到 {rows} 为止：位置 {rows} 及以后会出错"
+        )
     if "max_distance" in arguments:
-        return f"distances from {arguments['max_distance']} on share one bucket"
-    return "defined for any length"
+        far = arguments["max_distance"]
+        return Words(f"distances from {far} on share one bucket", f"距离 {far} 以上共用一个桶")
+    return Words("defined for any length", "对任何长度都有定义")
 
 
 def _rotation(rotation: Rotation, made: Frequencies) -> dict[str, Any]:

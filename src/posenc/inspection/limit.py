@@ -56,9 +56,9 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, str]:
     if rotation is None:
         return length, None, ""
     given = dict(rotation.parameters)
-    original, factor = given.get("original_length"), given.get("factor")
-    kind = "longrope" if original is not None and "short_factor" in given else rotation.kind
-    by = NAMES.get(kind, kind) + (f" ×{factor:g}" if isinstance(factor, (int, float)) else "")
+    original, factor = int(given.get("original_length", 0)), float(given.get("factor") or 1)
+    kind = "longrope" if "short_factor" in given else rotation.kind
+    by = NAMES.get(kind, kind) + (f" ×{factor:g}" if given.get("factor") else "")
     if kind == "yarn":
         return original, round(original * factor), by
     if kind in ("llama3", "longrope"):

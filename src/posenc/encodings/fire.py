@@ -1,0 +1,135 @@
+"""A learned function of the distance, relative to the position of the query: a small network reads a number from 0 to 1.
+
+    logits += f( ψ(|i - j|) / ψ(max(i, L)) ),   ψ(x) = ln(1 + c·x),   f(x) = W₂·relu(w₁·x + b₁) + b₂
+
+Li et al. 2024, "Functional Interpolation for Relative Positions Improves Long Context Transformers" (FIRE), section 3, and
+the listing of its appendix: c = |c|, L = |multiplier|·L₀, and 1e-6 is added to the denominator.
+Dividing by the query's own position keeps the number in 0 … 1 at every length. Up to position L the bias depends on the
+distance alone; beyond, no table of distances exists.
+Legend: b batch, h query heads, i query, j key, n distances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, check_distances, full_precision, one_per_head
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float, Num
+
+
+class FIRE(PositionalEncoding):
+    """f(ψ(distance) / ψ(max(position of the query, L))), f a network of one hidden layer. Any length.
+
+    n_heads         query heads
+    width           hidden units of f
+    first_length    L₀, the threshold to start with
+    first_c         c to start with
+
+    Parameters: c, multiplier [1], and those of f: inner [2, width] holds w₁ and b₁, outer [n_heads, width] and
+    offset [n_heads] W₂ and b₂. They start as the listing's two linear layers.
+    Not invariant under shifts: positions are counted from the first token, which is 0.
+    Time O(queries·keys·width); `at_length(n)` of a request within L is a bias of the distance alone, in O(n·width).
+    """
+
+    sites = Site.BIAS
+    traits = frozenset({"local", "norm_preserving"})
+
+    @checked
+    def __init__(self, n_heads: int, *, width: int = 32, first_length: int = 512, first_c: float = 0.1) -> None:
+        checks.whole(n_heads=n_heads, width=width, first_length=first_length)
+        checks.positive(first_c=first_c)
+        super().__init__(n_heads=n_heads, width=width, first_length=first_length, first_c=first_c)
+        self.first_length = first_length
+        self.c, self.multiplier = nn.Parameter(torch.tensor([float(first_c)])), nn.Parameter(torch.ones(1))
+        bound = width**-0.5
+        self.inner = nn.Parameter(torch.empty(2, width).uniform_(-1, 1))
+        self.outer = nn.Parameter(torch.empty(n_heads, width).uniform_(-bound, bound))
+        self.offset = nn.Parameter(torch.empty(n_heads).uniform_(-bound, bound))
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        self.check_coords(at_q)
+        self.check_coords(at_k)
+        query, key = at_q.coords, at_k.coords
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            position = query[b, i]
+            found = self._of((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
+            flat = one_per_head(found.flatten(0, -2).T, q)
+            return flat[h, torch.arange(flat.shape[1], device=flat.device).view(found.shape[:-1])]
+
+        return of_pair
+
+    def _of(self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype) -> Float[Tensor, "*s h"]:
+        """f of the distances, seen from queries at these positions."""
+        with full_precision(self.c):
+            ratio = (self._psi(distance) / (self._psi(torch.maximum(position, self.threshold())) + 1e-6)).to(dtype)
+            hidden = (ratio[..., None] * self.inner[0].to(dtype) + self.inner[1].to(dtype)).relu()
+            return hidden @ self.outer.to(dtype).T + self.offset.to(dtype)
+
+    def _psi(self, x: Float[Tensor, "*s"]) -> Float[Tensor, "*s"]:
+        return torch.log1p(self.c.double().abs() * x)
+
+    def threshold(self) -> Float[Tensor, "1"]:
+        """L, in fp64."""
+        return (self.multiplier.double() * self.first_length).abs()
+
+    def at_length(self, n: int) -> PositionalEncoding:
+        """The bias of the distance alone where all of a request's positions 0 … n-1 are within L, else this encoding.
+
+        It reads L, so on a GPU it waits for it. It holds this module's parameters: ask again after they were trained.
+        """
+        return WithinThreshold(self) if n - 1 <= float(self.threshold().detach()) else self
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> FIRE:
+        part = FIRE(**{**self.configuration, "n_heads": stop - start}).to(self.c)
+        for name, parameter in part.named_parameters():
+            mine = getattr(self, name)
+            parameter.copy_(mine[start:stop] if name in ("outer", "offset") else mine)
+        return part
+
+
+class WithinThreshold(DistanceBias):
+    """FIRE for requests whose positions are all within its threshold: f(ψ(|distance|) / ψ(L))."""
+
+    def __init__(self, whole: FIRE) -> None:
+        super().__init__(whole=whole)
+        self.whole = whole
+
+    def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
+        return self.whole._of(delta.abs().double(), self.whole.threshold(), torch.float64).T
+
+    def heads(self, start: int, stop: int) -> WithinThreshold:
+        return WithinThreshold(self.whole.heads(start, stop))
+
+
+ENTRY = Entry(
+    name="fire",
+    class_name="FIRE",
+    title=Words("FIRE", "函数插值相对位置偏置"),
+    kind="biased",
+    published="2023-10",
+    needs=("parameters",),
+    formula="q·k + f(ψ(i-j) / ψ(max(i, L)))",
+    also_called=("functional_interpolation", "functional_interpolation_for_relative_positions", "progressive_interpolation"),
+    used_by=(Words("research: long context by its authors", "研究：作者用于长上下文"),),
+    source="Li et al. 2024, arXiv 2310.04418, section 3",
+    idea=Words(
+        "A small network maps the distance to a number for each head, which is added to the attention score. "
+        "The distance is first divided by the query's own position, both on a logarithmic scale. "
+        "The network therefore reads numbers from 0 to 1 at every length and meets nothing new beyond the training length.",
+        "一个小网络把距离变成每个头的一个数，加到注意力分数上。距离先除以查询自己的位置，两者都取对数尺度。"
+        "因此无论多长，网络读到的数都在 0 到 1 之间，超过训练长度也不会遇到新的输入。",
+    ),
+)

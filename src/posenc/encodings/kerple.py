@@ -1,0 +1,98 @@
+"""Kernels of the distance with learned scales: the score falls with the logarithm or with a power of the distance.
+
+    log      logits += -r1·ln(1 + r2·|i - j|)        r1, r2 > 0
+    power    logits += -r1·|i - j|^r2                r1 > 0, 0 < r2 ≤ 2
+
+Chi et al. 2022, "KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation", section 4: -bias is a
+conditionally positive definite kernel for these r1 and r2. One pair for each head.
+
+The authors' code keeps r1 and r2 themselves and clamps them in place at every forward: from 0.01 on, the exponent up to 2.
+Here a forward writes nothing: softplus and 2·sigmoid keep every parameter inside its range, and no gradient is cut off.
+Legend: h query heads, n distances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import DistanceBias, check_distances
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float, Num
+
+Kernel = Literal["log", "power"]
+
+
+class KERPLE(DistanceBias):
+    """-r1·ln(1 + r2·|distance|) or -r1·|distance|^r2, r1 and r2 learned for each head. Any length, integers or reals.
+
+    n_heads  query heads
+    kernel   "log", which extrapolates best in the paper, or "power"; power with r2 = 1 is ALiBi with learned slopes
+
+    Parameters: scale [n_heads], r1 = softplus(scale); shape [n_heads], r2 = softplus(shape) for "log" and 2·sigmoid(shape)
+    for "power". They start as in the authors' code: of the factor outside of the kernel r1 ~ U(0, 2) for "log" and U(0, 1)
+    for "power", of the one inside r2 ~ U(0, 1) and U(0, 2).
+    Time O(queries + keys) for a call on consecutive positions and as much memory, like ALiBi; O(queries·keys) elsewhere.
+    """
+
+    @checked
+    def __init__(self, n_heads: int, *, kernel: Kernel = "log") -> None:
+        checks.whole(n_heads=n_heads)
+        checks.one_of(get_args(Kernel), kernel=kernel)
+        super().__init__(n_heads=n_heads, kernel=kernel)
+        self.kernel = kernel
+        uniform = torch.rand(2, n_heads, dtype=torch.float64).clamp(1e-3, 1 - 1e-3)
+        outside, inside = uniform * torch.tensor([[2.0], [1.0]] if kernel == "log" else [[1.0], [2.0]])
+        self.scale = nn.Parameter(_inverse_softplus(outside).to(torch.get_default_dtype()))
+        shape = _inverse_softplus(inside) if kernel == "log" else (inside / 2).logit()
+        self.shape = nn.Parameter(shape.to(torch.get_default_dtype()))
+
+    def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
+        r1, shape = F.softplus(self.scale.double())[:, None], self.shape.double()[:, None]
+        distance = delta.abs().double()
+        if self.kernel == "log":
+            return -r1 * torch.log1p(F.softplus(shape) * distance)
+        near = distance == 0  # 0 to a learned power has no derivative
+        return (-r1 * distance.where(~near, 1.0) ** (2 * shape.sigmoid())).where(~near, 0.0)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> KERPLE:
+        part = KERPLE(**{**self.configuration, "n_heads": stop - start}).to(self.scale)
+        part.scale.copy_(self.scale[start:stop])
+        part.shape.copy_(self.shape[start:stop])
+        return part
+
+
+def _inverse_softplus(x: Tensor) -> Tensor:
+    return x.expm1().log()
+
+
+ENTRY = Entry(
+    name="kerple",
+    class_name="KERPLE",
+    title=Words("KERPLE", "核函数相对位置偏置"),
+    kind="biased",
+    published="2022-05",
+    needs=("parameters",),
+    per_layer=True,  # each layer of the authors' code makes its own
+    formula="q·k - r₁·ln(1 + r₂|i-j|)",
+    also_called=("kerple_log", "kerple_power", "kernel_bias", "kernelized_relative_positional_embedding", "ParallelKerpleLog"),
+    used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
+    source="Chi et al. 2022, arXiv 2205.09921, section 4",
+    idea=Words(
+        "The attention score decreases with the logarithm of the distance, or with a power of it. "
+        "Each head learns how strongly and how early it decreases. "
+        "The logarithm is nearly flat at large distances, so that far tokens are not cut off as with ALiBi.",
+        "注意力分数随距离的对数（或幂）下降。每个头学习下降的强度和起点。"
+        "对数在远处几乎是平的，因此不会像 ALiBi 那样截断远处的词。",
+    ),
+)

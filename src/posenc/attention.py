@@ -110,11 +110,12 @@ def attend(
 
     `embed` is not called: absolute encodings are added to the embeddings, before the projections.
     Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, for values of options out
-    of range, and for a backend that cannot express the encoding or an option; TypeError for mixed or integer dtypes.
+    of range, for a scale or softcap with an encoding that replaces q·k (PaTH, Self-Extend), and for a backend that cannot
+    express the encoding or an option; TypeError for mixed or integer dtypes.
     """
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
-    options = _options(q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     with full_precision(q):
         q, k = encoding.rotate_both(q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
@@ -143,7 +144,7 @@ def attend_rotated(
 ) -> Any:
     """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
     _check(q, k, v, encoding, at_q, at_k, causal)
-    options = _options(q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)
 
 
@@ -171,12 +172,17 @@ def _attend(
     return (out, lse) if options.return_lse else out
 
 
-def _options(q: Tensor, k: Tensor, *given: Any) -> Options:
+def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:
     """The checked options of a call; the plain ones cost next to nothing."""
     if given == NONE_GIVEN and type(given[-1]) is bool and type(given[-2]) is not bool:
         return PLAIN
     options = Options(*given)
     options.check(q, k)
+    if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
+        raise ValueError(
+            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale that its softmax_scale "
+            "says; leave both out"
+        )
     return options
 
 

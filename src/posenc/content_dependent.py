@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import torch
 from torch import Tensor
 
 from posenc import checks
@@ -19,7 +20,7 @@ from posenc.encoding import PositionalEncoding, check_tokens, full_precision, wo
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.shapes import Float, Int
 
 Reads = Literal["hidden", "query"]
 
@@ -65,3 +66,28 @@ class FromHidden(PositionalEncoding):
                 "with its hidden states"
             )
         return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)
+
+
+def running_sum(
+    steps: Float[Tensor, "b t *s"], at: Positions, before: Float[Tensor, "b s *s"] | None = None
+) -> Float[Tensor, "b t *s"]:
+    """The sum of `steps` up to every token, itself included, along the causal order, in fp64. Padding adds nothing.
+
+    before   the sums up to the tokens before these in the same rows; the last of them is where these begin
+
+    Only differences within a document mean something: the sum goes on from one document of a row to the next.
+    """
+    steps = steps.double()
+    steps = steps.masked_fill((at.document < 0).view(*at.document.shape, *[1] * (steps.ndim - 2)), 0.0)
+    if at.consecutive or at.counted:
+        total = steps.cumsum(dim=1)
+    else:
+        index = by_document_and_order(at).view(*at.order.shape, *[1] * (steps.ndim - 2)).expand_as(steps)
+        total = torch.empty_like(steps).scatter(1, index, steps.gather(1, index).cumsum(dim=1))
+    return total if before is None else total + before[:, -1:].double()
+
+
+def by_document_and_order(at: Positions) -> Int[Tensor, "b t"]:
+    """The indices of the tokens of every row, document by document, each in causal order."""
+    by_order = at.order.argsort(dim=1, stable=True)
+    return by_order.gather(1, at.document.gather(1, by_order).argsort(dim=1, stable=True))

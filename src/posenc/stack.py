@@ -41,6 +41,10 @@ class Stack(PositionalEncoding):
     def owner(self) -> str:
         return f"Stack({', '.join(part.owner for part in self)})"
 
+    @property
+    def replaces_products(self) -> bool:  # type: ignore[override]
+        return any(part.replaces_products for part in self)
+
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]
 

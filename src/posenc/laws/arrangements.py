@@ -18,7 +18,7 @@ from posenc.laws.world import Setting, World
 from posenc.positions import Positions, shard_index
 
 BEYOND_FLOAT32 = 2**24 + 1
-FAR = 2**20
+FAR, APART = 2**20, 1009
 
 
 @law
@@ -202,8 +202,8 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None
 def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
     """Moving every position by the same amount changes nothing where declared, and something where not.
 
-    What a shift changes is looked for in float64, by the reference: by 37 positions, then, for a bias that depends on the
-    distance alone up to some position, far away.
+    What a shift changes is looked for in float64, by the reference: of tokens side by side, by 37 positions and far away,
+    then of tokens that stand far apart. A method may depend on the distance alone up to some position or distance.
     """
     if "shift_invariant" in encoding.traits:
         world = World(setting)
@@ -212,14 +212,14 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
         close(shift_invariance, encoding, shifted, expected, setting.dtype, "all positions + 37")
         return
     world, exact = World(replace(setting, dtype=torch.float64, impl="reference")), copy.deepcopy(encoding).double()
-    expected = world.output(exact, world.x, world.plain())
-    for by in (37, FAR):
+    apart = Positions.at(APART * world.plain().coords)
+    for at, by in ((world.plain(), 37), (world.plain(), FAR), (apart, 37)):
         try:
-            shifted = world.output(exact, world.x, world.plain().shift(by))
+            expected, shifted = (world.output(exact, world.x, one) for one in (at, at.shift(by)))
         except ValueError:
-            if by == 37:
+            if by == 37 and at is not apart:
                 raise
-            break  # the encoding refuses positions so far away
+            continue  # the encoding refuses positions so far away, or reals
         if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
             return
     raise LawBroken(f"shift_invariance: {encoding.owner} does not declare it, yet a shift by 37 changes nothing")

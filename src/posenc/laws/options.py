@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,7 +21,8 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     """Under every option, "auto" and each backend that serves it give what the reference gives; the others raise.
 
     The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk. A sink s
-    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding.
+    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding. An encoding that replaces q·k refuses a scale
+    and a soft cap, which would act on the product that it takes back.
     """
     world = World(setting)
     q, k, v, at = world.heads(encoding, world.x, world.plain())
@@ -34,6 +36,9 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},
     ]
     for options in combinations:
+        if encoding.replaces_products and {"scale", "softcap"} & options.keys():
+            _must_refuse(lambda options=options: attend(q, k, v, encoding, at, causal=setting.causal, **options), encoding)
+            continue
         expected = attend(q, k, v, encoding, at, causal=setting.causal, impl="reference", **options)
         for impl in (*expressible(encoding, setting.device), "auto"):
             about = f"{' '.join(options)} by {impl}"
@@ -63,3 +68,13 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             whole = attend(q, k, v, encoding, at, impl="reference", **options)[:, :, -1:]
             alone = attend(q[:, :, -1:], k, v, encoding, last, at, **options)
             close(options_agree, encoding, alone, whole, setting.dtype, f"{' '.join(options)} of one token")
+
+
+def _must_refuse(call: Callable[[], Any], encoding: PositionalEncoding) -> None:
+    try:
+        call()
+    except ValueError as error:
+        if "scale, softcap" in str(error):
+            return
+        raise
+    raise LawBroken(f"options_agree: {encoding.owner}: replaces q·k, and did not refuse a scale or softcap of the call")

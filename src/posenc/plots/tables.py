@@ -243,8 +243,10 @@ _WALK = {
 
 
 def _kind(encoding: PositionalEncoding) -> str:
+    if encoding.sites & Site.ROTATE:
+        return "rotation"
     if not list(encoding.parameters()):
-        return "rotation" if encoding.sites & Site.ROTATE else "sinusoid"
+        return "sinusoid"
     return "path" if hasattr(encoding, "path") else "learned"
 
 

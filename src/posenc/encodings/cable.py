@@ -1,0 +1,69 @@
+"""Biases that every token learns from its content and that add up along the sequence.
+
+    logits += Σ_{t = j+1 … i} -softplus(w_h·x_t + b_h)
+
+Veisi et al. 2025, "Context-aware Biases for Length Extrapolation" (CABLE), section 3. Since -softplus(a) = ln σ(-a), this is
+FoX with the sign of the gate's input turned. The authors' code leaves q·k undivided: CABLE(d_model, n_heads, scale=1.0).
+Legend: b batch, t tokens, h query heads, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.fox import FoX
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class CABLE(FoX):
+    """The running sum of -softplus(w·x + b), of the query minus of the key. Parameters, `read` and costs are FoX's.
+
+    d_model  channels of the hidden states that go into the projections
+    n_heads  query heads
+    scale    what q·k is multiplied with: None is 1/√d_head; the authors' code has 1.0
+    """
+
+    @checked
+    def __init__(self, d_model: int, n_heads: int, *, scale: float | None = None) -> None:
+        super().__init__(d_model, n_heads)
+        if scale is not None:
+            checks.positive(scale=scale)
+        self.configure(d_model=d_model, n_heads=n_heads, scale=scale)
+        self.scale = scale
+
+    def _log_gates(self, logits: Float[Tensor, "b t h"]) -> Float[Tensor, "b t h"]:
+        return -F.softplus(logits)
+
+    def softmax_scale(self, d_head: int) -> float:
+        return super().softmax_scale(d_head) if self.scale is None else self.scale
+
+
+ENTRY = Entry(
+    name="cable",
+    class_name="CABLE",
+    title=Words("CABLE", "上下文感知偏置"),
+    kind="contextual",
+    published="2025-03",
+    needs=("parameters", "hidden_states", "causal"),
+    per_layer=True,
+    formula="q·k - Σ softplus(w·xₜ + b)",
+    also_called=("context_aware_biases", "context_aware_bias_for_length_extrapolation"),
+    used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
+    source="Veisi et al. 2025, arXiv 2503.08067, section 3",
+    idea=Words(
+        "Every token computes a positive number for each head from its content. "
+        "The score of a pair is lowered by the sum of the numbers of the tokens in between. "
+        "It is ALiBi whose slope changes with the content, and the same as a forget gate.",
+        "每个词根据内容为每个头算一个正数。一对词的分数减去二者之间各词的数之和。"
+        "它相当于斜率随内容变化的 ALiBi，与遗忘门等价。",
+    ),
+)

@@ -1,0 +1,81 @@
+"""Dual chunk attention: distances within a chunk and to the one before are exact, those to earlier chunks are the largest
+that the model knows.
+
+    same chunk            R(i mod s)q · R(j mod s)k                        = RoPE
+    the chunk before      R(min(i mod s + s, c - 1))q · R(j mod s)k        exact for the w = c - s nearest positions
+    earlier chunks        R(c - 1)q · R(j mod s)k
+
+An et al. 2024, "Training-Free Long-Context Scaling of Large Language Models", section 3: s is the chunk size, c the trained
+length. The authors' ChunkLlama stops at c, not c - 1, and takes ¾ of the trained length L for c and s = 11/16·L, so that
+ChunkLlama on a model trained on 4096 is DualChunk(d_head, trained_length=3073, chunk=2816).
+Legend: b batch, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Num
+
+
+class DualChunk(RegionalRoPE):
+    """RoPE within chunks of s positions, with the distances between chunks kept below c.
+
+    d_head   channels of a head
+    trained_length  c, positions that the model was trained on
+    chunk    s; None: ¾ of c, as in the paper
+    options  those of RoPE: base, layout, frequencies …
+
+    No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
+    Raises ValueError for a chunk that is not smaller than the context.
+    """
+
+    @checked
+    def __init__(self, d_head: int, *, trained_length: int = 4096, chunk: int | None = None, **options: Any) -> None:
+        checks.whole(2, trained_length=trained_length)
+        if chunk is not None:
+            checks.whole(chunk=chunk)
+        super().__init__(d_head, {"trained_length": trained_length, "chunk": chunk}, options)
+        self.trained_length, self.chunk = trained_length, 3 * trained_length // 4 if chunk is None else chunk
+        if self.chunk >= trained_length:
+            raise ValueError(f"chunk: expected fewer positions than trained_length={trained_length}, got {self.chunk}")
+        self.traits = self.traits - {"shift_invariant"}  # chunks begin at multiples of s
+
+    def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        back = (query // self.chunk)[:, :, None] - (key // self.chunk)[:, None, :]
+        within_q, within_k = query % self.chunk, key % self.chunk
+        return [
+            Region((within_q + self.chunk).clamp(max=self.trained_length - 1), within_k, back == 1),
+            Region((query * 0 + (self.trained_length - 1)), within_k, back >= 2),
+        ]
+
+
+ENTRY = Entry(
+    name="dual_chunk",
+    class_name="DualChunk",
+    title=Words("Dual Chunk Attention", "双块注意力"),
+    kind="rotated",
+    published="2024-02",
+    needs=("causal",),
+    small={"trained_length": 8},
+    formula="chunks back: R(min(p mod s + s, c-1))q · R(p' mod s)k",
+    also_called=("dual_chunk_attention", "DCA", "ChunkLlama", "chunk_llama", "dual_chunk_flash_attn", "双块注意力"),
+    used_by=("Qwen2.5-1M", "Qwen2", "ChunkLlama", "vLLM"),
+    source="An et al. 2024, arXiv 2402.17463, section 3",
+    idea=Words(
+        "Positions are counted anew in every chunk. Distances within a chunk and to the nearest tokens of the chunk before "
+        "stay exact; tokens of earlier chunks stand at the largest distance that the model knows. "
+        "It extends a trained model without further training.",
+        "位置在每个块内重新计数。块内以及与前一块最近词的距离保持准确；更早的块里的词都在模型见过的最大距离上。"
+        "不需要再训练就能延长模型的上下文。",
+    ),
+)

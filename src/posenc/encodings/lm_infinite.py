@@ -1,0 +1,80 @@
+"""LM-Infinite: a query sees the nearest tokens and the very first ones, at distances that have a ceiling.
+
+    near, i - j < n       R(i)q · R(j)k
+    far and j < s         R(c)q · k           the first s tokens, c positions away
+    far otherwise         not seen
+
+Han et al. 2024, "LM-Infinite: Zero-Shot Extreme Length Generalization for Large Language Models", section 4: a Λ-shaped mask
+and a distance ceiling.
+Legend: b batch, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Bool, Num
+
+
+class LMInfinite(RegionalRoPE):
+    """RoPE for the nearest tokens; the first ones stand at the ceiling; nothing else is seen.
+
+    d_head    channels of a head
+    near      n, tokens that are seen at their own distance; the paper takes the training length
+    starting  s, positions from 0 on that are always seen; 10 … 100 in the paper
+    ceiling   c, the distance at which far starting tokens stand; None: `near`
+    options   those of RoPE: base, layout, frequencies …
+
+    No parameters and nothing to train: it replaces the RoPE of a trained model. The mask hides pairs and skips no work: time
+    and memory are those of regions.py. A cache may drop what is neither near nor starting.
+    """
+
+    @checked
+    def __init__(self, d_head: int, *, near: int = 4096, starting: int = 10, ceiling: int | None = None, **options: Any) -> None:
+        checks.whole(near=near)
+        checks.whole(0, starting=starting)
+        if ceiling is not None:
+            checks.whole(ceiling=ceiling)
+        super().__init__(d_head, {"near": near, "starting": starting, "ceiling": ceiling}, options)
+        self.near, self.starting, self.ceiling = near, starting, near if ceiling is None else ceiling
+        self.traits = self.traits - {"shift_invariant"}  # the starting tokens are known by their positions
+
+    def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        return [Region((query * 0 + self.ceiling).double(), (key * 0).double(), self._far(query, key))]
+
+    def _hidden(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> Bool[Tensor, "b i j"]:
+        return self._far(query, key) & (key[:, None, :] >= self.starting)
+
+    def _far(self, query: Tensor, key: Tensor) -> Bool[Tensor, "b i j"]:
+        return query[:, :, None] - key[:, None, :] >= self.near
+
+
+ENTRY = Entry(
+    name="lm_infinite",
+    class_name="LMInfinite",
+    title=Words("LM-Infinite", "LM-Infinite Λ 形注意力"),
+    kind="rotated",
+    published="2023-08",
+    needs=("causal",),
+    small={"near": 4, "starting": 1},
+    formula="near: R(p)q · R(p')k; first s: R(c)q · k; else -∞",
+    also_called=("lambda_attention", "lambda_shaped_mask", "distance_ceiling", "LMInfinite"),
+    used_by=(Words("trained LLaMA, MPT and GPT-J models, by its authors", "作者用于训练好的 LLaMA、MPT 与 GPT-J 模型"),),
+    source="Han et al. 2024, arXiv 2308.16137, section 4",
+    idea=Words(
+        "A query sees the nearest tokens at their own distances and the very first tokens at a fixed distance, "
+        "and no others. A trained model can so read any length without new distances. "
+        "What lies between the beginning and the window is not seen at all.",
+        "查询能看到最近的词（距离不变）和开头的几个词（距离固定），其他都看不到。"
+        "训练好的模型因此可以读任意长度而不遇到新的距离。开头与窗口之间的内容完全看不到。",
+    ),
+)

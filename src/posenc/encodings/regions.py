@@ -1,0 +1,74 @@
+"""RoPE whose distances are changed between tokens that are far apart: what Self-Extend, ReRoPE and others share.
+
+    score(i, j) = R(a_i)q_i · R(b_j)k_j      in each region (a, b, which pairs); R(i)q_i · R(j)k_j in none
+
+Queries and keys are turned as by RoPE, and cached so. `bias` takes their product back where a region says so, and puts that
+of the same vectors turned to a and b there: one more product of all pairs for each region. Time O(queries·keys·d) for each,
+memory O(queries·keys).
+Legend: b batch, h query heads, i query, j key, d d_head.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import BiasFn, Site, full_precision
+from posenc.encodings.rope import RoPE
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.encoding import Side
+    from posenc.shapes import Bool, Num
+
+
+class Region(NamedTuple):
+    """Pairs that are turned to other positions than their own.
+
+    query, key   the positions to turn to
+    pairs        which pairs these are; a later region of a list wins over an earlier one
+    """
+
+    query: Num[Tensor, "b i"]
+    key: Num[Tensor, "b j"]
+    pairs: Bool[Tensor, "b i j"]
+
+
+class RegionalRoPE(RoPE):
+    """RoPE with regions of pairs at other distances; `options` are those of RoPE. Causal, one coordinate."""
+
+    sites = Site.ROTATE | Site.BIAS
+    replaces_products = True
+
+    def __init__(self, d_head: int, own: dict[str, Any], options: dict[str, Any]) -> None:
+        super().__init__(d_head, **options)
+        self.configure(**self.configuration, **own)
+        self.traits = self.traits | {"causal_only"}
+
+    @abstractmethod
+    def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        """Which pairs are turned otherwise, and to which positions; of the positions of queries and keys."""
+
+    def _hidden(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> Bool[Tensor, "b i j"] | None:
+        """Pairs that see nothing of each other; None: none."""
+        return None
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        self.check_coords(at_q)
+        self.check_coords(at_k)
+        with full_precision(q):
+            own = score = q @ k.transpose(-1, -2)
+            for region in self._regions(at_q.coords, at_k.coords):
+                far_q, far_k = self._moved(q, at_q, region.query, "query"), self._moved(k, at_k, region.key, "key")
+                score = torch.where(region.pairs[:, None], far_q @ far_k.transpose(-1, -2), score)
+            correction = (score - own) * self.softmax_scale(q.shape[-1])
+        if (hidden := self._hidden(at_q.coords, at_k.coords)) is not None:
+            correction = correction.masked_fill(hidden[:, None], float("-inf"))
+        return lambda b, h, i, j: correction[b, h, i, j]
+
+    def _moved(self, x: Tensor, at: Positions, to: Tensor, side: Side) -> Tensor:
+        """Turned queries or keys, turned on to other positions."""
+        return RoPE.rotate(self, x, at.replaced(coords=to.double() - at.coords.double(), tables={}), side)

@@ -1,0 +1,72 @@
+"""Rectified RoPE: no distance is larger than a window, or none grows at full speed beyond it.
+
+    near, i - j < w      R(i)q · R(j)k
+    far                  R(w)q · k                               ReRoPE: every far token is w positions away
+    far, leaky           R(w + (i - w)/f)q · R(j/f)k             Leaky ReRoPE: w + (i - j - w)/f positions away
+
+Su 2023, "Rectified Rotary Position Embeddings" (kexue.fm/archives/9708). LM-Infinite has the same ceiling on distances.
+Legend: b batch, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Num
+
+
+class ReRoPE(RegionalRoPE):
+    """RoPE of the distance min(i - j, w), or of w + (i - j - w)/leak beyond w.
+
+    d_head   channels of a head
+    window   w, 1024 in the author's experiments with a model trained on 4096 positions
+    leak     f, a number above 1; None: distances stop at w
+    options  those of RoPE: base, layout, frequencies …
+
+    No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
+    """
+
+    @checked
+    def __init__(self, d_head: int, *, window: int = 1024, leak: float | None = None, **options: Any) -> None:
+        checks.whole(window=window)
+        if leak is not None:
+            checks.positive(leak=leak)
+        super().__init__(d_head, {"window": window, "leak": leak}, options)
+        self.window, self.leak = window, leak
+
+    def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        far = query[:, :, None] - key[:, None, :] >= self.window
+        if self.leak is None:
+            return [Region((query * 0 + self.window).double(), (key * 0).double(), far)]
+        return [Region(self.window + (query.double() - self.window) / self.leak, key.double() / self.leak, far)]
+
+
+ENTRY = Entry(
+    name="rerope",
+    class_name="ReRoPE",
+    title=Words("ReRoPE", "ReRoPE 截断旋转"),
+    kind="rotated",
+    published="2023-08",
+    needs=("causal",),
+    small={"window": 4},
+    formula="far: R(w)q · k",
+    also_called=("leaky_rerope", "rectified_rope", "rectified_rotary_position_embeddings", "LeakyReRoPE"),
+    used_by=(Words("trained LLaMA models, by its author", "作者用于训练好的 LLaMA 模型"),),
+    source="Su 2023, kexue.fm/archives/9708",
+    idea=Words(
+        "Tokens nearer than a window keep their distance; all others are treated as if they were one window away. "
+        "The leaky form lets the distance grow on, but slowly. "
+        "A trained model thus meets no distance that it has not seen.",
+        "窗口之内的词保持原来的距离，其余的词都视为在一个窗口之外。"
+        "Leaky 形式让距离继续缓慢增长。因此训练好的模型不会遇到没见过的距离。",
+    ),
+)

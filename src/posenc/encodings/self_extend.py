@@ -1,0 +1,70 @@
+"""Self-Extend: near tokens keep their distance, far ones are counted in groups, so that no distance is new to the model.
+
+    near, i - j < w      R(i)q · R(j)k
+    far                  R(⌊i/G⌋ + w - ⌊w/G⌋)q · R(⌊j/G⌋)k
+
+Jin et al. 2024, "LLM Maybe LongLM: Self-Extend LLM Context Window Without Tuning", section 3. The authors' code floors w/G
+when it decodes and leaves the fraction when it prefills: both are the same where G divides w.
+Legend: b batch, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.entry import Entry
+
+if TYPE_CHECKING:
+    from posenc.shapes import Num
+
+
+class SelfExtend(RegionalRoPE):
+    """RoPE up to w positions, from there on groups of G positions: reaches (L - w)·G + w positions of a model trained on L.
+
+    d_head   channels of a head
+    group    G, 8 in the authors' code
+    window   w, 1024 in the authors' code: fewer than the positions that the model was trained on
+    options  those of RoPE: base, layout, frequencies …
+
+    No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
+    """
+
+    @checked
+    def __init__(self, d_head: int, *, group: int = 8, window: int = 1024, **options: Any) -> None:
+        checks.whole(group=group, window=window)
+        super().__init__(d_head, {"group": group, "window": window}, options)
+        self.group, self.window = group, window
+        self.traits = self.traits - {"shift_invariant"}  # groups begin at multiples of G
+
+    def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        far = query[:, :, None] - key[:, None, :] >= self.window
+        start = self.window - self.window // self.group
+        return [Region(query // self.group + start, key // self.group, far)]
+
+
+ENTRY = Entry(
+    name="self_extend",
+    class_name="SelfExtend",
+    title=Words("Self-Extend", "Self-Extend 自扩展"),
+    kind="rotated",
+    published="2024-01",
+    needs=("causal",),
+    small={"group": 2, "window": 4},
+    formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
+    also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
+    used_by=("LLaMA", "Mistral", "Phi-2", "llama.cpp"),
+    source="Jin et al. 2024, arXiv 2401.01325, section 3",
+    idea=Words(
+        "Tokens nearer than a window keep their distance. For tokens further away, positions are divided by a group size, "
+        "so that the largest distance stays one that the model has seen in training. "
+        "It extends a trained model without further training.",
+        "窗口之内的词保持原来的距离。更远的词把位置除以组的大小，"
+        "因此最大的距离仍是模型训练时见过的。不需要再训练就能延长模型的上下文。",
+    ),
+)

@@ -1,0 +1,176 @@
+"""FoX and CABLE by loops over gates. Lin et al. 2025, section 3; Veisi et al. 2025, section 3."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, Stack, attend, laws
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cable import CABLE
+from posenc.encodings.fox import FoX
+from posenc.encodings.rope import RoPE
+
+from .by_hand import add, attention, close, draw, products, sees
+
+M, H, D = 7, 4, 5
+
+
+def filled(kind=FoX, **options):
+    encoding = kind(M, H, **options).double()
+    with torch.no_grad():
+        encoding.weight.copy_(torch.from_numpy(draw(60, H, M)))
+        encoding.offset.copy_(torch.from_numpy(draw(61, H)))
+    return encoding
+
+
+def sums(encoding, at):
+    return at.states[encoding.owner][0]
+
+
+def gate(encoding, x, h: int) -> float:
+    """FoX's σ(w·x + b); CABLE's exp(-softplus(w·x + b))."""
+    number = sum(encoding.weight[h, c].item() * x[c] for c in range(M)) + encoding.offset[h].item()
+    return 1 / (1 + math.exp(-number)) if type(encoding) is FoX else 1 / (1 + math.exp(number))
+
+
+def papers(encoding, x, order, documents, b: int, h: int, i: int, j: int, first=1) -> float:
+    """Σ ln f over the tokens of the document after the key, up to the query."""
+    between = [
+        t
+        for t in range(x.shape[1])
+        if documents[b][t] == documents[b][j] and order[b][j] + first <= order[b][t] <= order[b][i] + first - 1
+    ]
+    return sum(math.log(gate(encoding, x[b, t], h)) for t in between)
+
+
+def tensors(*seeds, batch=2, length=8):
+    q, k, v = draw(seeds[0], batch, H, length, D), draw(seeds[1], batch, 2, length, D), draw(seeds[2], batch, 2, length, D)
+    return q, k, v, draw(seeds[0] + 9, batch, length, M)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+@pytest.mark.parametrize("kind", [FoX, CABLE])
+def test_bias_by_loops_over_the_gates_between(kind, impl):
+    q, k, v, x = tensors(1, 2, 3)
+    encoding, order, one = filled(kind), [range(8)] * 2, [[0] * 8] * 2
+    expected = add(products(q, k), lambda b, h, i, j: papers(encoding, x, order, one, b, h, i, j) if j <= i else 0.0)
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 30))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
+    close(got, attention(expected, v, sees(order, order)))
+
+
+def test_the_oracle_sees_a_broken_formula():
+    """Gates from the key to before the query instead of after the key to the query; and the other sign."""
+    q, k, v, x = tensors(1, 2, 3)
+    encoding, order, one = filled(), [range(8)] * 2, [[0] * 8] * 2
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
+    for first, sign in ((0, 1.0), (1, -1.0)):
+        broken = add(
+            products(q, k), lambda b, h, i, j: sign * papers(encoding, x, order, one, b, h, i, j, first) if j <= i else 0.0
+        )
+        with pytest.raises(AssertionError):
+            close(got, attention(broken, v, sees(order, order)), atol=1e-3)
+
+
+def test_documents_padding_and_storage_order():
+    """Two interleaved documents with padding between, stored in a mixed order: gates of others never count."""
+    q, k, v, x = tensors(4, 5, 6, batch=1)
+    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
+    encoding, may = filled(), sees(order, order, documents, documents)
+    expected = add(
+        products(q, k), lambda b, h, i, j: papers(encoding, x, order, documents, b, h, i, j) if may(b, i, j) else 0.0
+    )
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    close(got, attention(expected, v, may))
+
+
+def test_decoding_after_right_padding_forgets_no_more():
+    """The prompt's padding stands between the cache and the new token, and adds nothing."""
+    layer = Attention(M * 4, H, FoX(M * 4, H), n_kv_heads=2).double()
+    torch.nn.init.normal_(layer.encoding.weight)
+    x = torch.from_numpy(draw(7, 1, 6, M * 4))
+    expected = layer(x[:, [0, 1, 2, 5]], Positions.arange(1, 4))
+    _, cache = layer.decode(x[:, :5], Positions.from_mask(torch.tensor([[1, 1, 1, 0, 0]])))
+    last, _ = layer.decode(x[:, 5:], Positions.decode([3]), cache)
+    close(last, expected[:, 3:].detach())
+
+
+@pytest.mark.parametrize("chunks", [(3, 1, 1, 3), (1,) * 8])
+def test_decoding_is_the_prefill(chunks):
+    layer = Attention(32, H, Stack(RoPE(8), FoX(32, H)), n_kv_heads=2).double()
+    x = torch.from_numpy(draw(8, 2, 8, 32))
+    outputs, cache, ends = [], None, [0, *itertools.accumulate(chunks)]
+    for begin, end in itertools.pairwise(ends):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
+
+
+def test_a_constant_gate_is_alibi():
+    encoding = FoX(M, 2).double()
+    with torch.no_grad():
+        encoding.weight.zero_()
+        for head, slope in enumerate((0.5, 0.25)):  # σ(b) = e^-m
+            encoding.offset[head] = -math.log(math.exp(slope) - 1)
+    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)) for seed in (1, 2, 3))
+    at = Positions.arange(1, 9)
+    got = attend(q, k, v, encoding, encoding.read(torch.zeros(1, 9, M, dtype=torch.float64), at))
+    close(got, attend(q, k, v, ALiBi(2, slopes=(0.5, 0.25)), at))
+
+
+def test_cable_is_fox_with_the_sign_turned():
+    cable, fox = filled(CABLE), filled()
+    with torch.no_grad():
+        fox.weight.neg_()
+        fox.offset.neg_()
+    x, at = torch.from_numpy(draw(5, 2, 6, M)), Positions.arange(2, 6)
+    close(sums(cable, cable.read(x, at)), sums(fox, fox.read(x, at)).detach())
+    assert CABLE(M, H).softmax_scale(16) == 0.25
+    assert CABLE(M, H, scale=1.0).softmax_scale(16) == 1.0
+
+
+def test_neighbours_are_told_apart_after_a_million_tokens():
+    """In float32 a running sum of a million has steps of 1/16."""
+    encoding = FoX(1, 1)
+    with torch.no_grad():
+        encoding.weight.fill_(1.0)
+    x = torch.full((1, 2**20, 1), -1.0)
+    total = sums(encoding, encoding.read(x, Positions.arange(1, 2**20)))
+    step = np.log(1 / (1 + np.exp(1)))
+    np.testing.assert_allclose((total[0, -1] - total[0, -2]).item(), step, rtol=1e-6)
+
+
+def test_gradients_by_differences():
+    encoding, at = filled(), Positions.arange(1, 5)
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
+    x = torch.from_numpy(draw(4, 1, 5, M)).requires_grad_()
+    inputs = (x, *encoding.parameters())
+    assert torch.autograd.gradcheck(lambda x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+
+
+@pytest.mark.parametrize("kind", [FoX, CABLE])
+def test_a_slice_of_the_heads(kind):
+    encoding, x, at = filled(kind), torch.from_numpy(draw(5, 2, 6, M)), Positions.arange(2, 6)
+    part = encoding.heads(1, 3)
+    close(sums(part, part.read(x, at)), sums(encoding, encoding.read(x, at))[..., 1:3].detach())
+
+
+def test_the_code_of_cable_obeys_the_laws():
+    laws.check(laws.draw_parameters(CABLE(32, 4, scale=1.0), seed=1), laws=["decode_equals_prefill", "options_agree"])
+
+
+def test_wrong_arguments():
+    q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"at: carries nothing read by FoX.*call read\(x, at\) of this layer's encoding"):
+        attend(q, q, q, FoX(M, H), at)
+    with pytest.raises(ValueError, match=r"FoX.* is defined for causal attention only"):
+        attend(q, q, q, FoX(M, H), at, causal=False)
+    with pytest.raises(ValueError, match="FoX: built for d_model=7, got a tensor with 6 as x"):
+        FoX(M, H).read(torch.zeros(1, 4, 6), at)
+    with pytest.raises(ValueError, match="the encoding has a bias for 2 heads, q has 4"):
+        attend(q, q, q, encoding := FoX(M, 2), encoding.read(torch.zeros(1, 4, M), at))

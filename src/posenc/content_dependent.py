@@ -79,7 +79,7 @@ def running_sum(
     """
     steps = steps.double()
     steps = steps.masked_fill((at.document < 0).view(*at.document.shape, *[1] * (steps.ndim - 2)), 0.0)
-    if at.consecutive or at.counted:
+    if at.consecutive_in is not None:
         total = steps.cumsum(dim=1)
     else:
         index = by_document_and_order(at).view(*at.order.shape, *[1] * (steps.ndim - 2)).expand_as(steps)

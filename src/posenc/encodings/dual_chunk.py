@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class DualChunk(RegionalRoPE):
     """RoPE within chunks of s positions, with the distances between chunks kept below c.
 
-    d_head   channels of a head
+    d_head          channels of a head
     trained_length  c, positions that the model was trained on
-    chunk    s; None: ¾ of c, as in the paper
-    options  those of RoPE: base, layout, frequencies …
+    chunk           s; None: ¾ of c, as in the paper
+    options         those of RoPE: base, layout, frequencies …
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
-    Raises ValueError for a chunk that is not smaller than the context.
+    Raises ValueError for a chunk that is not smaller than the trained length.
     """
 
     @checked

@@ -1,0 +1,124 @@
+"""Polar coordinates: the content sets the length of every channel and the position its angle, so that neither speaks of the
+other.
+
+    q̂ = [μ_c cos iω_c | μ_c sin iω_c],  μ = softplus(q)
+    k̂ = [ν_c cos(jω_c + δ_c) | ν_c sin(jω_c + δ_c)],  ν = softplus(k)
+    q̂·k̂ = Σ_c μ_c ν_c cos((j - i)ω_c + δ_c),   ω_c = base^(-c/d) for c = 0 … d-1,   -2π ≤ δ_c ≤ 0
+
+Gopalakrishnan et al. 2025, "Decoupling the 'What' and 'Where' With Polar Coordinate Positional Embeddings" (PoPE), section 3.
+Heads become twice as wide: each channel, not each pair of them, has a frequency. Queries turn by -δ here and keys by nothing,
+which gives the same products and lets query heads that share keys have a δ of their own. Another PoPE is made of Legendre
+polynomials.
+Legend: b batch, h heads, t tokens, d d_head, c channel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import (
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    turns,
+    working_dtype,
+)
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class PoPE(PositionalEncoding):
+    """Softplus of queries and keys, turned channel by channel into twice as many channels.
+
+    d_head   channels of a head before it is turned; rotated queries and keys, and cached keys, have 2·d_head
+    n_heads  query heads
+    base     the slowest channel turns once in about 2π·base positions
+
+    Parameter: phase [n_heads, d_head], δ; a number outside of -2π … 0 counts as the nearer end. It starts at 0, as in the
+    public code. The softmax scale stays 1/√d_head. Time O(t·d) for the rotation; products and cached keys cost twice as much
+    as with RoPE.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local", "shift_invariant"})
+
+    @checked
+    def __init__(self, d_head: int, n_heads: int, *, base: float = 10000.0) -> None:
+        checks.whole(d_head=d_head, n_heads=n_heads)
+        checks.positive(base=base)
+        super().__init__(d_head=d_head, n_heads=n_heads, base=base)
+        self.d_head, self.n_heads = d_head, n_heads
+        self.frequencies = tuple(base ** (-channel / d_head) for channel in range(d_head))
+        self.phase = nn.Parameter(torch.zeros(n_heads, d_head))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""
+        self.check_coords(at)
+        angle = at.coords.double()[..., None] * constant(self.frequencies, torch.float64, at.coords.device)
+        return (torch.cat([angle.cos(), angle.sin()], dim=-1).to(dtype),)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t 2*d"]:
+        """Twice as many channels for queries and keys: first all cosines, then all sines."""
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        (table,) = self.tables_at(at, x.dtype)
+        cos, sin = table[:, None, :, : self.d_head], table[:, None, :, self.d_head :]  # [b, 1, t, d]
+        with full_precision(x):
+            length = F.softplus(x.to(working_dtype(x.dtype)).contiguous())  # strides change the last bit
+            if side == "query":
+                check_width(self, "n_heads", x.shape[1], self.n_heads, "query heads")
+                delta = self.phase.to(length.dtype).clamp(-2 * math.pi, 0.0)[:, None]
+                cos, sin = cos * delta.cos() + sin * delta.sin(), sin * delta.cos() - cos * delta.sin()
+            turned = torch.cat([length * cos, length * sin], dim=-1).to(x.dtype)
+        return into(turned, out)
+
+    def softmax_scale(self, d_head: int) -> float:
+        return super().softmax_scale(self.d_head)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> PoPE:
+        part = PoPE(**{**self.configuration, "n_heads": stop - start}).to(self.phase)
+        part.phase.copy_(self.phase[start:stop])
+        return part
+
+
+ENTRY = Entry(
+    name="pope",
+    class_name="PoPE",
+    title=Words("PoPE", "极坐标位置编码"),
+    kind="rotated",
+    published="2025-09",
+    needs=("parameters",),
+    per_layer=True,
+    formula="Σ softplus(q)·softplus(k)·cos((p'-p)ω + δ)",
+    also_called=("polar", "polar_embedding", "PolarEmbedding", "polar_coordinate_position_embedding", "polar_pos_emb", "极坐标"),
+    used_by=("x-transformers", Words("research by its authors", "研究：作者")),
+    source="Gopalakrishnan et al. 2025, arXiv 2509.10534, section 3",
+    idea=Words(
+        "The content of a query or key sets the length of each channel, which is always positive; the position sets its angle. "
+        "With RoPE the content changes the angle as well, so that what and where are mixed. "
+        "Each channel has its own frequency, so that heads become twice as wide.",
+        "查询和键的内容决定每个通道的长度（总为正），位置决定它的角度。"
+        "而在 RoPE 中内容也会改变角度，“是什么”与“在哪里”混在一起。每个通道有自己的频率，因此头的宽度加倍。",
+    ),
+)

@@ -180,8 +180,8 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
     options.check(q, k)
     if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
         raise ValueError(
-            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale that its softmax_scale "
-            "says; leave both out"
+            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"
+            "; leave both out"
         )
     return options
 

@@ -101,7 +101,7 @@ class PositionalEncoding(nn.Module):
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
 
-    replaces_products: bool = False  # True: its bias takes q·k back and puts another product there, at its own softmax scale
+    replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:

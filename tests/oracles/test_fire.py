@@ -85,7 +85,9 @@ def test_beyond_the_threshold_a_distance_has_no_single_bias():
     encoding = filled()
     far, near = papers(encoding, 0, 30, 28), papers(encoding, 0, 10, 8)
     assert abs(far - near) > 1e-3
-    bias = encoding.bias(*[torch.zeros(1, H, 1, 5, dtype=torch.float64)] * 2, *(Positions.at(torch.tensor([[p]])) for p in (30, 28)))
+    bias = encoding.bias(
+        *[torch.zeros(1, H, 1, 5, dtype=torch.float64)] * 2, *(Positions.at(torch.tensor([[p]])) for p in (30, 28))
+    )
     zero = torch.zeros(1, dtype=torch.long)
     assert math.isclose(bias(zero, zero, zero, zero).item(), far, rel_tol=1e-12)
 

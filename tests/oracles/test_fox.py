@@ -1,5 +1,6 @@
 """FoX and CABLE by loops over gates. Lin et al. 2025, section 3; Veisi et al. 2025, section 3."""
 
+import functools
 import itertools
 import math
 
@@ -69,9 +70,8 @@ def test_the_oracle_sees_a_broken_formula():
     at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
     for first, sign in ((0, 1.0), (1, -1.0)):
-        broken = add(
-            products(q, k), lambda b, h, i, j: sign * papers(encoding, x, order, one, b, h, i, j, first) if j <= i else 0.0
-        )
+        term = functools.partial(papers, encoding, x, order, one, first=first)
+        broken = add(products(q, k), lambda b, h, i, j, term=term, sign=sign: sign * term(b, h, i, j) if j <= i else 0.0)
         with pytest.raises(AssertionError):
             close(got, attention(broken, v, sees(order, order)), atol=1e-3)
 

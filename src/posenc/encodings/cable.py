@@ -2,8 +2,8 @@
 
     logits += Σ_{t = j+1 … i} -softplus(w_h·x_t + b_h)
 
-Veisi et al. 2025, "Context-aware Biases for Length Extrapolation" (CABLE), section 3. Since -softplus(a) = ln σ(-a), this is
-FoX with the sign of the gate's input turned. The authors' code leaves q·k undivided: CABLE(d_model, n_heads, scale=1.0).
+Veisi et al. 2025, "Context-aware Biases for Length Extrapolation" (CABLE), section 3. This is FoX with the sign of the
+gate's input turned, since -softplus(a) = ln σ(-a). The authors' code leaves q·k undivided: CABLE(…, scale=1.0).
 Legend: b batch, t tokens, h query heads, i query, j key.
 """
 

@@ -13,7 +13,7 @@ Legend: b batch, i query, j key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -22,6 +22,8 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.regions import Region, RegionalRoPE
 from posenc.entry import Entry
+from posenc.frequencies import ByLength
+from posenc.layouts import Layout
 
 if TYPE_CHECKING:
     from posenc.shapes import Num
@@ -33,18 +35,27 @@ class DualChunk(RegionalRoPE):
     d_head          channels of a head
     trained_length  c, positions that the model was trained on
     chunk           s; None: ¾ of c, as in the paper
-    options         those of RoPE: base, layout, frequencies …
+    base, layout, frequencies: those of RoPE
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     Raises ValueError for a chunk that is not smaller than the trained length.
     """
 
     @checked
-    def __init__(self, d_head: int, *, trained_length: int = 4096, chunk: int | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        trained_length: int = 4096,
+        chunk: int | None = None,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: ByLength | None = None,
+    ) -> None:
         checks.whole(2, trained_length=trained_length)
         if chunk is not None:
             checks.whole(chunk=chunk)
-        super().__init__(d_head, {"trained_length": trained_length, "chunk": chunk}, options)
+        super().__init__(d_head, {"trained_length": trained_length, "chunk": chunk}, base, layout, frequencies)
         self.trained_length, self.chunk = trained_length, 3 * trained_length // 4 if chunk is None else chunk
         if self.chunk >= trained_length:
             raise ValueError(f"chunk: expected fewer positions than trained_length={trained_length}, got {self.chunk}")

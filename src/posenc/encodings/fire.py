@@ -69,7 +69,9 @@ class FIRE(PositionalEncoding):
 
         return of_pair
 
-    def _of(self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype) -> Float[Tensor, "*s h"]:
+    def _of(
+        self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype
+    ) -> Float[Tensor, "*s h"]:
         """f of the distances, seen from queries at these positions."""
         with full_precision(self.c):
             ratio = (self._psi(distance) / (self._psi(torch.maximum(position, self.threshold())) + 1e-6)).to(dtype)
@@ -122,7 +124,11 @@ ENTRY = Entry(
     published="2023-10",
     needs=("parameters",),
     formula="q·k + f(ψ(i-j) / ψ(max(i, L)))",
-    also_called=("functional_interpolation", "functional_interpolation_for_relative_positions", "progressive_interpolation"),
+    also_called=(
+        "functional_interpolation",
+        "functional_interpolation_for_relative_positions",
+        "progressive_interpolation",
+    ),
     used_by=(Words("research: long context by its authors", "研究：作者用于长上下文"),),
     source="Li et al. 2024, arXiv 2310.04418, section 3",
     idea=Words(

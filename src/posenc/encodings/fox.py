@@ -80,7 +80,8 @@ class FoX(PositionalEncoding):
         """S of every token, in fp64. Raises ValueError for positions that carry nothing read by this very module."""
         if self.owner not in at.states:
             raise ValueError(
-                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden states"
+                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
+                "states"
             )
         return at.states[self.owner][0]
 

@@ -85,7 +85,13 @@ ENTRY = Entry(
     needs=("parameters",),
     per_layer=True,  # each layer of the authors' code makes its own
     formula="q·k - r₁·ln(1 + r₂|i-j|)",
-    also_called=("kerple_log", "kerple_power", "kernel_bias", "kernelized_relative_positional_embedding", "ParallelKerpleLog"),
+    also_called=(
+        "kerple_log",
+        "kerple_power",
+        "kernel_bias",
+        "kernelized_relative_positional_embedding",
+        "ParallelKerpleLog",
+    ),
     used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
     source="Chi et al. 2022, arXiv 2205.09921, section 4",
     idea=Words(

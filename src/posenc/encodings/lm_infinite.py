@@ -4,14 +4,14 @@
     far and j < s         R(c)q · k           the first s tokens, c positions away
     far otherwise         not seen
 
-Han et al. 2024, "LM-Infinite: Zero-Shot Extreme Length Generalization for Large Language Models", section 4: a Λ-shaped mask
-and a distance ceiling.
+Han et al. 2024, "LM-Infinite: Zero-Shot Extreme Length Generalization for Large Language Models", section 4:
+a Λ-shaped mask and a ceiling on distances.
 Legend: b batch, i query, j key.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -20,6 +20,8 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.regions import Region, RegionalRoPE
 from posenc.entry import Entry
+from posenc.frequencies import ByLength
+from posenc.layouts import Layout
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Num
@@ -32,19 +34,29 @@ class LMInfinite(RegionalRoPE):
     near      n, tokens that are seen at their own distance; the paper takes the training length
     starting  s, positions from 0 on that are always seen; 10 … 100 in the paper
     ceiling   c, the distance at which far starting tokens stand; None: `near`
-    options   those of RoPE: base, layout, frequencies …
+    base, layout, frequencies: those of RoPE
 
-    No parameters and nothing to train: it replaces the RoPE of a trained model. The mask hides pairs and skips no work: time
-    and memory are those of regions.py. A cache may drop what is neither near nor starting.
+    No parameters and nothing to train: it replaces the RoPE of a trained model. The mask hides pairs and skips no work:
+    time and memory are those of regions.py. A cache may drop what is neither near nor starting.
     """
 
     @checked
-    def __init__(self, d_head: int, *, near: int = 4096, starting: int = 10, ceiling: int | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        near: int = 4096,
+        starting: int = 10,
+        ceiling: int | None = None,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: ByLength | None = None,
+    ) -> None:
         checks.whole(near=near)
         checks.whole(0, starting=starting)
         if ceiling is not None:
             checks.whole(ceiling=ceiling)
-        super().__init__(d_head, {"near": near, "starting": starting, "ceiling": ceiling}, options)
+        super().__init__(d_head, {"near": near, "starting": starting, "ceiling": ceiling}, base, layout, frequencies)
         self.near, self.starting, self.ceiling = near, starting, near if ceiling is None else ceiling
         self.traits = self.traits - {"shift_invariant"}  # the starting tokens are known by their positions
 

@@ -5,10 +5,10 @@ other.
     k̂ = [ν_c cos(jω_c + δ_c) | ν_c sin(jω_c + δ_c)],  ν = softplus(k)
     q̂·k̂ = Σ_c μ_c ν_c cos((j - i)ω_c + δ_c),   ω_c = base^(-c/d) for c = 0 … d-1,   -2π ≤ δ_c ≤ 0
 
-Gopalakrishnan et al. 2025, "Decoupling the 'What' and 'Where' With Polar Coordinate Positional Embeddings" (PoPE), section 3.
-Heads become twice as wide: each channel, not each pair of them, has a frequency. Queries turn by -δ here and keys by nothing,
-which gives the same products and lets query heads that share keys have a δ of their own. Another PoPE is made of Legendre
-polynomials.
+Gopalakrishnan et al. 2025, "Decoupling the 'What' and 'Where' With Polar Coordinate Positional Embeddings" (PoPE),
+section 3. Heads become twice as wide: each channel, not each pair of them, has a frequency. Here queries turn by -δ
+instead of keys by δ, which gives the same products and lets query heads that share keys have a δ of their own. Another
+PoPE is made of Legendre polynomials.
 Legend: b batch, h heads, t tokens, d d_head, c channel.
 """
 
@@ -50,9 +50,9 @@ class PoPE(PositionalEncoding):
     n_heads  query heads
     base     the slowest channel turns once in about 2π·base positions
 
-    Parameter: phase [n_heads, d_head], δ; a number outside of -2π … 0 counts as the nearer end. It starts at 0, as in the
-    public code. The softmax scale stays 1/√d_head. Time O(t·d) for the rotation; products and cached keys cost twice as much
-    as with RoPE.
+    Parameter: phase [n_heads, d_head], δ; a number outside of -2π … 0 counts as the nearer end. It starts at 0, as in
+    x-transformers. The softmax scale stays 1/√d_head. Time O(t·d) for the rotation; products and cached keys cost twice
+    as much as with RoPE.
     """
 
     sites = Site.ROTATE
@@ -111,11 +111,18 @@ ENTRY = Entry(
     needs=("parameters",),
     per_layer=True,
     formula="Σ softplus(q)·softplus(k)·cos((p'-p)ω + δ)",
-    also_called=("polar", "polar_embedding", "PolarEmbedding", "polar_coordinate_position_embedding", "polar_pos_emb", "极坐标"),
+    also_called=(
+        "polar",
+        "polar_embedding",
+        "PolarEmbedding",
+        "polar_coordinate_position_embedding",
+        "polar_pos_emb",
+        "极坐标",
+    ),
     used_by=("x-transformers", Words("research by its authors", "研究：作者")),
     source="Gopalakrishnan et al. 2025, arXiv 2509.10534, section 3",
     idea=Words(
-        "The content of a query or key sets the length of each channel, which is always positive; the position sets its angle. "
+        "The content of a query or key sets the length of each channel, which is positive; the position sets its angle. "
         "With RoPE the content changes the angle as well, so that what and where are mixed. "
         "Each channel has its own frequency, so that heads become twice as wide.",
         "查询和键的内容决定每个通道的长度（总为正），位置决定它的角度。"

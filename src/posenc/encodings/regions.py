@@ -18,6 +18,8 @@ from torch import Tensor
 
 from posenc.encoding import BiasFn, Site, full_precision
 from posenc.encodings.rope import RoPE
+from posenc.frequencies import ByLength, Frequencies
+from posenc.layouts import Layout
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -38,15 +40,28 @@ class Region(NamedTuple):
 
 
 class RegionalRoPE(RoPE):
-    """RoPE with regions of pairs at other distances; `options` are those of RoPE. Causal, one coordinate."""
+    """RoPE with regions of pairs at other distances: causal, one coordinate, the whole head turns.
+
+    own                        the method's own arguments, which its configuration shows
+    base, layout, frequencies  those of RoPE
+    """
 
     sites = Site.ROTATE | Site.BIAS
     replaces_products = True
 
-    def __init__(self, d_head: int, own: dict[str, Any], options: dict[str, Any]) -> None:
-        super().__init__(d_head, **options)
-        self.configure(**self.configuration, **own)
+    def __init__(
+        self, d_head: int, own: dict[str, Any], base: float | None, layout: Layout, frequencies: ByLength | None
+    ) -> None:
+        super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
+        self.configure(d_head=d_head, **own, base=base, layout=layout, frequencies=frequencies)
         self.traits = self.traits | {"causal_only"}
+
+    def at_length(self, n: int) -> RegionalRoPE:
+        """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
+        given = self.configuration["frequencies"]
+        if given is None or isinstance(given, Frequencies):
+            return self
+        return type(self)(**{**self.configuration, "frequencies": given.at_length(n)})
 
     @abstractmethod
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:

@@ -10,7 +10,7 @@ Legend: b batch, i query, j key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -19,6 +19,8 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.regions import Region, RegionalRoPE
 from posenc.entry import Entry
+from posenc.frequencies import ByLength
+from posenc.layouts import Layout
 
 if TYPE_CHECKING:
     from posenc.shapes import Num
@@ -30,17 +32,26 @@ class ReRoPE(RegionalRoPE):
     d_head   channels of a head
     window   w, 1024 in the author's experiments with a model trained on 4096 positions
     leak     f, a number above 1; None: distances stop at w
-    options  those of RoPE: base, layout, frequencies …
+    base, layout, frequencies: those of RoPE
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     """
 
     @checked
-    def __init__(self, d_head: int, *, window: int = 1024, leak: float | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        window: int = 1024,
+        leak: float | None = None,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: ByLength | None = None,
+    ) -> None:
         checks.whole(window=window)
         if leak is not None:
             checks.positive(leak=leak)
-        super().__init__(d_head, {"window": window, "leak": leak}, options)
+        super().__init__(d_head, {"window": window, "leak": leak}, base, layout, frequencies)
         self.window, self.leak = window, leak
 
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:

@@ -10,7 +10,7 @@ Legend: b batch, i query, j key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -19,6 +19,8 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.regions import Region, RegionalRoPE
 from posenc.entry import Entry
+from posenc.frequencies import ByLength
+from posenc.layouts import Layout
 
 if TYPE_CHECKING:
     from posenc.shapes import Num
@@ -30,15 +32,24 @@ class SelfExtend(RegionalRoPE):
     d_head   channels of a head
     group    G, 8 in the authors' code
     window   w, 1024 in the authors' code: fewer than the positions that the model was trained on
-    options  those of RoPE: base, layout, frequencies …
+    base, layout, frequencies: those of RoPE
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     """
 
     @checked
-    def __init__(self, d_head: int, *, group: int = 8, window: int = 1024, **options: Any) -> None:
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        group: int = 8,
+        window: int = 1024,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: ByLength | None = None,
+    ) -> None:
         checks.whole(group=group, window=window)
-        super().__init__(d_head, {"group": group, "window": window}, options)
+        super().__init__(d_head, {"group": group, "window": window}, base, layout, frequencies)
         self.group, self.window = group, window
         self.traits = self.traits - {"shift_invariant"}  # groups begin at multiples of G
 

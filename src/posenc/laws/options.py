@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     ]
     for options in combinations:
         if encoding.replaces_products and {"scale", "softcap"} & options.keys():
-            _must_refuse(lambda options=options: attend(q, k, v, encoding, at, causal=setting.causal, **options), encoding)
+            _must_refuse(functools.partial(attend, q, k, v, encoding, at, causal=setting.causal, **options), encoding)
             continue
         expected = attend(q, k, v, encoding, at, causal=setting.causal, impl="reference", **options)
         for impl in (*expressible(encoding, setting.device), "auto"):

@@ -22,8 +22,8 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     """Under every option, "auto" and each backend that serves it give what the reference gives; the others raise.
 
     The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk. A sink s
-    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding. An encoding that replaces q·k refuses a scale
-    and a soft cap, which would act on the product that it takes back.
+    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding. An encoding that replaces q·k refuses a
+    scale and a soft cap, which would act on the product that it takes back.
     """
     world = World(setting)
     q, k, v, at = world.heads(encoding, world.x, world.plain())

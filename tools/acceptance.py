@@ -15,12 +15,17 @@ import hashlib
 import json
 import subprocess
 import sys
+import sysconfig
 import time
+import venv
 from pathlib import Path
 
+PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / ".acceptance"
 REST = "rest"  # the acceptance tests of all other files
+OLDEST_TRANSFORMERS = "transformers-5.16"  # all tests of posenc.transformers, in an environment with that version
+OLDEST_PACKAGES = ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9")
 TARGETS = {
     "laws": ["tests/test_laws.py", "tests/test_laws_families.py", "tests/families"],
     "mutations": ["tests/test_mutations.py"],
@@ -31,15 +36,35 @@ TARGETS = {
         "tests/test_lab_sweep.py",
         "tests/test_shipped_results.py",
     ],
+    OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
     REST: ["tests"],
 }
 
 
 def command(target: str) -> list[str]:
-    """The pytest command of a target. Every acceptance test is in exactly one target."""
-    others = [path for name, paths in TARGETS.items() if name != REST for path in paths] if target == REST else []
+    """The pytest command of a target. Every acceptance test is in exactly one target that runs as installed."""
+    if target == OLDEST_TRANSFORMERS:
+        return [str(oldest_environment()), "-m", "pytest", *TARGETS[target]]
+    elsewhere = (REST, OLDEST_TRANSFORMERS)
+    others = [path for name, paths in TARGETS.items() if name not in elsewhere for path in paths] if target == REST else []
     return [sys.executable, "-m", "pytest", "-m", "acceptance", *TARGETS[target], *(f"--ignore={path}" for path in others)]
+
+
+def oldest_environment() -> Path:
+    """The python of an environment with OLDEST_PACKAGES and all else that is installed here; made where it is missing."""
+    folder = RECORDS / "-".join((OLDEST_TRANSFORMERS, hashlib.sha256(repr(OLDEST_PACKAGES).encode()).hexdigest()[:8]))
+    python = folder / "bin" / "python"
+    complete = folder / "complete"
+    if not complete.exists():
+        venv.create(folder, with_pip=True, clear=True)
+        quiet = ["--disable-pip-version-check", "--quiet"]
+        subprocess.run([python, "-m", "pip", "install", *quiet, *OLDEST_PACKAGES], check=True)
+        own = subprocess.run([python, "-c", PACKAGES], capture_output=True, text=True, check=True).stdout.strip()
+        rest = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        (Path(own) / "zz_rest.pth").write_text(rest)
+        complete.touch()
+    return python
 
 
 def state() -> str:

@@ -51,10 +51,8 @@ def length(model: nn.Module, n: int) -> Iterator[nn.Module]:
 def _kinds(config: Any) -> dict[str | None, str]:
     """The rope_type that the configuration gives to each kind of layer; to all layers under None."""
     settings = config.rope_parameters or {}
-    nested = config.nested_rope_parameter_keys(settings)
-    if not nested:
-        return {None: settings.get("rope_type", "default")}
-    return {label: settings[label]["rope_type"] for label in nested if settings[label] is not None}
+    nested = {label: own["rope_type"] for label, own in settings.items() if isinstance(own, dict)}
+    return nested or {None: settings.get("rope_type", "default")}
 
 
 def _fixed(model: nn.Module, module: Any, kinds: dict[str | None, str], n: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import posenc
 import posenc.transformers as pt
 from families.harness import config_of
 from posenc.transformers import interface
+from transformers_models import tiny
 
 transformers.logging.set_verbosity_error()
 HEADS, WIDTH = 4, 16
@@ -291,3 +292,26 @@ def test_wrong_arguments_get_one_clear_error_and_leave_the_model_as_it_was(encod
     assert set(model.state_dict()) == keys
     with pytest.raises(ValueError, match="model: nothing is attached to this LlamaForCausalLM"):
         pt.detach(model)
+
+
+def test_a_layer_without_rotation_can_be_chosen_alone():
+    """SmolLM3's last layer of four has no positions; that others rotate does not matter."""
+    model = model_of("smollm3")
+    own = logits(model)
+    pt.attach(model, posenc.create("alibi", n_heads=HEADS), layers=[3])
+    assert (logits(model) - own).abs().max() > 1e-4
+
+
+INSIDE = {
+    "bart": "BartForCausalLM has Learned inside its modules",
+    "deepseek_v4": "heavily_compressed_attention of DeepseekV4Model has keys that stand for several tokens",
+}
+
+
+@pytest.mark.parametrize("model_type", INSIDE)
+def test_positions_in_parts_and_compressed_keys_are_refused(model_type):
+    model = tiny.model_of(model_type)
+    own = logits(model)
+    with pytest.raises(pt.Unsupported, match=INSIDE[model_type]):
+        pt.attach(model, posenc.create("alibi", n_heads=HEADS))
+    assert torch.equal(logits(model), own)

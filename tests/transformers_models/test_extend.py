@@ -80,7 +80,9 @@ def test_a_loaded_model_equals_one_built_from_the_new_configuration(case, tmp_pa
     assert torch.equal(logits(loaded), expected)
 
 
-@pytest.mark.parametrize(("model_type", "kind"), [("phi", None), ("gemma3_text", "full_attention"), ("qwen3", None)])
+@pytest.mark.parametrize(
+    ("model_type", "kind"), [("phi", None), ("gemma3_text", "full_attention"), ("qwen3", None), ("mixtral", None)]
+)
 def test_partial_heads_and_kinds_of_layers(model_type, kind):
     sizes = {} if kind is None else {"layer_types": ["sliding_attention", "full_attention"] * 2}
     model = model_of(model_type, **sizes)

@@ -172,7 +172,9 @@ def test_a_layout_other_than_the_configurations_is_refused(monkeypatch):
     from posenc.transformers import kernel_rotation
 
     model = model_of()
-    monkeypatch.setattr(kernel_rotation, "_layouts", lambda *_: ("interleaved", "interleaved"))
+    monkeypatch.setattr(
+        kernel_rotation, "_layouts", lambda _, modules: dict.fromkeys(modules, ("interleaved", "interleaved"))
+    )
     with pytest.raises(pt.Unsupported, match="LlamaAttention does not rotate in layout 'interleaved'"):
         pt.fast(model)
     assert not any("forward" in vars(module) or module._forward_pre_hooks for module in model.modules())

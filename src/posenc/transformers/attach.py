@@ -12,8 +12,10 @@ from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.transformers import interface
 from posenc.transformers.decoder import (
+    Decoder,
     Unsupported,
     implementations,
+    layer_specs,
     positional_names,
     restore_implementations,
     set_implementation,
@@ -59,7 +61,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     taken = sorted(set(chosen) & set(before.layers)) if before else []
     if taken:
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
-    _check_rotation(model, found.rotated, chosen)
+    _check_rotation(model, found, chosen)
     of_layers = {n: encoding.at_layer(n) if isinstance(encoding, PerLayer) else encoding for n in chosen}
     for n, one in of_layers.items():
         check_layer(found, n, one)
@@ -126,19 +128,24 @@ def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     return chosen
 
 
-def _check_rotation(model: nn.Module, rotated: frozenset[int], chosen: list[int]) -> None:
-    """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off."""
-    if any(n in rotated for n in chosen):
+def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None:
+    """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off. A query's scale stays."""
+    if any(n in found.rotated for n in chosen):
         return
     from posenc.dialects import ConfigError, read_config
 
     try:
-        spec = read_config(model.config.to_dict())  # type: ignore[union-attr,operator]
+        spec = read_config(found.module.config.to_dict())  # type: ignore[union-attr,operator]
     except ConfigError as error:
         raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
-    named = [use.name for n in chosen if n < len(spec.layers) for use in spec.layers[n].uses]
-    absolute = [use.name for use in spec.layers[0].uses] if spec.layers else []
-    if found := list(dict.fromkeys(named + absolute)):
+    if spec.layers:
+        layers = layer_specs(spec, found.attention)
+        absolute = [use for use in spec.layers[0].uses if use.rotation is None]
+        uses = absolute + [use for n in chosen if n in layers for use in layers[n].uses]
+    else:
+        uses = [use for part in spec.parts for layer in part.layers for use in layer.uses]
+    named = dict.fromkeys(use.name for use in uses if not use.encoding.startswith("encodings.temperature."))
+    if named:
         raise Unsupported(
-            f"model: {type(model).__name__} has {', '.join(found)} inside its modules, where it cannot be switched off"
+            f"model: {type(model).__name__} has {', '.join(named)} inside its modules, where it cannot be switched off"
         )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from posenc.transformers import interface
+
+if TYPE_CHECKING:
+    from posenc.dialects.spec import Layer, PositionSpec
 
 TOKENS = 3  # of the run that finds the parts
 SERVED = ("eager", "sdpa", "flex_attention", interface.NAME, None)  # attention that posenc's can stand in for
@@ -50,11 +54,13 @@ def decoder_of(model: Any) -> nn.Module:
 
 
 def layers_of(decoder: nn.Module) -> nn.ModuleList:
-    """The list of layers: the longest ModuleList directly in the decoder."""
+    """The list of layers: the longest ModuleList directly in the decoder, or else the first one anywhere inside."""
     lists = [child for child in decoder.children() if isinstance(child, nn.ModuleList) and len(child)]
-    if not lists:
+    inside = (module for module in decoder.modules() if isinstance(module, nn.ModuleList) and len(module))
+    found = max(lists, key=len, default=None) or next(inside, None)
+    if found is None:
         raise Unsupported(f"model: {type(decoder).__name__} has no list of layers")
-    return max(lists, key=len)
+    return found
 
 
 def positional_names(decoder: nn.Module) -> tuple[str, ...]:
@@ -74,17 +80,24 @@ def tried(model: Any) -> Decoder:
     decoder = decoder_of(model)
     layers = layers_of(decoder)
     check_attention(decoder)
+    if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
+        raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
     seen: dict[int, nn.Module] = {}
     shapes: dict[int, tuple[torch.Size, ...]] = {}
     rotated: set[int] = set()
     hidden: dict[int, torch.Size] = {}
     unreached: list[str] = []
+    same: list[str] = []
+    other_keys: list[str] = []
 
     def look_on(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         index = getattr(module, "layer_idx", None)
         if isinstance(index, int):
-            seen.setdefault(index, module)
+            if seen.setdefault(index, module) is not module:
+                same.append(f"{type(seen[index]).__name__} and {type(module).__name__}")
             shapes.setdefault(index, (hidden[index], *(one.shape for one in args[:3])))
+        if args[1].shape[2] != TOKENS:
+            other_keys.append(f"{type(module).__name__} attends to {args[1].shape[2]} keys for {TOKENS} tokens")
         if kwargs.get(interface.CALL) is None:
             unreached.append(type(module).__name__)
         return interface.attention(module, *args, **kwargs)
@@ -134,6 +147,10 @@ def tried(model: Any) -> Decoder:
         AttentionMaskInterface._global_mapping.pop(probe, None)
     if not seen:
         raise Unsupported(f"model: no attention module of {type(decoder).__name__} goes through AttentionInterface")
+    if other_keys:
+        raise Unsupported(f"model: {other_keys[0]}, so that the positions of its keys are not known")
+    if same:
+        raise Unsupported(f"model: {type(decoder).__name__} has several stacks of layers: {same[0]} have one layer_idx")
     return Decoder(decoder, layers[0], dict(sorted(seen.items())), frozenset(rotated), shapes)
 
 
@@ -145,6 +162,14 @@ def check_attention(decoder: nn.Module) -> None:
                 f"model: {type(decoder).__name__} attends with {name!r}, a fused variant that takes no encoding; "
                 "call model.set_attn_implementation('sdpa') first"
             )
+
+
+def layer_specs(spec: PositionSpec, attention: Iterable[int]) -> dict[int, Layer]:
+    """What a configuration says of these attention layers; specs of hybrids may hold the attention layers alone."""
+    indices = sorted(attention)
+    if len(indices) == len(spec.layers):
+        return dict(zip(indices, spec.layers, strict=True))
+    return {n: spec.layers[n] for n in indices if n < len(spec.layers)}
 
 
 def configs(decoder: nn.Module) -> list[Any]:

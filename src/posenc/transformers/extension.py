@@ -53,6 +53,8 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         raise ValueError(f"model: the configuration of this {name} does not give max_position_embeddings")
     if length <= spec.trained_length:
         raise ValueError(f"length: expected more than the {spec.trained_length} positions of this {name}, got {length}")
+    if rotation.kind == "proportional":
+        raise Unsupported(f"model: this {name} has rope_type 'proportional', which transformers combines with no scaling")
     if rotation.kind not in ("rotary", "partial") and "original_length" not in dict(rotation.parameters):
         raise ValueError(f"model: this {name} is scaled by {rotation.kind!r}, which does not record the trained length")
 
@@ -60,7 +62,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     checks.positive(factor=factor)
     settings, _ = SETTINGS[method](rotation, trained, float(factor))
     _check_options(method, options)
-    changes = new_settings(before, settings | options, length, trained, rotation.base)
+    changes = new_settings(before, settings | options, length, trained, rotation.base) | _head_dim(config)
     changed = copy.deepcopy(config)
     _set(changed, changes)
     try:
@@ -91,6 +93,13 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
         raise ValueError(f"options: {method!r} takes {', '.join(allowed) or 'factor'}, got {', '.join(unknown)}")
     if method == "longrope" and (missing := [key for key in NEEDED[method] if key not in options]):
         raise ValueError(f"options: 'longrope' needs {', '.join(missing)}, one number for each pair")
+
+
+def _head_dim(config: Any) -> dict[str, int]:
+    """The width of a head where the configuration leaves it at None: transformers' scaling methods read the number."""
+    if getattr(config, "head_dim", 0) is not None:
+        return {}
+    return {"head_dim": config.hidden_size // config.num_attention_heads}
 
 
 def _set(config: Any, changes: dict[str, Any]) -> None:

@@ -167,7 +167,9 @@ class EnterLayer:
 
 
 def unrotated(own: Any) -> Any:
-    """cos and sin of angle 0, in the form in which the model hands them over: a pair, or complex numbers."""
+    """cos and sin of angle 0, in the form in which the model hands them over: a pair, complex numbers, a dict of these."""
+    if isinstance(own, dict):
+        return {name: unrotated(one) for name, one in own.items()}
     if isinstance(own, Tensor):
         if own.is_complex():
             return torch.ones_like(own)

@@ -12,7 +12,7 @@ Legend: b batch, h query heads, g key heads, t tokens, d channels of a head, n p
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from posenc.kernels.rotation import rotate_both
 from posenc.layouts import Layout
-from posenc.transformers.decoder import Unsupported, decoder_of
+from posenc.transformers.decoder import Unsupported, decoder_of, layer_specs
 
 RECORD = "_posenc_fast"
 OWN = "apply_rotary_pos_emb"  # the name under which families of transformers rotate queries and keys
@@ -62,7 +62,10 @@ def fast(model: nn.Module) -> nn.Module:
     modules = [module for module in decoder.modules() if _calls_own(module)]
     if not modules:
         raise Unsupported(f"model: no attention module of {type(decoder).__name__} calls {OWN}")
-    rotations = {module: rotation(_form(model, module, *seen)) for module, seen in _observed(model, modules).items()}
+    layouts = _layouts(model, modules)
+    rotations = {
+        module: rotation(_form(layouts.get(module), module, *seen)) for module, seen in _observed(model, modules).items()
+    }
     for module, rotate in rotations.items():
         module.forward = _forward(module, rotate)
     object.__setattr__(model, RECORD, list(rotations))
@@ -183,15 +186,17 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[nn.Module, tuple[Rot
     return seen
 
 
-def _form(model: Any, module: nn.Module, own: Rotate, given: inspect.BoundArguments) -> Form:
-    """The layout from the configuration, compared with the module's own rotation on random queries and keys."""
+def _form(layouts: tuple[Layout, Layout] | None, module: nn.Module, own: Rotate, given: inspect.BoundArguments) -> Form:
+    """The layouts of the configuration, compared with the module's own rotation on random queries and keys."""
     name = type(module).__name__
+    if layouts is None:
+        raise Unsupported(f"model: the configuration has no rotation in a layer in which {name} rotates")
     q, k, cos, sin, unsqueeze_dim = given.args
     if q.ndim != 4 or k.ndim != 4 or cos.ndim != 3 or cos.shape[-1] > q.shape[-1]:
         raise Unsupported(
             f"model: {name} rotates q {list(q.shape)} by cos {list(cos.shape)}; expected [b, h, t, d] and [b, t, 2n]"
         )
-    form = Form(*_layouts(model, module), _doubled(cos))
+    form = Form(*layouts, _doubled(cos))
     generator = torch.Generator().manual_seed(0)
     q, k = (torch.randn(x.shape, generator=generator).to(x) for x in (q, k))
     expected, got = own(q, k, cos, sin, unsqueeze_dim), rotation(form)(q, k, cos, sin, unsqueeze_dim)
@@ -211,17 +216,20 @@ def _doubled(table: Tensor) -> Layout | None:
     return "interleaved" if torch.equal(table[..., ::2], table[..., 1::2]) else None
 
 
-def _layouts(model: Any, module: nn.Module) -> tuple[Layout, Layout]:
-    """The layouts before and after the rotation of this layer, from the model's configuration."""
+def _layouts(model: Any, modules: Iterable[nn.Module]) -> dict[nn.Module, tuple[Layout, Layout]]:
+    """The layouts before and after the rotation of each of these layers, from the model's configuration."""
     from posenc.dialects import ConfigError, read_config
 
     try:
         spec = read_config(decoder_of(model).config.to_dict(), defaults=True)  # type: ignore[union-attr,operator]
-        layer = spec.layer(getattr(module, "layer_idx", 0))
-    except (ConfigError, IndexError, ValueError) as error:
+    except ConfigError as error:
         raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
-    for use in layer.uses:
-        if use.rotation is not None:
-            arguments = dict(use.arguments)
-            return arguments["layout"], arguments.get("returns") or arguments["layout"]
-    raise Unsupported(f"model: the configuration of {type(model).__name__} has no rotation in a layer that rotates")
+    indices = {module: getattr(module, "layer_idx", 0) for module in modules}
+    layers = layer_specs(spec, indices.values())
+    found: dict[nn.Module, tuple[Layout, Layout]] = {}
+    for module, index in indices.items():
+        uses = layers[index].uses if index in layers else ()
+        arguments = next((dict(use.arguments) for use in uses if use.rotation is not None), None)
+        if arguments is not None:
+            found[module] = arguments["layout"], arguments.get("returns") or arguments["layout"]
+    return found

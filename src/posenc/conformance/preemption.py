@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-MOST_POINTS = 24
+MOST_POINTS = 16
 PATIENCE = 0.5  # seconds that the interrupted call waits for the other; longer where the other waits for its lock
 _FOREIGN = (os.path.dirname(torch.__file__), os.path.dirname(threading.__file__), os.path.dirname(__file__), "<")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -25,7 +26,7 @@ from posenc.conformance.errors import Unusable
 
 Seam = Literal["rotate", "embed", "table", "bias", "attention"]
 WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this order where no width is given
-FARTHEST = 2**20
+FARTHEST = 2**18
 TRAITS = frozenset({"shift_invariant", "norm_preserving", "heads_alike", "causal", "averages_values"})
 POOL = 61
 HIDDEN = -1e4  # a bias at or below hides the key
@@ -116,12 +117,12 @@ class Subject:
             heads = x.unflatten(-1, (self.n_heads, self.width)).transpose(1, 2).contiguous()
             out = self(heads, positions)
             _check_shape(out, heads.shape)
-            return out.transpose(1, 2).flatten(2)
+            return out.detach().transpose(1, 2).flatten(2)
         if self.seam == "embed":
             out = self(x, positions)
             _check_shape(out, x.shape)
-            return out
-        out = self(positions)
+            return out.detach()
+        out = self(positions).detach()
         out = out if out.ndim == 3 else out.expand(positions.shape[0], *out.shape[-2:])
         if out.ndim != 3 or out.shape[:2] != positions.shape:
             raise ValueError(f"expected the result [b, t, d] with b, t = {list(positions.shape)}, got {list(out.shape)}")
@@ -194,7 +195,8 @@ def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
         for is_numpy in (False, True):
             subject = Subject(function, seam, one, is_numpy=is_numpy, **sizes)
             try:
-                plain = subject.fresh().sample(4, 0)
+                with warnings.catch_warnings(action="ignore"):  # of NumPy about tensors
+                    plain = subject.fresh().sample(4, 0)
                 if not is_numpy or isinstance(plain, Tensor):
                     return measured(subject)
             except Exception as error:

@@ -201,11 +201,12 @@ def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
     """
     need_torch(subject)
     within_reach(subject, length + 120)
-    points = lines_of(lambda: subject.fresh().sample(length, 0))
+    points = [point for point in lines_of(lambda: subject.fresh().sample(length, 0)) for _ in range(2)]
     found = [Measured(0.0, 0.0, "two calls at once")]
     for n, point in enumerate(points):
         shared = subject.fresh()
         sizes = (length + n % 7, 0), (length + 40 + n % 7, 3)
+        sizes = sizes if n % 2 else sizes[::-1]
         results = preempted(partial(shared.sample, *sizes[0]), partial(shared.sample, *sizes[1]), point)
         for (size, start), result in zip(sizes, results, strict=True):
             if isinstance(result, Exception):

@@ -179,10 +179,10 @@ def other_offsets_do_not_matter(subject: Subject, length: int, start: int) -> Me
     inputs=({"batch": 3, "length": 3}, {"batch": 2, "length": 1}, {"batch": 5, "length": 2}),
 )
 def sizes_are_not_confused(subject: Subject, batch: int, length: int) -> Measured:
-    """A batch of rows at the same positions equals each row alone, also where batch, heads and tokens have one size."""
+    """A batch equals each token alone, also where batch, heads and tokens have one size."""
     x, at = subject.tokens(batch, length), arange(0, length, batch)
     together = subject.rows(x, at)
-    alone = torch.cat([subject.rows(x[b : b + 1], at[b : b + 1]) for b in range(batch)])
+    alone = _alone(subject, x, at)
     return apart(together, alone, budget(subject, together, length), f"{batch} rows of {length} tokens")
 
 

@@ -73,7 +73,11 @@ def _bucketed(facts: dict[str, Any], curve: Tensor, middle: Tensor) -> Identity:
     if len(starts) > keys // 2:
         return Identity(facts | {"kind": "curve"}, None, "a curve over distances, with a value of its own at each")
     facts |= {"kind": "buckets", "bucket_starts": starts}
-    for sides in (1, 2):
+    after = middle[:, curve.shape[1] // 2 + 1 :]
+    before = middle[:, : curve.shape[1] // 2].flip(1)[:, : after.shape[1]]
+    mirrored = torch.equal(before[:, : after.shape[1]], after[:, : before.shape[1]])
+    both = bool(torch.isfinite(after).all()) and bool((after != after[:, :1]).any()) and not mirrored
+    for sides in (2,) if both else (1,):
         for n_buckets, max_distance in T5_SIZES:
             per_side = n_buckets // sides
             exact = per_side // 2

@@ -77,15 +77,14 @@ def _bucketed(facts: dict[str, Any], curve: Tensor, middle: Tensor) -> Identity:
     before = middle[:, : curve.shape[1] // 2].flip(1)[:, : after.shape[1]]
     mirrored = torch.equal(before[:, : after.shape[1]], after[:, : before.shape[1]])
     both = bool(torch.isfinite(after).all()) and bool((after != after[:, :1]).any()) and not mirrored
-    for sides in (2,) if both else (1,):
-        for n_buckets, max_distance in T5_SIZES:
-            per_side = n_buckets // sides
-            exact = per_side // 2
-            known = [*range(1, exact + 1), *bucket_starts(per_side, max_distance)]
-            if starts == [n for n in known if n < keys]:
-                name = f"T5, {n_buckets} buckets, max_distance {max_distance}, {'one way' if sides == 1 else 'both ways'}"
-                facts |= {"n_buckets": n_buckets, "max_distance": max_distance, "bidirectional": sides == 2}
-                return Identity(facts, name, f"buckets; matches {name}")
+    sides = 2 if both else 1
+    for n_buckets, max_distance in T5_SIZES:
+        per_side = n_buckets // sides
+        known = [*range(1, per_side // 2 + 1), *bucket_starts(per_side, max_distance)]
+        if starts == [n for n in known if n < keys]:
+            name = f"T5, {n_buckets} buckets, max_distance {max_distance}, {'both ways' if both else 'one way'}"
+            facts |= {"n_buckets": n_buckets, "max_distance": max_distance, "bidirectional": both}
+            return Identity(facts, name, f"buckets; matches {name}")
     said = ", ".join(map(str, starts[:24])) + (" …" if len(starts) > 24 else "")
     return Identity(facts, None, f"buckets that begin at distances {said}; T5's of no usual size")
 

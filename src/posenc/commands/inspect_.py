@@ -122,7 +122,7 @@ def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     from posenc.dialects import read_config, source
 
     found = source.load(config)
-    return found, read_config(found)
+    return found, read_config(found if config == "-" else config)
 
 
 def _several(configs: list[str], length: int | None, as_json: bool, language: Language) -> None:

@@ -139,20 +139,25 @@ def _converted(
 
 
 def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> bool:
-    """Copies everything that is not a tensor. Returns True if config.json names the layout, which is then updated."""
+    """Copies everything that is not a tensor; config.json gets the layout. Returns True if the family has a key for it."""
     switched = False
     for path in found.others:
         target = folder / path.relative_to(found.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-        if target == folder / "config.json" and family(config) in SWITCHED:
-            whole = json.loads(target.read_text(encoding="utf-8"))
-            part = next((one for one in whole.values() if one == config), whole)
-            part[SWITCH] = to == "interleaved"
-            target.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            switched = True
+        if target == folder / "config.json":
+            switched = family(config) in SWITCHED
+            _tell_config(target, config, {SWITCH: to == "interleaved"} if switched else {RECORD: to})
         _sync(target)
     return switched
+
+
+def _tell_config(path: Path, config: dict[str, Any], layout: dict[str, Any]) -> None:
+    """Writes the layout into the part of config.json that has the heads."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    part = next((one for one in whole.values() if one == config), whole)
+    part |= layout
+    path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.conversion.rows import Fused
+from posenc.dialects.beside import SWITCH as SWITCH
 from posenc.layouts import Layout
 
 
@@ -28,7 +29,7 @@ HALF = _names("""
     qwen3_5 qwen3_5_moe seed_oss smollm3 solar_open stablelm starcoder2 vaultgemma
 """)
 # Their code reads either layout: config.json says which. True if left out.
-SWITCHED, SWITCH = _names("axk1 deepseek_v3 glm4_moe_lite mistral4 youtu"), "rope_interleave"
+SWITCHED = _names("axk1 deepseek_v3 glm4_moe_lite mistral4 youtu")
 
 # Each query head is followed by a gate of its width.
 GATED = _names("qwen3_next qwen3_5 qwen3_5_moe qwen4_exp")

@@ -10,11 +10,11 @@ from typing import Any
 from posenc.conversion.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
 from posenc.conversion.rows import Heads
 from posenc.dialects import source
+from posenc.dialects.beside import HEADS as N_HEADS
+from posenc.dialects.beside import TEXT_PARTS
 
 FILES = ("config.json", "params.json")
-TEXT_PARTS = ("text_config", "llm_config", "language_config")
 
-N_HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 N_KV_HEADS = ("num_key_value_heads", "n_kv_heads", "num_kv_heads", "multi_query_group_num")
 D_HEAD = ("head_dim", "kv_channels", "attention_head_dim")
 D_MODEL = ("hidden_size", "n_embd", "d_model", "dim")

@@ -12,9 +12,9 @@ from posenc import layouts
 from posenc.conversion.families import family, known_layout
 from posenc.conversion.files import PICKLES, TensorFile
 from posenc.conversion.plan import About
+from posenc.dialects.beside import RECORD
 from posenc.layouts import Layout
 
-RECORD = "rope_layout"  # the key in a file's metadata
 OTHER_WEIGHTS = PICKLES | {".safetensors", ".gguf", ".onnx", ".onnx_data", ".h5", ".msgpack", ".tflite", ".npz"}
 
 
@@ -102,12 +102,16 @@ def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout
     recorded = {file.metadata.get(RECORD) for file in files}
     if len(recorded) > 1:
         raise ValueError(f"{RECORD}: the files record different layouts ({', '.join(sorted(map(str, recorded)))})")
-    record, known = recorded.pop(), known_layout(config)
+    record, known, told = recorded.pop(), known_layout(config), config.get(RECORD)
+    if told is not None and record not in (None, told):
+        raise ValueError(f"{RECORD}: config.json says {told!r}, the files record {record!r}; one of them is wrong")
+    where = "in its files" if record is not None else "in config.json"
+    record = told if record is None else record
     other: Layout = "half" if to == "interleaved" else "interleaved"
     if record is not None:
-        now, why = layouts.check(record), f"{RECORD} in its files"
+        now, why = layouts.check(record), f"{RECORD} {where}"
         if given not in (None, now):
-            raise ValueError(f"--from {given}: the files record {now}")
+            raise ValueError(f"--from {given}: the {'files record' if 'files' in where else 'config.json says'} {now}")
     elif given is not None:
         now, why = layouts.check(given), "--from"
     elif known is not None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from posenc.dialects.beside import with_recorded_layout
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
 from posenc.dialects.remote import REMOTE, with_remote_code
@@ -65,6 +66,7 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet
         where = f"{keys.path}: " if keys.path else ""
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+    spec = with_recorded_layout(spec, keys)
     for key in keys.unread():
         keys.warning(key, f"{keys.facts['class'] or keys.family}'s code does not read it")
     remarks = tuple(sorted({*spec.remarks, *keys.remarks}, key=lambda f: (GRADES.index(f.grade), f.key)))

@@ -59,7 +59,7 @@ class Keys:
 
         Raises ConfigError if it is missing, has no default in the class and `default` is not given.
         """
-        spellings = self._spellings(name)
+        spellings = self.spellings(name)
         for key in spellings:
             if self.data.get(key) is not None:
                 self.read |= {other: self.data[other] for other in spellings if self.data.get(other) is not None}
@@ -77,8 +77,8 @@ class Keys:
         self.origins[name] = "not in the file"
         return default
 
-    def _spellings(self, name: str) -> list[str]:
-        """The names under which the class takes a key, in the order in which they win."""
+    def spellings(self, name: str) -> list[str]:
+        """The names under which the class takes a key; the first that a file has wins."""
         names, legacy = self.facts["names"], self.facts.get("legacy", {})
         real = names.get(name, name)
         aliases = [new for new, now in names.items() if now == real and new != real]
@@ -244,7 +244,7 @@ class Keys:
     def _in_file(self, key: str) -> str | None:
         """The key, or the name in the file for its first part."""
         first, dot, rest = key.partition(".")
-        same = [first, *self._spellings(first), *(ROPE if first in ROPE else ())]
+        same = [first, *self.spellings(first), *(ROPE if first in ROPE else ())]
         held = next((name for name in same if name in self.file), None)
         return None if held is None else f"{held}{dot}{rest}"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc.checked import checked
 from posenc.dialects import source
+from posenc.dialects.beside import with_weights_beside
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import read
 from posenc.dialects.keys import Keys
@@ -22,7 +23,8 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
         spec.encoding(layer=3)                       # a posenc encoding
         spec["text_config"].encoding(3).frequencies  # a part of a multimodal model
 
-    config    a file, a folder with config.json, "-" for standard input, or a mapping
+    config    a file, a folder with config.json, "-" for standard input, or a mapping; beside a config.json, the headers of
+              safetensors files are read for sizes that it does not have and for the layout of converted weights
     defaults  whether a missing base is that of the model's class, with a note; otherwise it is an error
 
     Raises ConfigError (one line with key, value, expectation and remedy) for a file that is no model's configuration, an
@@ -35,4 +37,5 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
             f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "
             "how the other keys of the config are read"
         )
-    return read(Keys(found, model_type, defaults=defaults))
+    keys, folder = Keys(found, model_type, defaults=defaults), source.folder(config)
+    return read(keys if folder is None else with_weights_beside(keys, folder))

@@ -123,6 +123,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
         family = by_architecture().get(TASK.sub("", name))
         if family in known:
             made = Keys(keys.data, str(family), keys.path, defaults=keys.base_may_be_default)
+            made.file, made.remarks = keys.file, keys.remarks
             said = f"{keys.family!r} is not known" if keys.family else "missing"
             made.note("model_type", f"{said}, {where}: read as {family}, which {name} in architectures names")
             return made, str(family)

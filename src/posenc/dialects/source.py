@@ -38,6 +38,14 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
         return parsed(file.read(LARGEST + 1), str(path))
 
 
+def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:
+    """The folder whose config.json `source` is; None for anything else."""
+    if isinstance(source, Mapping) or str(source) == "-":
+        return None
+    path = Path(source)
+    return path if path.is_dir() else path.parent if path.name == "config.json" else None
+
+
 def parsed(text: bytes, name: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")

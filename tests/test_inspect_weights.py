@@ -1,0 +1,152 @@
+"""inspect and compare-configs on folders with weights: converted layouts, sizes that config.json leaves out, bad files."""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import typer
+from safetensors.torch import save_file
+from typer.testing import CliRunner
+
+from posenc.commands import compare_configs_, inspect_
+from posenc.conversion.checkpoint import convert
+from posenc.dialects import ConfigError, headers, read_config
+
+LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 1e4}
+
+
+def run(command, *arguments: str):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1", "LANG": "C"})
+
+
+def model(folder: Path, config: dict[str, Any] = LLAMA, metadata: dict[str, str] | None = None, shards: int = 1) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    for shard in range(shards):
+        at = f"model.layers.{shard}.self_attn"
+        tensors = {f"{at}.{name}.weight": torch.randn(32, 32) for name in ("q_proj", "k_proj")}
+        save_file(tensors, folder / f"model-{shard}.safetensors", metadata)
+    return folder
+
+
+def layout(folder: Path) -> str:
+    spec = read_config(folder)
+    return dict(next(part for _, part in spec.walk() if part.layers).layers[0].uses[0].arguments)["layout"]
+
+
+# The layout that posenc convert records.
+
+
+def test_a_converted_checkpoint_is_not_the_same_and_says_its_layout(tmp_path):
+    source = model(tmp_path / "a")
+    convert(source, tmp_path / "b", "interleaved")
+    assert json.loads((tmp_path / "b" / "config.json").read_text())["rope_layout"] == "interleaved"
+    assert (layout(source), layout(tmp_path / "b")) == ("half", "interleaved")
+    compared = run(compare_configs_.command, str(source), str(tmp_path / "b"))
+    assert compared.exit_code == 1
+    assert "layout half against interleaved" in " ".join(compared.stdout.split())
+    shown = run(inspect_.command, str(tmp_path / "b"))
+    assert shown.exit_code == 0
+    assert "channel 2i pairs with 2i + 1" in shown.stdout
+    assert "converted weights: channels pair as interleaved" in " ".join(shown.stdout.split())
+    convert(tmp_path / "b", tmp_path / "back", "half")
+    assert run(compare_configs_.command, str(source), str(tmp_path / "back")).exit_code == 0
+
+
+def test_a_conversion_of_an_older_version_is_known_by_its_weights(tmp_path):
+    old = model(tmp_path / "old", metadata={"rope_layout": "interleaved"})
+    assert layout(old) == "interleaved"
+    text = {"model_type": "qwen2_vl", "text_config": LLAMA | {"model_type": "llama"}}
+    nested = model(tmp_path / "nested", text | {"model_type": "llava"}, {"rope_layout": "interleaved"})
+    assert layout(nested) == "interleaved"
+
+
+@pytest.mark.parametrize(("config", "records", "told"), [
+    ({"rope_layout": "half"}, ["interleaved"], "'half' here, but the weights record 'interleaved'"),
+    ({}, ["interleaved", "half"], "the weights record different layouts (half, interleaved)"),
+    ({}, ["interleaved", None], "the weights record different layouts (interleaved, none)"),
+    ({"rope_layout": "interleaved"}, [None], "the weights beside this file do not record a layout"),
+    ({"model_type": "deepseek_v3", "rope_interleave": True}, ["half"], "'interleaved' here, but the weights record 'half'"),
+])  # fmt: skip
+def test_weights_and_marker_that_do_not_fit_are_an_error(tmp_path, config, records, told):
+    folder = model(tmp_path / "a", LLAMA | config)
+    for number, record in enumerate(records):
+        metadata = {"rope_layout": record} if record else None
+        save_file({f"model.layers.{number}.x": torch.zeros(2)}, folder / f"model-{number}.safetensors", metadata)
+    shown = run(inspect_.command, str(folder))
+    assert shown.exit_code == 1
+    assert told in " ".join(shown.stdout.split("\nfindings")[1].split())
+    assert "  error  " in shown.stdout
+
+
+def test_a_word_that_is_no_layout_is_refused():
+    with pytest.raises(ConfigError, match="rope_layout: expected one of 'half', 'interleaved', got \"both\""):
+        read_config(LLAMA | {"rope_layout": "both"})
+
+
+# Sizes that config.json leaves out.
+
+
+def test_sizes_that_the_file_leaves_out_come_from_the_shapes(tmp_path):
+    folder = tmp_path / "gpt2"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_head": 4}))
+    tensors = {"wpe.weight": torch.zeros(48, 16), "wte.weight": torch.zeros(9, 16), "h.0.ln_1.weight": torch.zeros(16),
+               "h.1.ln_1.weight": torch.zeros(16)}  # fmt: skip
+    save_file(tensors, folder / "model.safetensors")
+    spec = read_config(folder)
+    assert (spec.trained_length, spec.d_model, len(spec.layers)) == (48, 16, 2)
+    assert {one.key for one in spec.remarks if "by the shapes of the weights" in one.text} == {
+        "n_positions", "n_embd", "n_layer"}  # fmt: skip
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_head": 4, "n_positions": 1024, "n_embd": 16}))
+    assert read_config(folder).trained_length == 1024  # what the file says stands
+
+
+# Bad files: one line, at once, in little memory.
+
+
+def head(text: bytes, length: int | None = None, data: bytes = b"") -> bytes:
+    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+BAD = {
+    "empty": (b"", "not a safetensors file"),
+    "seven bytes": (b"1234567", "not a safetensors file"),
+    "truncated": (head(b'{"a":{"dtype":"F32"', 4000), "cut short: a header of 4,000 bytes"),
+    "huge count": (head(b"{}", 2**63), "a header of 9,223,372,036,854,775,808 bytes"),
+    "wrong magic": (b"GGUF" + bytes(60), "a header of 1,179,993,927 bytes"),
+    "not JSON": (head(b"hello, world, this is not a header"), "not a safetensors file"),
+    "a list": (head(b"[1, 2, 3]"), "its header is no JSON object"),
+    "deep": (head(b"[" * 100_000), "nested too deeply"),
+    "huge shape": (head(b'{"a":{"dtype":"F32","shape":[1e300],"data_offsets":[0,4]}}'), "expected a shape"),
+    "beyond": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'), "a ends at byte 16 of 0"),
+    "backwards": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[16,0]}}'), "a ends at byte 0 of 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_safetensors_file_gets_one_clear_line_in_bounded_time_and_memory(tmp_path, case):
+    content, told = BAD[case]
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    (tmp_path / "model.safetensors").write_bytes(content)
+    tracemalloc.start()
+    start = time.perf_counter()
+    with pytest.raises(ConfigError) as refused:
+        headers.read(tmp_path / "model.safetensors")
+    assert time.perf_counter() - start < 2
+    assert tracemalloc.get_traced_memory()[1] < 32 * 2**20
+    tracemalloc.stop()
+    assert "\n" not in str(refused.value)
+    assert told in str(refused.value)
+    shown = run(inspect_.command, str(tmp_path))
+    assert shown.exit_code == 1
+    assert "error" in shown.stdout
+    assert "llama   2 layers" in shown.stdout  # the rest of the report is there

@@ -126,7 +126,7 @@ BAD = {
     "not JSON": (head(b"hello, world, this is not a header"), "not a safetensors file"),
     "a list": (head(b"[1, 2, 3]"), "its header is no JSON object"),
     "deep": (head(b"[" * 100_000), "nested too deeply"),
-    "huge shape": (head(b'{"a":{"dtype":"F32","shape":[1e300],"data_offsets":[0,4]}}'), "expected a shape"),
+    "huge shape": (head(b'{"a":{"dtype":"F32","shape":[1e300],"data_offsets":[0,4]}}'), "expected whole numbers in shape"),
     "beyond": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'), "a ends at byte 16 of 0"),
     "backwards": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[16,0]}}'), "a ends at byte 0 of 0"),
 }

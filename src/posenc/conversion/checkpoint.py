@@ -23,7 +23,8 @@ from posenc.conversion.files import Advance, TensorFile, head, nbytes, write
 from posenc.conversion.plan import About, Change, Options, plan
 from posenc.conversion.proof import check_bits, check_scores
 from posenc.conversion.rows import Heads, permuted, row_permutation
-from posenc.conversion.source import RECORD, Found, gathered, layout_of, look
+from posenc.conversion.source import Found, gathered, layout_of, look
+from posenc.dialects.beside import RECORD
 from posenc.layouts import Layout
 
 SPARE = 1 << 20  # bytes of the disk left free

@@ -51,13 +51,17 @@ def read(path: Path) -> Header:
 
 
 def _shape(path: Path, name: str, about: Any, size: int) -> tuple[int, ...]:
-    shape, offsets = (about.get(key) if isinstance(about, dict) else None for key in ("shape", "data_offsets"))
-    for numbers in (shape, offsets):
-        if not isinstance(numbers, list) or not all(type(n) is int and 0 <= n < 2**48 for n in numbers):
-            raise ConfigError(f"{path}: {name[:60]}: expected a shape and data_offsets of whole numbers")
+    shape, offsets = (_wholes(path, name, about, key) for key in ("shape", "data_offsets"))
     if len(offsets) != 2 or not offsets[0] <= offsets[1] <= size:
         raise ConfigError(f"{path}: cut short: {name[:60]} ends at byte {offsets[-1] if offsets else 0:,} of {size:,}")
-    return tuple(shape)
+    return shape
+
+
+def _wholes(path: Path, name: str, about: Any, key: str) -> tuple[int, ...]:
+    numbers = about.get(key) if isinstance(about, dict) else None
+    if not isinstance(numbers, list) or not all(type(n) is int and 0 <= n < 2**48 for n in numbers):
+        raise ConfigError(f"{path}: {name[:60]}: expected whole numbers in {key}")
+    return tuple(numbers)
 
 
 def of_folder(folder: Path) -> dict[str, Header]:

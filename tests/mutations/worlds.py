@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,16 @@ SLOW = {
 }  # on how many encodings
 TESTS = Path(__file__).resolve().parents[1]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
+# Several vectors of the processor wide and long: the kernels have loops that small heads do not enter.
+WIDE = {"d_model": 256, "n_heads": 4, "n_kv_heads": 2, "length": 40}
+OF_KERNELS = (
+    "listed_equals_counted",
+    "norm_preservation",
+    "decode_equals_prefill",
+    "storage_order_does_not_matter",
+    "backends_agree",
+    "gradients_agree",
+)
 # A few that reach every seam and backend, for files that serve all encodings.
 EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope")
 
@@ -70,6 +80,19 @@ def served(file: str) -> list[Any]:
     return found[:6]
 
 
+def wide() -> Iterator[tuple[Any, Any]]:
+    """Encodings with a kernel of their own, each with the settings of WIDE."""
+    import torch
+
+    import posenc
+    from posenc import laws
+
+    for name, options in (("rope", {}), ("rope", {"layout": "half"}), ("alibi", {}), ("t5", {}), ("transformer_xl", {})):
+        encoding = laws.draw_parameters(posenc.create(name, d_model=256, n_heads=4, **options), seed=1)
+        for dtype in (torch.float32, torch.bfloat16):
+            yield encoding, laws.Setting(**WIDE, dtype=dtype)
+
+
 def settings() -> Iterator[Any]:
     """The quick settings first: both directions, float64, every backend by name."""
     import torch
@@ -86,14 +109,17 @@ def settings() -> Iterator[Any]:
 
 def broken(file: str) -> str | None:
     """The first law that is broken by the encodings of `file`, as "law: detail"; None where all hold."""
-    return _broken(served(file))
+    return _broken(served(file), [] if file.startswith(("encodings/", "frequencies/")) else wide())
 
 
-def _broken(encodings: list[Any]) -> str | None:
+def _broken(encodings: list[Any], wide_ones: Iterable[tuple[Any, Any]] = ()) -> str | None:
     from posenc import laws
 
     if said := _broken_quickly(encodings):
         return said
+    for encoding, setting in wide_ones:
+        if said := _first(laws.report(encoding, setting, OF_KERNELS)):
+            return said
     for law, most in SLOW.items():
         for encoding in encodings[:most]:
             if said := _first(laws.report(encoding, laws.Setting(), [law])):

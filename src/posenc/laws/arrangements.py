@@ -79,7 +79,8 @@ def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting
 def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> None:
     """Positions known to count up by one give what the same positions give when nothing is known of them.
 
-    Tried from 0 and from the last positions; where all positions may move, from where float32 has no odd numbers.
+    Tried from 0 and from the last positions; where all positions may move, from where float32 has no odd numbers. Each
+    seam of one token is compared too, since an error that all tokens share would not show in attention.
     """
     world = World(setting)
     far = BEYOND_FLOAT32 if "shift_invariant" in encoding.traits else setting.max_positions - setting.length
@@ -97,8 +98,17 @@ def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Non
         except NotApplicable:  # a backend for consecutive positions only
             q, k, v, listed = world.heads(encoding, world.x, listed)
             expected = world.attend(encoding, q, k, v, listed, impl="reference")
-        allowed = tolerance(setting.dtype, expected) + 64 * torch.finfo(torch.float64).eps * start  # of the angle
-        within(listed_equals_counted, encoding, known, expected, allowed, f"from {start}")
+        of_angle = 64 * torch.finfo(torch.float64).eps * start
+        within(
+            listed_equals_counted, encoding, known, expected, tolerance(setting.dtype, expected) + of_angle, f"from {start}"
+        )
+        listed = Positions.at(counted.coords.clone())
+        every = torch.arange(setting.length, device=setting.device)
+        for (seam, mine, _), (_, theirs, _) in zip(
+            world.rows(encoding, counted, every), world.rows(encoding, listed, every), strict=True
+        ):
+            allowed = tolerance(setting.dtype, theirs) + of_angle
+            within(listed_equals_counted, encoding, mine, theirs, allowed, f"{seam} from {start}")
 
 
 @law

@@ -85,7 +85,8 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
             if one.sites & Site.EMBED and n == min(chosen):
                 record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
         module = found.attention[n]
-        layer = Layer(one, caches_rotated=not shares_keys)
+        _, groups, _, width = found.shapes[n][2]
+        layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
     write_config(model, held, record.layers)

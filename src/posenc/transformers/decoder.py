@@ -50,7 +50,15 @@ def decoder_of(model: Any) -> nn.Module:
     found: Any = model.get_decoder()
     if found is None or not isinstance(found, nn.Module):
         raise Unsupported(f"model: {type(model).__name__} names no decoder")
+    if isinstance(found, nn.Linear):  # ModernBertDecoder calls its output layer so
+        return model.base_model  # type: ignore[no-any-return]
     return found
+
+
+def input_device(model: Any) -> torch.device:
+    """Where token ids go in."""
+    embeddings: nn.Module = model.get_input_embeddings()
+    return next(embeddings.parameters()).device
 
 
 def layers_of(decoder: nn.Module) -> nn.ModuleList:
@@ -128,16 +136,15 @@ def tried(model: Any) -> Decoder:
     try:
         model.eval()
         set_implementation(decoder, probe)
-        device = model.get_input_embeddings().weight.device
-        ids = torch.ones(1, TOKENS, dtype=torch.long, device=device)
+        ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
         decoder(input_ids=ids, use_cache=False)
-    except RuntimeError as error:
+    except Exception as error:
+        name = type(decoder).__name__
         if unreached:
             raise Unsupported(
-                f"model: {unreached[0]} does not receive the keyword arguments of {type(decoder).__name__}, "
-                "so that positions cannot reach it"
+                f"model: {unreached[0]} does not receive the keyword arguments of {name}, so that positions cannot reach it"
             ) from error
-        raise
+        raise Unsupported(f"model: {name} does not run with another attention: {error}") from error
     finally:
         restore_implementations(configured)
         model.train(was_training)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from posenc.kernels.rotation import rotate_both
 from posenc.layouts import Layout
-from posenc.transformers.decoder import Unsupported, decoder_of, layer_specs
+from posenc.transformers.decoder import Unsupported, decoder_of, input_device, layer_specs
 
 RECORD = "_posenc_fast"
 OWN = "apply_rotary_pos_emb"  # the name under which families of transformers rotate queries and keys
@@ -170,8 +170,7 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[nn.Module, tuple[Rot
         model.eval()
         for module, observer in observers.items():
             module.forward = observer
-        device = model.get_input_embeddings().weight.device
-        decoder(input_ids=torch.ones(1, 3, dtype=torch.long, device=device), use_cache=False)
+        decoder(input_ids=torch.ones(1, 3, dtype=torch.long, device=input_device(model)), use_cache=False)
     finally:
         for module in modules:
             vars(module).pop("forward", None)

@@ -3,8 +3,8 @@
     hidden states ── read ──► q, k, v ──► RotatedKeys.update: k and v rotated, then cached ──► attention: q rotated
 
 Keys are cached rotated wherever they are cached: each is rotated once, in the call that brings it. This is right because a
-rotated token depends on itself and its own position alone. Without a cache, and where layers share their keys, attention
-rotates the keys that it is handed.
+rotated token depends on itself and its own position alone. Without a cache, where layers share their keys, and where latent
+vectors are cached in their place, attention rotates the keys that it is handed.
 Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of a head, m channels of the model.
 """
 
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 class Layer:
     """The encoding of one attention module, held so that the module does not register it a second time.
 
+    keys            heads and channels of the keys that attention is handed; (0, 0) if not known
     caches_rotated  whether its keys may be rotated before they are cached
     """
 
-    def __init__(self, encoding: PositionalEncoding, *, caches_rotated: bool = True) -> None:
-        self.encoding, self.caches_rotated = encoding, caches_rotated
+    def __init__(
+        self, encoding: PositionalEncoding, *, keys: tuple[int, int] = (0, 0), caches_rotated: bool = True
+    ) -> None:
+        self.encoding, self.keys, self.caches_rotated = encoding, keys, caches_rotated
         parts = [part for part in encoding.modules() if isinstance(part, PositionalEncoding)]
         self.reads = any(type(part).read is not PositionalEncoding.read for part in parts)
         self.learned_tables = any(part.learned_tables for part in parts)
@@ -82,7 +85,12 @@ class RotatedKeys:
         return getattr(self._cache, name)
 
     def update(self, key: Tensor, value: Tensor, *given: Any, **named: Any) -> Any:
-        """[b, g, t, d] of new tokens to [b, g, n, d] of all that attention reads, keys and values alike."""
+        """[b, g, t, d] of new tokens to [b, g, n, d] of all that attention reads, keys and values alike.
+
+        Latent attention caches what keys are computed from, in other shapes: that is left as it is.
+        """
+        if (key.shape[1], key.shape[3]) != self._entered.layer.keys:
+            return self._cache.update(key, value, *given, **named)
         at, encoding = self._entered.new(key.dtype), self._entered.encoding
         with full_precision(key):
             key, value = encoding.rotate(key, at, "key"), encoding.rotate(value, at, "value")

@@ -35,9 +35,11 @@ def dots3_note_text(keys: Keys) -> PositionSpec:
     The rotated channels are int(head_dim · (qk_rope_head_dim / head_dim)), with the sizes of the layer's kind.
     """
     count = keys.whole("num_hidden_layers")
-    nested = keys.table("per_layer_config") if keys.has("per_layer_config") else {}
+    nested: dict[str, Any] | None = None
+    if keys.has("per_layer_config"):  # numbers in a live configuration, strings in a file
+        nested = {str(n): layer for n, layer in keys.table("per_layer_config").items()}
     kinds = list(keys.names("layer_types", None, length=count) or ())
-    sparse = keys.flag("use_dsa", None if nested else True)
+    sparse = keys.flag("use_dsa", True if nested is None else None)
     if not kinds:
         full = "full_attention" if sparse is False else "indexed_attention"
         sliding = keys.flag("use_sliding_window", True)
@@ -61,9 +63,9 @@ def dots3_note_text(keys: Keys) -> PositionSpec:
 SLIDING = {"qk_nope_head_dim": 192, "head_dim": 256}  # constants of the class for sliding layers
 
 
-def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any], labels: tuple[str, ...]) -> Use | None:
-    layer: dict[str, Any] = nested.get(str(first)) or {}
-    if not nested and kind == "sliding_attention":
+def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any] | None, labels: tuple[str, ...]) -> Use | None:
+    layer: dict[str, Any] = (nested or {}).get(str(first)) or {}
+    if nested is None and kind == "sliding_attention":
         layer = {name: keys.whole(f"swa_{name}", value) for name, value in SLIDING.items()}
         layer["qk_rope_head_dim"] = keys.whole("swa_qk_rope_head_dim", layer["head_dim"] - layer["qk_nope_head_dim"])
     sizes = {name: layer.get(name, keys.whole(name)) for name in ("qk_rope_head_dim", "qk_nope_head_dim", "head_dim")}

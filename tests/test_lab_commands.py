@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 import yaml
 
 from posenc import cli
+from posenc.commands.interruption import interruptible
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 EXPERIMENT = """
 name: tiny
 about: {en: To test the commands., zh: 用于测试命令。}
@@ -47,7 +50,7 @@ class Ended(NamedTuple):
 
 def posenc(*arguments: str | Path) -> Ended:
     """The command in this process, as `posenc` itself runs it: output, errors and exit code are those of the shell."""
-    out, err, before, handler = io.StringIO(), io.StringIO(), sys.argv, signal.getsignal(signal.SIGTERM)
+    out, err, before, handler = io.StringIO(), io.StringIO(), sys.argv, {one: signal.getsignal(one) for one in SIGNALS}
     sys.argv, code = ["posenc", *map(str, arguments)], None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -56,7 +59,8 @@ def posenc(*arguments: str | Path) -> Ended:
         code = end.code
     finally:
         sys.argv = before
-        signal.signal(signal.SIGTERM, handler)
+        for number, function in handler.items():
+            signal.signal(number, function)
     return Ended(int(code or 0), out.getvalue(), err.getvalue())
 
 
@@ -333,6 +337,35 @@ def test_a_report_says_what_is_missing(world: World, tmp_path: Path) -> None:
     assert "2 of 4 trials gave no result" in ended.err
     assert "copy rope seed 0: not run" in ended.err
     assert "missing" in ended.out
+
+
+class Finalised:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def interrupted_while_finalising() -> None:
+    with interruptible("nothing is lost") as look:
+        look()
+        Finalised()
+        look()
+
+
+def test_an_interrupt_that_python_drops_is_found_by_the_next_look(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python reports and drops what a signal handler raises inside a finaliser."""
+    handlers, dropped = {one: signal.getsignal(one) for one in SIGNALS}, list[type]()
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: dropped.append(about.exc_type))
+    try:
+        with pytest.raises(typer.Exit) as ended:
+            interrupted_while_finalising()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert dropped == [KeyboardInterrupt]
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "posenc: interrupted; nothing is lost\n"
 
 
 # A researcher's own encoding ------------------------------------------------------------------------------------------

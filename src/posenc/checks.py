@@ -4,7 +4,7 @@
     checks.whole(0, max_distance=max_distance)        whole numbers from 0
 
 The keyword is the name that the message gives to the argument. A check returns nothing; where None means "not given",
-the caller asks only about what was given. Tensors are checked by tensor_checks; this module works without torch.
+the caller asks only about what was given. This module works without torch; for tensors see `checked`.
 """
 
 from __future__ import annotations

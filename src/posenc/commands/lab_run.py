@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from posenc.lab.engines import Engine
     from posenc.lab.experiment import Experiment
     from posenc.lab.records.results import Folder
-    from posenc.lab.run.sweep import Outcome
+    from posenc.lab.run.sweep import Outcome, Update
     from posenc.lab.trial.training import Hardware
 
 
@@ -184,7 +184,7 @@ def carry_out(wanted: Wanted) -> None:
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return
-    with interruptible(f"finished trials are kept: {wanted.how_to_go_on}"):
+    with interruptible(f"finished trials are kept: {wanted.how_to_go_on}") as look:
         from rich.console import Console
 
         from posenc.commands.lab_progress import shown
@@ -193,7 +193,12 @@ def carry_out(wanted: Wanted) -> None:
         folder = enter(wanted)
         say_plan(wanted, quiet)
         with shown(wanted.experiment, quiet, wanted.called) as tell:
-            outcome = swept(wanted, tell)
+
+            def tell_unless_interrupted(update: Update) -> None:
+                look()
+                tell(update)
+
+            outcome = swept(wanted, tell_unless_interrupted)
         say_end(outcome, wanted.out, quiet, wanted.called)
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
     if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:

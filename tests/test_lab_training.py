@@ -196,6 +196,53 @@ def test_a_learned_table_has_no_number_beyond_its_end() -> None:
     assert longer.about["encoding_parameters"] == 32 * 16
 
 
+FORGET_GATE = '''
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from posenc import PositionalEncoding
+from posenc.encoding import Site
+
+
+class ForgetGate(PositionalEncoding):
+    """logits += S_i - S_j, S_t the sum of log σ(w·x + 4) up to t (Lin et al. 2025, "Forgetting Transformer")."""
+
+    sites = Site.BIAS
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    learned_tables = True
+
+    def __init__(self, d_model, n_heads):
+        super().__init__(d_model=d_model, n_heads=n_heads)
+        self.gate = nn.Parameter(torch.zeros(n_heads, d_model))
+
+    def read(self, x, at, past=None):
+        total = F.logsigmoid(x @ self.gate.T + 4).cumsum(dim=1)
+        return at.expand(len(x)).replaced(states={self.owner: (total,)})
+
+    def bias(self, q, k, at_q, at_k):
+        query, key = at_q.states[self.owner][0], at_k.states[self.owner][0]
+        return lambda b, h, i, j: query[b, i, h] - key[b, j, h]
+'''
+
+
+def test_an_encoding_that_reads_hidden_states_is_trained_and_scored() -> None:
+    """The gate starts at zero and is trained through `read`; layers share an encoding of one's own."""
+    one = trial("copy", "forget_gate.py:ForgetGate", steps=20, source=FORGET_GATE)
+    run = Run(one, CORPUS)
+    for loss in run.losses():
+        assert math.isfinite(float(loss))
+    (encoding,) = run.model.encodings
+    assert bool((encoding.gate.abs().amax(dim=1) > 1e-3).all())
+    record, nope = ran(one), ran(trial("copy", "nope", steps=20))
+    assert record.about["failed"] is None
+    assert record.about["cannot"] == {}
+    assert record.about["encoding_parameters"] == SIZE.n_heads * SIZE.d_model
+    scores, without = ([row["value"] for row in lines(one, "bits")] for one in (record, nope))
+    assert len(scores) == len(without) > 0
+    assert scores != without
+
+
 @pytest.mark.parametrize("word", ["xpos", "cope"])
 def test_causal_encodings_cannot_read_both_ways(word: str) -> None:
     record = ran(trial("masked_language_model", word))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,19 @@ class Data:
     arrays: Mapping[str, Any]
     python: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def computed(python: str, names: Iterable[str], facts: Mapping[str, Any] | None = None) -> Data:
+    """The data of a view whose arrays are variables of the program that it prints."""
+    made = run(python)
+    return Data({name: made[name] for name in names}, python, facts or {})
+
+
+def run(python: str) -> dict[str, Any]:
+    """The variables of a program that a view prints."""
+    made: dict[str, Any] = {}
+    exec(python, made)
+    return made
 
 
 def pack(data: Data) -> bytes:

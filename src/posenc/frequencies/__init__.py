@@ -1,11 +1,11 @@
-"""How fast each pair of channels turns, in radians per position: pure functions in fp64 Python numbers.
+"""Rotary frequencies, in radians per position: pure functions of fp64 Python numbers.
 
-    rotary(d, base)                              base^(-2i/d), the start of everything
-    linear, ntk, yarn, llama3, longrope, …       from frequencies to frequencies: reaching further (scalings, lengths)
-    axial, sections, cycling, …                  which coordinate each pair reads (axes)
+    rotary(d, base)                              base^(-2i/d), the plain frequencies
+    linear, ntk, yarn, llama3, longrope, …       from frequencies to frequencies, for longer contexts (scalings, lengths)
+    axial, sections, cycling, …                  the coordinate that each pair reads (axes)
 
-Two magnitudes travel beside them, never mixed: one on cos and sin, one on the softmax scale. Everything says where it
-came from. Scale first, then choose axes.
+They carry two separate magnitudes: one for cos and sin, one for the softmax scale. Each value records its origin in words.
+Apply scalings first, then choose axes.
 """
 
 from posenc.frequencies.axes import axial as axial

@@ -1,4 +1,4 @@
-"""Which coordinate each pair reads, where tokens have several: functions from frequencies to frequencies with axes.
+"""The coordinate that each pair reads, for tokens with several: functions from frequencies to frequencies with axes.
 
 Pairs in order, ω as given, letters for the axis that is read (here t, h, w are axes 0, 1, 2):
 
@@ -6,10 +6,10 @@ Pairs in order, ω as given, letters for the axis that is read (here t, h, w are
     axial, alternating     h0 w0 h1 w1 h2 w2       the same ω for each axis, in turn
     strided                h0 h2 h4 w1 w3 w5       one spectrum: every second ω for each axis
     sections               t0 t1 h2 h3 w4 w5       one spectrum: contiguous bands
-    cycling                h0 w1 h2 w3 t4 t5       one spectrum: axes in turn, the rest another
-    interleaved_sections   t0 h1 w2 t3 h4 w5       one spectrum: axes in turn as long as their section lasts
+    cycling                h0 w1 h2 w3 t4 t5       one spectrum: axes in turn, then one axis for the rest
+    interleaved_sections   t0 h1 w2 t3 h4 w5       one spectrum: axes in turn until their sections are full
 
-Coordinates come from the caller: Positions.grid(h, w) is (y, x); one-based grids are Positions.grid(h, w).shift(1).
+The caller gives the coordinates: Positions.grid(h, w) is (y, x); a grid that starts at 1 is Positions.grid(h, w).shift(1).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from posenc.frequencies.base import Frequencies
 
 @checked
 def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = False) -> Frequencies:
-    """f for each axis of `order`, one block after the other; alternating: each ω for all axes in turn.
+    """Repeats f for each axis of `order`, in blocks; `alternating`: repeats each ω for all axes in turn.
 
     order (0, 1): f is rotary(d/2, base) and the head holds height, then width: Qwen-VL's and most vision towers, SAM 2,
-    EVA. (1, 0): width before height, Step-3.7, Inkling 2, Llama 4 (from one: positions shift by 1); alternating so,
-    Kimi-K2.5. (0, 1, 2): MiniMax-M3, V-JEPA 2 as it was meant. DINOv3: `axial(in_turns(rotary(d/2, 100)))`.
+    EVA. (1, 0): width before height, Step-3.7, Inkling 2, Llama 4 (whose positions start at 1); with `alternating`,
+    Kimi-K2.5. (0, 1, 2): MiniMax-M3; the published formula of V-JEPA 2. DINOv3: `axial(in_turns(rotary(d/2, 100)))`.
     """
     _check(f, order)
     if alternating:
@@ -40,7 +40,7 @@ def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = 
 
 @checked
 def in_turns(f: Frequencies) -> Frequencies:
-    """2π·ω: frequencies that count turns, not radians, for each unit of the coordinate.
+    """2π·ω, for frequencies given in turns per unit of the coordinate instead of radians.
 
     DINOv3, whose coordinates are patch centres in [-1, 1] and whose angles are 2π·coordinate·100^(-4j/d).
     """
@@ -49,7 +49,7 @@ def in_turns(f: Frequencies) -> Frequencies:
 
 @checked
 def strided(f: Frequencies, order: Sequence[int] = (0, 1)) -> Frequencies:
-    """Axis order[k] gets ω_k, ω_(k+n), ω_(k+2n), …: one spectrum dealt out, in one block for each of n axes (Pixtral)."""
+    """Axis order[k] gets ω_k, ω_(k+n), ω_(k+2n), … in one block (Pixtral)."""
     _check(f, order)
     if len(f) % len(order):
         raise ValueError(f"order: {len(f)} pairs cannot be dealt out to {len(order)} axes")
@@ -75,7 +75,7 @@ def sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
 def interleaved_sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
     """Axis a > 0 reads pairs a, a+n, a+2n, … sizes[a] of them, n the number of axes; axis 0 reads all others.
 
-    Every axis sees fast and slow pairs; the slowest, left over, read axis 0. Qwen3-VL [24, 20, 20], Qwen3.5 [11, 11, 10].
+    Every axis has fast and slow pairs; the slowest pairs read axis 0. Qwen3-VL [24, 20, 20], Qwen3.5 [11, 11, 10].
     Raises ValueError where a section does not fit.
     """
     _check(f)
@@ -92,7 +92,7 @@ def interleaved_sections(f: Frequencies, sizes: Sequence[int]) -> Frequencies:
 
 @checked
 def cycling(f: Frequencies, order: Sequence[int] = (0, 1), *, n: int | None = None, rest: int = 0) -> Frequencies:
-    """The first n pairs read the axes of `order` in turn, the others axis `rest`; all in turn where n is left out.
+    """The first n pairs (all, without n) read the axes of `order` in turn; the others read axis `rest`.
 
     NeoMME: (0, 1). Ernie-4.5-VL: (1, 2) for 44 pairs, time for the 20 slowest.
     """

@@ -1,4 +1,4 @@
-"""The value that holds frequencies, and the ways to make one from a width and a base."""
+"""`Frequencies`, and the functions that make them from a width and a base."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Arithmetic = Literal["float64", "float32"]
 
 @dataclass(frozen=True, repr=False)
 class Frequencies(Sequence[float]):
-    """One frequency for each rotating pair, and two magnitudes. Frozen, hashable; reads like a sequence of its values.
+    """One frequency per rotated pair, and two magnitudes. Frozen and hashable; a sequence of its values.
 
     values         radians per position, first pair first
-    cos_sin_scale  multiplies cos and sin, of queries and of keys: the logits get its square
+    cos_sin_scale  multiplies cos and sin of queries and of keys, so the logits are multiplied by its square
     softmax_scale  multiplies 1/√d_head, once
-    axes           the coordinate axis that each pair reads; empty: there is one coordinate
-    base, width    what the values were made from, base^(-2i/width); None where they were made otherwise
+    axes           the coordinate axis that each pair reads; empty if there is one coordinate
+    base, width    the values are base^(-2i/width); None if they were made otherwise
     arithmetic     "float64": angles in fp64, rounded once. "float32": parity with libraries that multiply position and
-                   frequency in fp32; the values are then theirs, as they are
-    …_from         where each number came from, in words
+                   frequency in fp32; the values are then the fp32 values of that library
+    …_from         the origin of each number, in words
 
     Raises ValueError for no values, values that are not finite, and magnitudes that are not positive.
     """
@@ -61,12 +61,12 @@ class Frequencies(Sequence[float]):
 
     @checked
     def at_length(self, n: int) -> Frequencies:
-        """These, whatever the length: so that a set stands wherever a family by length does."""
+        """Returns itself, so that fixed frequencies can be used where frequencies by length are expected."""
         return self
 
     @property
     def n_axes(self) -> int:
-        """How many coordinates a token has."""
+        """The number of coordinates of a token."""
         return max(self.axes) + 1 if self.axes else 1
 
     def __repr__(self) -> str:
@@ -89,7 +89,7 @@ class Frequencies(Sequence[float]):
 
 @runtime_checkable
 class ByLength(Protocol):
-    """Frequencies that depend on how long a request is. Frozen; a request asks once and holds the answer."""
+    """Frequencies that depend on the length of a request. Frozen; a request calls `at_length` once and keeps the result."""
 
     def at_length(self, n: int) -> Frequencies: ...
 
@@ -106,9 +106,9 @@ def rotary(d: int, base: float = 10000.0) -> Frequencies:
 
 @checked
 def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> Frequencies:
-    """rotary(int(d_head·fraction), base): the first channels turn, the rest keeps still (partial_rotary_factor).
+    """rotary(int(d_head·fraction), base): the first channels are rotated, the others are not (partial_rotary_factor).
 
-    An odd width is refused; with odd=True it is kept as transformers keeps it: 100 · 0.25 = 25 gives 13 pairs, which turn
+    Raises for an odd width. odd=True computes it as transformers does: 100 · 0.25 = 25 gives 13 pairs, which rotate
     26 channels, with 25 in the exponent. GPT-NeoX, Phi, StableLM, GLM. Raises ValueError.
     """
     _check_fraction(fraction)
@@ -127,7 +127,7 @@ def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0)
     """base^(-2i/d_head)/factor for the first ⌊fraction·d_head/2⌋ pairs, zero for all others, up to d_head/2 pairs.
 
     Unlike `partial`, the exponent keeps the whole width and, in layout "half", pair j is (j, j + d_head/2) of the whole
-    head; pairs of frequency 0 turn by nothing. p-RoPE, Barbero et al. 2024, section 6; Gemma 4. Raises ValueError.
+    head; pairs of frequency 0 are not rotated. p-RoPE, Barbero et al. 2024, section 6; Gemma 4. Raises ValueError.
     """
     _check_fraction(fraction)
     if d_head % 2:
@@ -147,7 +147,7 @@ def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
 
 @checked
 def wavelengths(d_model: int, base: float = 10000.0) -> tuple[float, ...]:
-    """2π·base^(2i/d): after how many positions each pair of channels has turned once. d = 512: 6.28 to 60 611."""
+    """2π·base^(2i/d), the number of positions per turn of each pair of channels. d = 512: 6.28 to 60 611."""
     return tuple(2 * math.pi / frequency for frequency in rotary(d_model, base))
 
 

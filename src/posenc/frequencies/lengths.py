@@ -1,6 +1,6 @@
-"""Frequencies that depend on how long a request is. Frozen; a request asks `at_length(n)` once and holds the answer.
+"""Frequencies that depend on the length of a request. Frozen; a request calls `at_length(n)` once and keeps the result.
 
-Nothing here reads positions: keys rotated with one answer and queries rotated with another do not belong together.
+Queries and keys must be rotated with the frequencies of the same length.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from posenc.frequencies.scalings import check_exact, check_plain, rebased
 
 @dataclass(frozen=True)
 class DynamicNTK:
-    """base·(factor·s/L - (factor-1))^(d/(d-2)) for s = max(n, L): the longer the request, the larger the base.
+    """base·(factor·s/L - (factor-1))^(d/(d-2)) for s = max(n, L): longer requests have a larger base.
 
-    plain            rotary frequencies, those of every request up to the trained length
-    factor           how steeply the base grows beyond
+    plain            rotary frequencies, used for requests up to the trained length
+    factor           how fast the base grows beyond it
     trained_length   L, max_position_embeddings in transformers
     """
 
@@ -42,7 +42,7 @@ class DynamicNTK:
 
 @dataclass(frozen=True)
 class LongRoPE:
-    """`short` up to original_length tokens, `long` beyond: one set for all positions of a request."""
+    """`short` for requests up to original_length tokens, `long` for longer ones; one set for all positions of a request."""
 
     short: Frequencies
     long: Frequencies
@@ -59,9 +59,9 @@ class LongRoPE:
 
 @checked
 def dynamic(f: Frequencies, factor: float, trained_length: int) -> DynamicNTK:
-    """NTK scaling by as much as a request needs. "Dynamic NTK", as transformers computes it; YaRN, section 3.3.
+    """NTK scaling that depends on the length of the request: "dynamic NTK", as transformers computes it; YaRN, section 3.3.
 
-    Raises ValueError where f are no plain rotary frequencies, for width 2, and for a factor below 1.
+    Raises ValueError if f is not plain rotary frequencies, for width 2, and for a factor below 1.
     """
     if factor < 1:
         raise ValueError(f"factor: expected at least 1, or the base would shrink with length, got {factor!r}")
@@ -85,7 +85,7 @@ def longrope(
 
     cos_sin_scale is attention_factor if given, else √(1 + ln factor / ln original_length), and 1 for factors up to 1;
     factor is the longest length over original_length. Ding et al. 2024, LongRoPE; Phi-3 and Phi-4.
-    Raises ValueError unless there is one factor per pair, and where neither factor nor attention_factor is given.
+    Raises ValueError unless there is one factor per pair, and if neither factor nor attention_factor is given.
     """
     check_exact(f)
     scale, scale_from = _longrope_scale(original_length, factor, attention_factor)

@@ -1,6 +1,6 @@
-"""Rotary frequencies that reach further: each a function from frequencies to frequencies, in fp64 Python numbers.
+"""Scalings of rotary frequencies for longer contexts: functions from frequencies to frequencies, in fp64 Python numbers.
 
-Two magnitudes, never mixed: `yarn` sets the one on cos and sin, `softmax_mscale` the one on the softmax scale.
+There are two separate magnitudes: `yarn` sets that of cos and sin, `softmax_mscale` that of the softmax scale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from posenc.frequencies.base import Frequencies, rotary
 
 @checked
 def linear(f: Frequencies, factor: float) -> Frequencies:
-    """ω/factor: positions squeezed into the trained range.
+    """ω/factor: maps positions into the trained range.
 
     Position interpolation, Chen et al. 2023, section 3.2. Raises ValueError for a factor that is not positive.
     """
@@ -26,17 +26,17 @@ def linear(f: Frequencies, factor: float) -> Frequencies:
 
 @checked
 def ntk(f: Frequencies, factor: float) -> Frequencies:
-    """Rotary frequencies of base·factor^(d/(d-2)): the slowest pair slows by `factor`, the fastest not at all.
+    """Rotary frequencies of base·factor^(d/(d-2)): divides the slowest frequency by `factor` and keeps the fastest.
 
-    "NTK-aware" scaling, published by its author as a post; Peng et al. 2023, YaRN, section 3.1. Raises ValueError where f
-    are no plain rotary frequencies, and for d = 2.
+    "NTK-aware" scaling, published by its author as a post; Peng et al. 2023, YaRN, section 3.1. Raises ValueError if f is
+    not plain rotary frequencies, and for d = 2.
     """
     return rebased(f, factor, f"ntk(factor={factor:g})")
 
 
 @checked
 def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
-    """The same as `ntk`, under the name by which HunYuan's models ask for it: base·alpha^(d/(d-2)), once for all."""
+    """The same as `ntk`, with the name in HunYuan's configurations: base·alpha^(d/(d-2)) for all lengths."""
     return rebased(f, alpha, f"ntk_alpha(alpha={alpha:g})")
 
 
@@ -69,15 +69,15 @@ def yarn(
     mscale: float | None = None,
     mscale_all_dim: float | None = None,
 ) -> Frequencies:
-    """Fast pairs as they are, slow pairs divided by `factor`, a ramp between; and a magnitude on cos and sin.
+    """Keeps fast pairs, divides slow pairs by `factor`, interpolates between; sets a magnitude of cos and sin.
 
         ω' = ω·(1-γ) + ω/factor·γ,   γ_i = clip((i - low)/(high - low), 0, 1),   low, high from `yarn_range`
 
     cos_sin_scale is attention_factor if given; else mscale_of(factor, mscale)/mscale_of(factor, mscale_all_dim) if both
-    are given; else mscale_of(factor) = 1 + 0.1·ln factor. The softmax scale is left alone: DeepSeek's models change it
-    as well, see `softmax_mscale`. Peng et al. 2023, YaRN, definitions 2 and 3; equation 22.
-    Raises ValueError where f are no plain rotary frequencies of an even width and a base above 1, and where only one of
-    mscale and mscale_all_dim is given.
+    are given; else mscale_of(factor) = 1 + 0.1·ln factor. The softmax scale does not change; DeepSeek's models change
+    it too, see `softmax_mscale`. Peng et al. 2023, YaRN, definitions 2 and 3; equation 22.
+    Raises ValueError if f is not plain rotary frequencies of an even width and a base above 1, and if only one of mscale
+    and mscale_all_dim is given.
     """
     low, high = yarn_range(f, original_length, beta_fast, beta_slow, truncate)
     values = []
@@ -96,12 +96,12 @@ def yarn(
 def yarn_range(
     f: Frequencies, original_length: int, beta_fast: float = 32.0, beta_slow: float = 1.0, truncate: bool = True
 ) -> tuple[float, float]:
-    """The pairs at which YaRN's ramp begins and ends: those that turn beta_fast and beta_slow times in original_length.
+    """The pairs at which YaRN's ramp begins and ends. They make beta_fast and beta_slow turns in original_length.
 
         pair(β) = d·ln(original_length/(2πβ)) / (2 ln base),   low >= 0, high <= d-1
 
-    truncate   whole pairs, floor of low and ceiling of high. The clamp of high is d-1, not the last pair d/2-1: so in the
-               authors' code and in every copy of it. Where both ends meet, high is 0.001 more.
+    truncate   rounds low down and high up to whole pairs. high is at most d-1, not the last pair d/2-1, as in the
+               authors' code. If both ends are equal, 0.001 is added to high.
     Raises ValueError.
     """
     base, d = check_plain(f)
@@ -120,7 +120,7 @@ def yarn_range(
 
 @checked
 def mscale_of(factor: float, mscale: float = 1.0) -> float:
-    """0.1·mscale·ln(factor) + 1, and 1 for factors up to 1: how much sharper attention must be over longer contexts.
+    """0.1·mscale·ln(factor) + 1, and 1 for factors up to 1: the magnitude that YaRN uses for longer contexts.
 
     Peng et al. 2023, YaRN, equation 22; the weight `mscale` is DeepSeek-V2's.
     """
@@ -131,8 +131,8 @@ def mscale_of(factor: float, mscale: float = 1.0) -> float:
 def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Frequencies:
     """The same frequencies with a softmax scale of mscale_of(factor, mscale_all_dim)² times the old one.
 
-    DeepSeek-V2 and V3 and all that share their attention do this beside `yarn`, whose magnitude on cos and sin is then
-    mscale/mscale_all_dim, mostly 1: so channels that do not turn are sharpened as well. Raises ValueError.
+    DeepSeek-V2, V3 and models with the same attention use it together with `yarn`, whose magnitude of cos and sin is then
+    mscale/mscale_all_dim, usually 1. It also scales the channels that are not rotated. Raises ValueError.
     """
     scale = mscale_of(factor, mscale_all_dim) * mscale_of(factor, mscale_all_dim)
     if math.isinf(f.softmax_scale * scale):
@@ -148,13 +148,13 @@ def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Freq
 def llama3(
     f: Frequencies, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
 ) -> Frequencies:
-    """By the number of turns t = original_length·ω/2π within the trained length, whatever the pair.
+    """Scales each frequency by its number of turns in the trained length, t = original_length·ω/2π.
 
         t < low_freq_factor    ω/factor
         t > high_freq_factor   ω
         between                ((1-s)/factor + s)·ω,   s = (t - low_freq_factor)/(high_freq_factor - low_freq_factor)
 
-    Llama 3.1; released code of Meta's models. Raises ValueError unless low_freq_factor < high_freq_factor.
+    Llama 3.1, in the code that Meta released. Raises ValueError unless low_freq_factor < high_freq_factor.
     """
     check_exact(f)
     if low_freq_factor >= high_freq_factor:
@@ -176,7 +176,7 @@ def llama3(
 
 @checked
 def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> Frequencies:
-    """ω_i·by_i: any factor for each pair, for instance LeRoPE's exp(α_i) as trained (Mistral-Large-4).
+    """ω_i·by_i, with one factor for each pair, such as LeRoPE's trained exp(α_i) (Mistral-Large-4).
 
     Raises ValueError unless there is one finite factor per pair.
     """
@@ -188,9 +188,9 @@ def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> 
 
 @checked
 def resonance(f: Frequencies) -> Frequencies:
-    """2π/round(2π/ω): every wavelength a whole number of positions, so that phases seen in training come again.
+    """2π/round(2π/ω): rounds every wavelength to a whole number of positions, so that phases repeat exactly.
 
-    Wang et al. 2024, Resonance RoPE, section 4.1; also on top of `yarn`. Raises ValueError for pairs faster than 4π.
+    Wang et al. 2024, Resonance RoPE, section 4.1; it can follow `yarn`. Raises ValueError for frequencies above 4π.
     """
     check_exact(f)
     if any(abs(w) > 4 * math.pi for w in f):
@@ -200,9 +200,10 @@ def resonance(f: Frequencies) -> Frequencies:
 
 @checked
 def clipped(f: Frequencies, n: int = 20) -> Frequencies:
-    """The slowest n pairs fade out: ω·(1 + cos(πk/(n-1)))/2 for k = 0 … n-1; the last stands still.
+    """Lowers the n slowest frequencies to ω·(1 + cos(πk/(n-1)))/2 for k = 0 … n-1; the last becomes 0.
 
-    Clipped RoPE, arXiv 2602.05258 (named CoPE there; no relation to contextual encoding). Fewer pairs than n: all fade.
+    Clipped RoPE, arXiv 2602.05258 (called CoPE there, unrelated to contextual position encoding). With fewer than n pairs,
+    all are lowered.
     """
     check_exact(f)
     n = min(n, len(f))

@@ -1,4 +1,4 @@
-"""What the founding notes teach: `walk` through their figures, and `claims`, the ledger of what they say."""
+"""The founding notes: `walk` computes their worked examples step by step, `claims` checks their statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The founding notes, five Chinese articles: their files, and how a number printed there compares with the right one."""
+"""The founding notes, five Chinese articles: their files, and the comparison of a printed number with the computed one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Comparison = Literal["same", "truncated", "different"]
 
 @checked
 def number(note: str) -> str:
-    """The number of a note given by number or by file name. Raises ValueError for a note that there is not."""
+    """The number of a note given by number or by file name. Raises ValueError for an unknown note."""
     for key, file in FILES.items():
         if note in (key, file):
             return key
@@ -27,7 +27,7 @@ def number(note: str) -> str:
 
 @checked
 def compare(printed: str, right: float) -> Comparison:
-    """Whether `printed` is `right` rounded to the digits printed, only cut off there, or another number.
+    """Whether `printed` is `right` rounded to the printed digits (same), cut off there (truncated), or different.
 
     >>> compare("0.9998", 0.99980), compare("0.9999", 0.999998), compare("0.38", 0.36)
     ('same', 'truncated', 'different')

@@ -1,7 +1,7 @@
-"""The worked sums of the founding notes, step by step: every matrix on the way, beside what the note prints (S14).
+"""The worked examples of the founding notes, step by step: every matrix, beside the matrix that the note prints.
 
     sum         猫 吃 鱼: word + position, base 100                                   note 004
-    attention   我 喜欢 猫: self-attention by hand, and the sentence turned round      note 004
+    attention   我 喜欢 猫: self-attention by hand, and the sentence reversed         note 004
     rope        人工 智能 正在 快速 发展: 正在 at position 2 against positions 0 … 4    note 002
     components  PE(2) component by component, at 8 and at 4 channels                  notes 003, 004
 
@@ -37,7 +37,7 @@ Printed = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Slip:
-    """An entry that the note prints wrong; `truncated` where its digits are right but cut off instead of rounded."""
+    """An entry that the note prints wrong; `truncated` if its digits are cut off instead of rounded."""
 
     row: int
     column: int
@@ -48,9 +48,9 @@ class Slip:
 
 @dataclass(frozen=True)
 class Step:
-    """One matrix: what it is, how it comes about, its rows and columns by name, and what the note prints for it.
+    """One matrix: title, formula, names of rows and columns, and the digits that the note prints.
 
-    `printed` holds the note's digits as strings, "" where it prints none; it is empty for a step the note does not have.
+    `printed` holds the note's digits as strings, "" for entries that it does not print; it is empty for a step of our own.
     """
 
     title: Words
@@ -63,7 +63,7 @@ class Step:
 
     @property
     def slips(self) -> tuple[Slip, ...]:
-        """Where the note's digits are not the right ones."""
+        """The entries whose printed digits are wrong."""
         found = []
         for r, row in enumerate(self.printed):
             for c, shown in enumerate(row):
@@ -75,7 +75,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Example:
-    """A worked sum: `steps()` computes it."""
+    """A worked example; `steps()` computes it."""
 
     name: str
     title: Words
@@ -84,7 +84,7 @@ class Example:
 
 
 class Unscaled(PositionalEncoding):
-    """NoPE whose softmax reads q·k as it is, without 1/√d: how note 004 does its sum."""
+    """NoPE without the factor 1/√d in the softmax, as note 004 computes it."""
 
     def softmax_scale(self, d_head: int) -> float:
         return 1.0
@@ -94,7 +94,7 @@ class Unscaled(PositionalEncoding):
 def attention_weights(
     q: Float[Tensor, "i d"], k: Float[Tensor, "j d"], encoding: PositionalEncoding
 ) -> Float[Tensor, "i j"]:
-    """softmax of the logits: attention over the unit vectors returns its own weights."""
+    """The softmax of the logits, computed as attention over unit vectors."""
     return attended(q, k, torch.eye(len(k), dtype=q.dtype), encoding)
 
 

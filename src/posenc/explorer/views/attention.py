@@ -14,7 +14,7 @@ from pydantic import Field
 import posenc
 from posenc.catalogue import BY_NAME, FOUNDATION, arguments_of, directed, names
 from posenc.encoding import Site
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused, encodings, only
 from posenc.learn import walk
@@ -158,8 +158,7 @@ def data(asked: Parameters) -> Data:
         raise Refused(str(error)) from error
     causal = asked.causal or "causal_only" in encoding.traits
     program = _program(asked, case, options, encoding.sites, causal)
-    made: dict[str, Any] = {}
-    exec(program, made)
+    made = run(program)
     facts = {
         "words": case.words,
         "d_head": case.d_head,

@@ -21,7 +21,7 @@ import posenc
 from posenc.bilingual import LANGUAGES, Words
 from posenc.catalogue import BY_NAME, directed
 from posenc.description import SEAMS, TRAITS
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 else:
     Method, MethodOrNone = encodings(), encodings(none=Words("none", "无"))
 MOVED_BY = 37
+
+ARRAYS = ("plain", "added", "distance", "mean", "lowest", "highest")
 
 
 class Parameters(Base):
@@ -74,33 +76,16 @@ def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
 
 def data(asked: Parameters) -> Data:
     """The data. The fact `methods` holds catalogue entries and the change of the scores when all positions are shifted."""
-    width, heads = asked.d_model, int(asked.n_heads)
-    random = torch.Generator().manual_seed(asked.seed)
-    x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in _shapes(asked))
-    inputs = (x, w_q / width**0.5, w_k / width**0.5)
-    at, moved = posenc.Positions.arange(1, asked.length), posenc.Positions.arange(1, asked.length, MOVED_BY)
-    encodings = [_drawn(name, asked) for name in asked.methods]
-    plain = logits(posenc.create("nope"), *inputs, at, asked.causal)
-    scores = [logits(encoding, *inputs, at, asked.causal) for encoding in encodings]
-    added = torch.stack(scores) - plain
-    distance = torch.arange(0 if asked.causal else 1 - asked.length, asked.length)
-    diagonals = [added.diagonal(-d, -2, -1) for d in distance.tolist()]
-    mean, lowest, highest = (
-        torch.stack([kind(diagonal, -1) for diagonal in diagonals], -1) for kind in (torch.mean, torch.amin, torch.amax)
-    )
-    facts = []
-    for name, encoding, before in zip(asked.methods, encodings, scores, strict=True):
-        after = logits(encoding, *inputs, moved, asked.causal)
-        facts.append(_facts(name, encoding, heads, width) | {"moved": float((after - before).nan_to_num().abs().max())})
-    arrays = {
-        "plain": plain,
-        "added": added,
-        "distance": distance,
-        "mean": mean,
-        "lowest": lowest,
-        "highest": highest,
-    }
-    return Data(arrays, _python(asked), {"methods": facts, "moved_by": MOVED_BY})
+    python = _python(asked)
+    try:
+        made = run(python)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"methods: {error}") from error
+    moved, facts = posenc.Positions.arange(1, asked.length, MOVED_BY), []
+    for name, encoding, before in zip(asked.methods, made["encodings"], made["scores"], strict=True):
+        after = logits(encoding, made["x"], made["w_q"], made["w_k"], moved, asked.causal)
+        facts.append(_facts(name, encoding) | {"moved": float((after - before).nan_to_num().abs().max())})
+    return Data({name: made[name] for name in ARRAYS}, python, {"methods": facts, "moved_by": MOVED_BY})
 
 
 def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:
@@ -115,16 +100,7 @@ def _options(name: str, asked: Parameters) -> dict[str, Any]:
     return sizes | directed(name, asked.causal)
 
 
-def _drawn(name: str, asked: Parameters) -> posenc.PositionalEncoding:
-    """The encoding. Raises ValueError if a package that it needs is not installed."""
-    try:
-        encoding = posenc.create(name, **_options(name, asked)).double()
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{name}: {error}") from error
-    return posenc.laws.draw_parameters(encoding, asked.seed).requires_grad_(False)
-
-
-def _facts(name: str, encoding: posenc.PositionalEncoding, n_heads: int, d_model: int) -> dict[str, Any]:
+def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     entry = BY_NAME[name]
     seams = [site.name.lower() for site in encoding.sites if site.name]
     traits = sorted(encoding.traits)
@@ -170,7 +146,8 @@ encodings = [
 # Learned tables are random here: nothing is trained.
 encodings = [posenc.laws.draw_parameters(one.double(), seed={asked.seed}).requires_grad_(False) for one in encodings]
 plain = logits(posenc.create("nope"), x, w_q, w_k, at, causal={asked.causal})
-added = torch.stack([logits(one, x, w_q, w_k, at, causal={asked.causal}) for one in encodings]) - plain
+scores = torch.stack([logits(one, x, w_q, w_k, at, causal={asked.causal}) for one in encodings])
+added = scores - plain
 
 distance = torch.arange({start}, {asked.length})  # i - j
 diagonals = [added.diagonal(-d, -2, -1) for d in distance.tolist()]

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
-import torch
 from pydantic import Field
-from torch import Tensor
 
-from posenc import frequencies, layouts
-from posenc.caches import convert_keys
 from posenc.conversion.families import known_layout
-from posenc.conversion.rows import Heads, convert_rows, row_permutation
-from posenc.encodings.rope import RoPE
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.layouts import Layout
-from posenc.positions import Positions
 
 ORDER = 100
 
@@ -36,6 +29,11 @@ MODELS = {
     "cohere": "Cohere",
     "llama4": "Llama 4",
 }
+
+ARRAYS = (
+    *("omega", "half", "interleaved", "permutation", "rows", "query", "turned", "right", "got", "difference"),
+    *("by_distance", "converted_matrices"),
+)
 
 
 class Parameters(Base):
@@ -60,52 +58,9 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    d, base, now = asked.d_head, asked.base, asked.weights
-    other: Layout = "interleaved" if now == "half" else "half"
-    random = torch.Generator().manual_seed(0)
-    q, k = torch.randn(2, 1, DRAWS, LENGTH, d, dtype=torch.float64, generator=random)
-    at = Positions.arange(1, LENGTH)
-
-    def scores(q: Tensor, k: Tensor, layout: Layout) -> Tensor:
-        rope = RoPE(d, base=base, layout=layout)
-        return rope.rotate(q, at, "query")[0] @ rope.rotate(k, at, "key")[0].mT
-
-    q_given = convert_keys(q, now, other) if asked.convert_q else q
-    k_given = convert_keys(k, now, other) if asked.convert_k else k
-    right, got = scores(q, k, now), scores(q_given, k_given, asked.code)
-    error = (got - right).square().mean(dim=0)
-    apart = (torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)).abs()
-    of_distance = torch.stack([error[apart == distance].mean() for distance in range(LENGTH)])
-
-    heads = Heads(n_heads=2, d_head=d)
-    w_q, w_k = torch.randn(2, 2 * d, D_MODEL, dtype=torch.float64, generator=random)
-    x = torch.randn(1, LENGTH, D_MODEL, dtype=torch.float64, generator=random)
-    w_q_moved, w_k_moved = convert_rows(w_q, "q", heads, now, other), convert_rows(w_k, "k", heads, now, other)
-    before, after = scores(_heads(x, w_q), _heads(x, w_k), now), scores(_heads(x, w_q_moved), _heads(x, w_k_moved), other)
-    return Data(
-        {
-            "omega": frequencies.rotary(d, base).values,
-            "half": torch.stack(layouts.split(torch.arange(d), "half"), dim=1).numpy(),
-            "interleaved": torch.stack(layouts.split(torch.arange(d), "interleaved"), dim=1).numpy(),
-            "permutation": layouts.permutation(d, now, other).numpy(),
-            "rows": row_permutation(2 * d, heads.slices("q").q, d, now, other).numpy(),
-            "query": q[0, 0],
-            "turned": RoPE(d, base=base, layout=now).rotate(q, at, "query")[0, 0],
-            "right": right[0],
-            "got": got[0],
-            "difference": (got - right)[0],
-            "by_distance": (of_distance / right.square().mean()).sqrt(),
-            "converted_matrices": (after - before).abs().max() / before.abs().max(),
-        },
-        _python(asked, other),
-        {"models": [[name, known_layout({"model_type": family})] for family, name in MODELS.items()]},
-    )
-
-
-def _heads(x: Tensor, w: Tensor) -> Tensor:
-    """[1, t, d_model] -> [1, 2, t, d]"""
-    heads: Tensor = (x @ w.T).unflatten(-1, (2, -1)).transpose(1, 2)
-    return heads
+    other: Layout = "interleaved" if asked.weights == "half" else "half"
+    models = [[name, known_layout({"model_type": family})] for family, name in MODELS.items()]
+    return computed(_python(asked, other), ARRAYS, {"models": models})
 
 
 def _python(asked: Parameters, other: Layout) -> str:

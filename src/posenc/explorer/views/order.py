@@ -8,23 +8,14 @@ Legend: t tokens, d channels, h heads, r re-orderings, i query, j key.
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Literal
 
-import torch
 from pydantic import Field
-from torch import Tensor
 
-from posenc import measures
-from posenc.backends.reference import probabilities
-from posenc.catalogue import arguments_of, create, directed
-from posenc.encoding import PositionalEncoding
-from posenc.explorer.data import Data
+from posenc.catalogue import arguments_of, directed
+from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
-from posenc.measures.layers import Layers, redrawn, seeded
-from posenc.measures.order import word_vectors
-from posenc.positions import Positions
 
 ORDER = 60
 
@@ -37,6 +28,7 @@ SENTENCES = {
     "again": ("屡", "战", "屡", "败"),
 }
 D_MODEL, HEADS = 16, 4
+ARRAYS = ("orders", "before", "after", "weights_before", "weights_after", "distance", "together", "rnn")
 
 
 if TYPE_CHECKING:
@@ -62,55 +54,7 @@ EXPORTED = (
 
 def data(asked: Parameters) -> Data:
     words = SENTENCES[asked.sentence]
-    orders = torch.tensor(_orders(words))
-    sizes = {"d_model": D_MODEL, "n_heads": HEADS, "n_layers": asked.layers}
-    encoding = create(asked.encoding, **sizes, **directed(asked.encoding, asked.causal))
-    x = word_vectors(words, D_MODEL)
-    distance = [
-        measures.order_sensitivity_of(encoding, x, one[None], n_heads=HEADS, causal=asked.causal, layers=asked.layers)
-        for one in orders
-    ]
-    # The same weights and parameters as in posenc.measures, drawn in the same order.
-    random = seeded(1)
-    attention = Layers.draw(D_MODEL, HEADS, None, asked.layers, random)
-    drawn = redrawn(encoding, random)
-    at = Positions.arange(1, len(words))
-    with torch.no_grad():
-        outputs = [attention(torch.stack([x, x[one]]), drawn, at, asked.causal) for one in orders]
-        weights = _weights(attention, torch.cat([x[None], x[orders]]), drawn, at, asked.causal)
-        moved = [attention(x[one][None], drawn, at.take(one), asked.causal)[0] - outputs[0][0][one] for one in orders]
-    pairs = [measures.SentencePair(words, tuple(words[i] for i in one)) for one in orders]
-    arrays = {
-        "orders": orders,
-        "before": outputs[0][0],
-        "after": torch.stack([after for _, after in outputs]),
-        "weights_before": weights[0],
-        "weights_after": weights[1:],
-        "distance": distance,
-        "together": [float(one.abs().max()) for one in moved],
-        "rnn": [measures.rnn_sensitivity(pair, d_model=D_MODEL) for pair in pairs],
-    }
-    return Data(arrays, _python(asked, words), {"words": list(words)})
-
-
-def _orders(words: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """Position i holds word orders[r][i]. Of orders with equal text, only the one that keeps equal words in order."""
-    found: dict[tuple[str, ...], tuple[int, ...]] = {}
-    for order in itertools.permutations(range(len(words))):
-        found.setdefault(tuple(words[i] for i in order), order)
-    return list(found.values())
-
-
-def _weights(attention: Layers, x: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool) -> Tensor:
-    """Attention weights in the last of at most two layers, [r h i j]."""
-    *below, (query, key, _, _) = attention.weights
-    hidden = encoding.at_layer(0).embed(x, at)
-    if below:
-        hidden = hidden + Layers(tuple(below), attention.d_head)(x, encoding, at, causal)
-    here = encoding.at_layer(len(below))
-    q, k = ((hidden @ weight.T).view(*x.shape[:2], HEADS, -1).transpose(1, 2) for weight in (query, key))
-    at = at.expand(len(x))
-    return probabilities(*here.rotate_both(q, k, at, at), here, at, at, causal)
+    return computed(_python(asked, words), ARRAYS, {"words": list(words)})
 
 
 def _python(asked: Parameters, words: tuple[str, ...]) -> str:

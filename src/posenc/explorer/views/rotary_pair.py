@@ -6,23 +6,20 @@ are those of the worked example (posenc.learn.walk), with other widths they are 
 
 from __future__ import annotations
 
-import torch
 from pydantic import Field
-from torch import Tensor
 
-from posenc import frequencies
-from posenc.encodings.rope import RoPE
-from posenc.encodings.sinusoidal import sinusoidal_table
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.learn import walk
-from posenc.measures import rope_score_of
-from posenc.positions import Positions
 
 ORDER = 90
 
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")
+ARRAYS = (
+    *("q", "k", "omega", "q_turned", "k_turned", "scores", "pair_scores", "lag_scores", "sentence", "lengths"),
+    *("added_scores", "added_lengths"),
+)
 
 
 class Parameters(Base):
@@ -39,43 +36,7 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    d, base = asked.d_head, asked.base
-    q, keys = _vectors(d)
-    k = keys[asked.word]
-    rope, at = RoPE(d, base=base), Positions.arange(1, LENGTH)
-    q_turned = rope.rotate(q.expand(1, 1, LENGTH, d), at, "query")[0, 0]
-    k_turned = rope.rotate(k.expand(1, 1, LENGTH, d), at, "key")[0, 0]
-    around = torch.arange(LENGTH) + torch.arange(5)[:, None] - ASKING
-    placed = rope.rotate(keys[:, None, None].expand(5, 1, LENGTH, d), Positions.at(around), "key")[:, 0]
-    lags = torch.arange(1 - LENGTH, LENGTH)
-    pairs = torch.eye(d // 2, dtype=q.dtype).repeat_interleave(2, dim=1)
-    table = sinusoidal_table(LENGTH, d, base, dtype=q.dtype)
-    return Data(
-        {
-            "q": q,
-            "k": k,
-            "omega": frequencies.rotary(d, base).values,
-            "q_turned": q_turned,
-            "k_turned": k_turned,
-            "scores": q_turned @ k_turned.T,
-            "pair_scores": rope_score_of(q * pairs, k * pairs, lags, base),
-            "lag_scores": rope_score_of(q[None], k[None], lags, base)[0],
-            "sentence": (placed * q_turned).sum(dim=-1).T,
-            "added_scores": (q + table) @ (k + table).T,
-            "lengths": q_turned.norm(dim=-1),
-            "added_lengths": (q + table).norm(dim=-1),
-        },
-        _python(asked),
-        {"words": walk.AI_IS_GROWING, "asking": ASKING},
-    )
-
-
-def _vectors(d_head: int) -> tuple[Tensor, Tensor]:
-    """The query, and the keys of the five words."""
-    if d_head == len(walk.QUERY):
-        return torch.tensor(walk.QUERY, dtype=torch.float64), torch.tensor(walk.KEYS, dtype=torch.float64)
-    drawn = torch.randn(6, d_head, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    return drawn[0], drawn[1:]
+    return computed(_python(asked), ARRAYS, {"words": walk.AI_IS_GROWING, "asking": ASKING})
 
 
 def _python(asked: Parameters) -> str:

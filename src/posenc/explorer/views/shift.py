@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import torch
 from pydantic import Field
-from torch import Tensor
 
-from posenc import frequencies, measures
-from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
-from posenc.positions import Positions
 
 ORDER = 40
 
-DECADES = tuple(10**n for n in range(7))
-NEIGHBOURS = 10
+DECADES, NEIGHBOURS = 7, 10
+ARRAYS = ("omega", "matrix", "here", "there", "moved", "turned", "decades", "errors")
 
 
 class Parameters(Base):
@@ -34,35 +29,10 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    d_model = 2 * asked.pairs
-    encoding = Sinusoidal(d_model, base=asked.base)
-
-    def rows(positions: Tensor) -> Tensor:
-        x = torch.zeros(1, len(positions), d_model, dtype=torch.float64)
-        return encoding.embed(x, Positions.at(positions.double()[None]))[0]
-
-    matrix = measures.shift_matrix(asked.k, d_model, asked.base)
-    here, there = rows(torch.tensor([asked.p, asked.p + asked.k]))
-    moved = matrix @ here
-    many = (torch.tensor(DECADES)[:, None] + torch.arange(NEIGHBOURS)).flatten()
-    errors = (rows(many + asked.k) - rows(many) @ matrix.T).norm(dim=1).view(len(DECADES), NEIGHBOURS).amax(dim=1)
-    arrays = {
-        "omega": frequencies.rotary(d_model, asked.base).values,
-        "matrix": matrix,
-        "here": here,
-        "there": there,
-        "moved": moved,
-        "turned": _turned(here, there),
-        "decades": DECADES,
-        "errors": errors,
-    }
-    return Data(arrays, _python(asked), {"p": asked.p, "k": asked.k, "error": float((there - moved).norm())})
-
-
-def _turned(here: Tensor, there: Tensor) -> Tensor:
-    """The rotation of each pair between two rows, computed from the rows: radians from -π to π."""
-    (sin, cos), (next_sin, next_cos) = here.view(-1, 2).T, there.view(-1, 2).T
-    return torch.atan2(next_sin * cos - next_cos * sin, next_cos * cos + next_sin * sin)
+    python = _python(asked)
+    made = run(python)
+    facts = {"p": asked.p, "k": asked.k, "error": float(made["error"])}
+    return Data({name: made[name] for name in ARRAYS}, python, facts)
 
 
 def _python(asked: Parameters) -> str:
@@ -89,6 +59,6 @@ sin, cos = here.view(-1, 2).T
 next_sin, next_cos = there.view(-1, 2).T
 turned = torch.atan2(next_sin * cos - next_cos * sin, next_cos * cos + next_sin * sin)
 
-decades = 10 ** torch.arange({len(DECADES)})
+decades = 10 ** torch.arange({DECADES})
 many = (decades[:, None] + torch.arange({NEIGHBOURS})).flatten()
 errors = (rows(many + k) - rows(many) @ matrix.T).norm(dim=1).view(-1, {NEIGHBOURS}).amax(dim=1)"""

@@ -11,18 +11,23 @@ Legend: k lags from −reach to reach, d channels, r rows of a sample.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
-import torch
 from pydantic import Field
 
-from posenc import frequencies, measures
-from posenc.explorer.data import Data
+from posenc import measures
+from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 50
 
 ROWS = 256
+CURVES = {
+    "sinusoidal": ("similarity",),
+    "rope": ("score", "bound"),
+    "random": ("independent", "spread", "one", "equal"),
+}
 
 
 class Parameters(Base):
@@ -42,26 +47,10 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    lags = torch.arange(-asked.reach, asked.reach + 1)
-    arrays: dict[str, Any] = {"lags": lags, "omega": frequencies.rotary(asked.d, asked.base).values}
-    ones = torch.ones(asked.d, dtype=torch.float64)
-    if asked.kind == "sinusoidal":
-        arrays["similarity"] = measures.sinusoidal_similarity(asked.d, lags, asked.base)
-        arrays["vectors"] = torch.stack([ones, ones]) * torch.tensor([1.0, 0.0]).repeat(asked.d // 2)
-    elif asked.kind == "rope":
-        arrays["score"] = measures.rope_score(asked.d, lags, asked.base)
-        arrays["bound"] = measures.rope_bound(asked.d, lags, asked.base)
-        arrays["vectors"] = torch.stack([ones, ones])
-    else:
-        random = torch.Generator().manual_seed(0)
-        q, k = (torch.randn(ROWS, asked.d, generator=random, dtype=torch.float64) for _ in range(2))
-        scores = measures.rope_score_of(q, k, lags, asked.base)
-        arrays |= {"independent": scores.mean(dim=0), "spread": scores.std(dim=0), "one": scores[0]}
-        arrays["equal"] = measures.rope_score_of(q, q, lags, asked.base).mean(dim=0)
-        arrays["vectors"] = torch.stack([q[0], k[0]])
-    falling = [name for name in ("similarity", "score", "bound") if name in arrays]
-    rises = {name: measures.first_rise(arrays[name][asked.reach :]) for name in falling}
-    return Data(arrays, _python(asked), {"rises": rises, "rows": ROWS})
+    found = computed(_python(asked), ("lags", "omega", "vectors", *CURVES[asked.kind]))
+    falling = [name for name in ("similarity", "score", "bound") if name in found.arrays]
+    rises = {name: measures.first_rise(found.arrays[name][asked.reach :]) for name in falling}
+    return replace(found, facts={"rises": rises, "rows": ROWS})
 
 
 def _python(asked: Parameters) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from pydantic import Field
 
 from posenc import frequencies
-from posenc.encodings.sinusoidal import ChannelLayout, Sinusoidal
-from posenc.explorer.data import Data
+from posenc.encodings.sinusoidal import ChannelLayout
+from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
-from posenc.positions import Positions
 
 ORDER = 10
 
@@ -38,11 +36,9 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    encoding = Sinusoidal(asked.d_model, base=asked.base, layout=asked.layout)
-    x = torch.zeros(1, asked.length, asked.d_model, dtype=getattr(torch, asked.dtype))
-    table = encoding.embed(x, Positions.arange(1, asked.length))[0]
     omega = frequencies.rotary(asked.d_model + asked.d_model % 2, asked.base).values
-    return Data({"table": table, "omega": omega}, _python(asked))
+    python = _python(asked)
+    return Data({"table": run(python)["table"], "omega": omega}, python)
 
 
 def _python(asked: Parameters) -> str:

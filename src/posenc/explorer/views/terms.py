@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 80
@@ -67,7 +67,7 @@ ARRAYS = (
 
 def data(asked: Parameters) -> Data:
     program = _program(asked)
-    here, unmoved = _run(program), _run(_program(asked.model_copy(update={"shift": 0})))
+    here, unmoved = run(program), run(_program(asked.model_copy(update={"shift": 0})))
     facts: dict[str, Any] = {"words": asked.sentence.split()}
     for kind in ("absolute", "relative"):
         terms = here[kind]
@@ -83,12 +83,6 @@ def along_diagonals(term: torch.Tensor) -> float:
     """The largest difference between entries with the same i-j; 0 if the term depends only on the distance."""
     diagonals = [term.diagonal(offset) for offset in range(1 - len(term), len(term))]
     return max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
-
-
-def _run(program: str) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    exec(program, made)
-    return made
 
 
 def _program(asked: Parameters) -> str:

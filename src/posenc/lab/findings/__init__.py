@@ -1,1 +1,1 @@
-"""What is concluded: the gate, statistics, recommendations and published claims, from the records of a sweep."""
+"""The conclusions from the records of a sweep: gate, statistics, recommendations, comparison with published claims."""

@@ -1,4 +1,4 @@
-"""The scores of one encoding on one task: a cell for each length, which has a mean over seeds or says why it has none."""
+"""The scores of one encoding on one task: a cell per length, with the mean over seeds or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.lab.trial.scoring import NO_NUMBER
 
 
 class TaskResults:
-    """What was found of one task of an experiment."""
+    """The results of one task of an experiment."""
 
     def __init__(
         self,
@@ -43,18 +43,18 @@ class TaskResults:
         }
 
     def crash(self, word: str, oracle: bool = False) -> str | None:
-        """Why a trial of the encoding left no record."""
+        """The reason why a trial of the encoding has no record."""
         wanted = (self.name, word, oracle)
         lines = (why for (task, name, _, at_end), why in self._crashed.items() if (task, name, at_end) == wanted)
         return next(lines, None)
 
     def any_trial(self) -> Json:
-        """What all trials of the task say alike; nothing where none was run."""
+        """What is equal in all trials of the task; empty if none was run."""
         return next((about for word in self.words for about in self.trials(word).values()), {})
 
 
 def arm(of: TaskResults, word: str) -> Json:
-    """One encoding's part of the findings, before the gate: nothing is said of it beyond the trained length yet."""
+    """One encoding's part of the findings, before the gate and without conclusions about longer lengths."""
     trials = of.trials(word)
     oracle = cells(of, word, oracle=True)
     curve = [row for row in of.results.training_curves[of.name] if row["encoding"] == word]
@@ -95,7 +95,7 @@ def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "",
 
 
 def silence(arm: Json, trained: int) -> None:
-    """Removes what an arm that has not learnt the trained length scored at longer ones."""
+    """Removes the scores at longer lengths of an arm that has not learnt the trained length."""
     for length, cell in arm["cells"].items():
         if int(length) > trained and cell["state"] is None:
             arm["cells"][length] = _empty(NOT_LEARNT, {})
@@ -112,7 +112,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def _state(of: TaskResults, trials: Mapping[int, Json], crash: str | None) -> str | None:
-    """Why an arm has no score. One failed seed is enough: the mean of the other seeds would be too good."""
+    """The reason why an arm has no score. One failed seed is enough: the mean of the other seeds would be biased."""
     if crash is not None or not trials:
         return crash or MISSING
     if broken := [about["failed"] for about in trials.values() if about["failed"] is not None]:

@@ -1,7 +1,7 @@
-"""All findings of a folder of results, as plain JSON: every table, chart and sentence is made of it.
+"""All findings of a folder of results, as plain JSON. Every table, chart and sentence is made from them.
 
-A score that is missing says why: the encoding cannot do it, it failed, it was not learnt, or it was not run. It is never
-0 or NaN.
+A missing score has a reason: the encoding cannot do it, it failed, the task was not learnt, or it was not run. It is
+never 0 or NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT = 1
 
 
 def findings(folder: Path) -> Json:
-    """Raises ValueError for a folder that no sweep has begun in."""
+    """Raises ValueError for a folder without a sweep."""
     kept = Folder(folder)
     manifest = kept.experiment()
     if manifest is None:
@@ -67,7 +67,7 @@ def findings(folder: Path) -> Json:
 
 
 def _words(plan: Json, experiment: Json) -> list[str]:
-    """The encodings of a task, as its plan or else the experiment names them."""
+    """The encodings of a task: those of its plan, otherwise those of the experiment."""
     words: list[str] = experiment["encodings"] if plan["encodings"] is None else plan["encodings"]
     return words
 
@@ -89,7 +89,7 @@ def _wanted(experiment: Json) -> list[tuple[str, str, int, bool]]:
 
 
 def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
-    """Trials that left no record, and the line that says why."""
+    """Trials without a record, and the line that says why."""
     if not manifest["failures"]:
         return {}
     trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
@@ -101,7 +101,7 @@ def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
 
 
 def _reason(line: str) -> str:
-    """A missing package is no failure of the encoding."""
+    """The reason; a missing package does not count as a failure of the encoding."""
     if line.startswith(NOT_INSTALLED):
         return f"cannot: {line.removeprefix(NOT_INSTALLED)}"
     return f"failed: {line}"

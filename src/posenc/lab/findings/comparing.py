@@ -1,4 +1,4 @@
-"""Which of several encodings is better, and which cannot be told apart."""
+"""Compares encodings: which is better, and which do not differ measurably."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def worse(task: Json, score: float) -> float:
 
 
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
-    """The best of `arms` at a length, then those that cannot be told apart from it: with at least one seed they are as good
-    or better. Every arm needs a score there.
+    """The best of `arms` at a length, then those that are as good or better with at least one seed. Every arm needs a score
+    at that length.
     """
     first, *others = sorted(arms, key=lambda arm: worse(task, arm["cells"][str(length)]["mean"]))
     ours = first["cells"][str(length)]["seeds"]
@@ -30,8 +30,8 @@ def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
 
 
 def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
-    """Of `names` the one with the least median time, then those whose median lies within its quartiles. NoPE, which the
-    times are relative to, is left out.
+    """The one of `names` with the lowest median time, then those whose median lies within its quartiles. Times are relative
+    to NoPE, which is left out.
     """
     rows = (found["cost"] or {}).get("rows") or {}
     times = {name: rows[name][kind] for name in names if name != "nope" and (rows.get(name) or {}).get(kind)}
@@ -42,7 +42,7 @@ def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
 def after_training(task: Json) -> tuple[int, dict[str, float]] | None:
     """A length and the mean score there of each change of RoPE's frequencies, the best first.
 
-    The length is 4 times the trained one, or else the longest that all changes have. None where nothing can be compared.
+    The length is 4 times the trained one, otherwise the longest that all changes have. None if nothing can be compared.
     """
     means = {
         one["change"]: {length: cell["mean"] for length, cell in one["cells"].items() if cell.get("mean") is not None}

@@ -1,9 +1,9 @@
-"""Every threshold of the lab, each with its reason: what counts as learnt, as kept, as broken.
+"""All thresholds of the lab, with their reasons: when a task is learnt, when a score is kept, when it is broken.
 
 learnt      bits: within GATE of the best encoding at the trained length, and below a model without context;
-            exact match: at least LEARNT. Both are means over seeds. What was not learnt is not judged at longer lengths.
-kept        at most FLAT lost against the trained length
-behaviour   flat, fades or breaks: by what is lost at the longest length
+            exact match: at least LEARNT. Both are means over seeds. Encodings that did not learn are not scored further.
+kept        the loss against the trained length is at most FLAT
+behaviour   flat, fades or breaks, by the loss at the longest length
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ RULES = {
 
 
 class Gate(NamedTuple):
-    """The best encoding at the trained length, and the score from which on an encoding has learnt it.
+    """The best encoding at the trained length, and the score at which an encoding counts as having learnt it.
 
-    Both are None where no encoding has a score.
+    Both are None if no encoding has a score.
     """
 
     measure: Measure
@@ -91,7 +91,7 @@ def worse(measure: Measure, score: float) -> float:
 
 
 def kept(measure: Measure, means: Float[Array, "... n"]) -> Bool[Array, "... n"]:
-    """Where little is lost against the first length, which is the trained one."""
+    """True where the loss against the first length, the trained one, is small."""
     home = means[..., :1]
     if measure == "bits":
         return np.asarray(means - home <= FLAT["bits"] + ROUNDING)
@@ -99,7 +99,7 @@ def kept(measure: Measure, means: Float[Array, "... n"]) -> Bool[Array, "... n"]
 
 
 def behaviour(measure: Measure, home: float, far: float) -> Behaviour:
-    """By the scores at the trained and at the longest length."""
+    """From the scores at the trained and at the longest length."""
     if kept(measure, np.array([home, far]))[1]:
         return "flat"
     broken = far - home >= BREAKS["bits"] - ROUNDING if measure == "bits" else far < BREAKS["exact"] * home

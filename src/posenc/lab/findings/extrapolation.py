@@ -1,6 +1,6 @@
 """Scores at longer lengths of encodings that learnt the trained length: rise, factor, area, behaviour, rank.
 
-rise     what is lost against the trained length, seed by seed: bits, or a share of the examples
+rise     the loss against the trained length, seed by seed: bits, or a share of the examples
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from posenc.lab.findings.queries import Json
 
 
 def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
-    """Fills in what is known of `arms`, all of which learnt the trained length."""
+    """Adds these measures to `arms`, all of which learnt the trained length."""
     draws = _draws(of, [arm["name"] for arm in arms])
     for arm in arms:
         _beyond(of, arm, draws.get(arm["name"]))
@@ -23,7 +23,7 @@ def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
 
 
 def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
-    """`drawn` are bootstrapped means at the lengths that the arm has."""
+    """`drawn` are bootstrapped means at the lengths for which the arm has scores."""
     cells = {length: arm["cells"][str(length)] for length in of.from_trained}
     there = [length for length in of.from_trained if cells[length]["mean"] is not None]
     home = cells[of.length]["seeds"]
@@ -46,7 +46,7 @@ def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
 def _factor(of: TaskResults, cells: Mapping[int, Json], drawn: np.ndarray | None) -> Json | None:
     """The valid length factor, up to the first length without a score.
 
-    Low and high are an interval where there are enough seeds, else the worst and the best single seed.
+    Low and high are an interval if there are enough seeds, otherwise the worst and the best single seed.
     """
     if len(of.from_trained) == 1:
         return None
@@ -66,7 +66,7 @@ def _factor(of: TaskResults, cells: Mapping[int, Json], drawn: np.ndarray | None
 
 
 def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
-    """Bootstrapped means of the arms with enough seeds, [draws, lengths that it has], the trained length first."""
+    """Bootstrapped means of the arms with enough seeds, [draws, its lengths], the trained length first."""
     enough = [word for word in words if len(of.trials(word)) >= criteria.ENOUGH]
     if not enough:
         return {}

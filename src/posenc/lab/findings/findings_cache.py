@@ -1,9 +1,9 @@
-"""Findings of a folder in which nothing has changed since they were last reported, so that asking again takes no time.
+"""A cache of a folder's findings, valid as long as nothing in the folder or the code changes.
 
     DIR/findings.json    {"of": fingerprint, "findings": …}, written after the report
 
-The fingerprint is of the sweep, of every result's name, size and time, and of the bytes of every source that findings and
-report are made with, sentences and catalogue entries included. Whatever changes, the findings are computed anew.
+The fingerprint covers the sweep, the name, size and time of every result, and the bytes of every source file that makes
+findings and report, including sentences and catalogue entries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SUFFIXES = (".py", ".css", ".js")
 
 
 def recall(folder: Path) -> dict[str, Any] | None:
-    """None where anything has changed, or nothing is kept."""
+    """None if anything has changed or nothing is cached."""
     try:
         kept = json.loads((folder / NAME).read_text("utf-8"))
         found: dict[str, Any] | None = kept["findings"] if kept["of"] == _fingerprint(folder) else None
@@ -32,7 +32,7 @@ def recall(folder: Path) -> dict[str, Any] | None:
 
 
 def remember(folder: Path, findings: dict[str, Any]) -> None:
-    """Raises OSError where it cannot write."""
+    """Raises OSError if it cannot write."""
     files.write(folder / NAME, json.dumps({"of": _fingerprint(folder), "findings": findings}, allow_nan=False))
 
 
@@ -48,7 +48,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 def made_with(sources: Path = SOURCES) -> list[Path]:
-    """The files of the lab, what findings and report import from elsewhere, and the encodings, which hold their entries."""
+    """The files of the lab, the modules that findings and report import from elsewhere, and the encodings with their entries."""
     imported = {file_of(name, sources) for name in closure([FINDINGS, VIEWS], sources)}
     lab = (path for path in (sources / "lab").rglob("*") if path.suffix in SUFFIXES)
     return sorted({*imported, *lab, *(sources / "encodings").glob("*.py")})

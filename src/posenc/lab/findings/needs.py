@@ -1,4 +1,4 @@
-"""Which encoding to take, by need. A pick names the best encoding together with all that cannot be told apart from it."""
+"""Recommended encodings by need. A pick names the best encoding and all that do not differ from it measurably."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _plain(found: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
 
 
 def _twice(task: Json) -> int:
-    """The longest scored length up to twice the trained one, or else the next one."""
+    """The longest scored length up to twice the trained one, otherwise the next one."""
     lengths: list[int] = task["lengths"]
     return max(length for length in lengths if length <= max(2 * task["length"], task["length"] + 1))
 
@@ -113,7 +113,7 @@ def _most_tasks(found: Json) -> Iterator[Need]:
 
 
 def _names(names: Sequence[str]) -> Words:
-    """All of them, or the first three and how many more."""
+    """All names, or the first three and the number of the others."""
     if len(names) <= SHOWN:
         return joined(map(title, names), ", ", "、")
     first = joined(map(title, names[: SHOWN - 1]), ", ", "、")

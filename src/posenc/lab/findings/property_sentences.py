@@ -1,4 +1,4 @@
-"""Sentences about the properties that were measured exactly: word order, and decoding with a cache."""
+"""Sentences about the exactly measured properties: word order, and decoding with a cache."""
 
 from __future__ import annotations
 

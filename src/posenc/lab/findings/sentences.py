@@ -1,4 +1,4 @@
-"""The findings in plain sentences, in both languages; every number in them is computed from the findings."""
+"""The findings as sentences in both languages; every number is computed from the findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def sentences(found: Json) -> list[Words]:
-    """The most important first. What was not measured is left out."""
+    """The most important first; nothing is said about what was not measured."""
     main = main_task(found)
     told = (
         _trained(found),
@@ -150,7 +150,7 @@ def _not_learnt(found: Json) -> Words | None:
 
 
 def _without_positions(found: Json) -> Iterator[Words]:
-    """NoPE with bidirectional attention, against the best encoding."""
+    """Compares NoPE with the best encoding under bidirectional attention."""
     for task in found["tasks"]:
         home, called = str(task["length"]), task_title(task)
         nope = next((arm for arm in task["arms"] if arm["name"] == "nope"), None)
@@ -176,7 +176,7 @@ def _without_positions(found: Json) -> Iterator[Words]:
 
 
 def _exact_tasks(found: Json, main: Json) -> Words | None:
-    """For each other task, which encodings have the largest valid length factor."""
+    """The encodings with the largest valid length factor, for each other task."""
     said = []
     for task in found["tasks"]:
         arms, called = [arm for arm in task["arms"] if arm["factor"] is not None], task_title(task)

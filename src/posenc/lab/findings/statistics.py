@@ -34,7 +34,7 @@ DRAWS = 4000
 def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], seed: int = 0) -> Float[Array, "draws n"]:
     """Bootstrap draws of the mean over other seeds and other documents.
 
-    A draw takes the same seeds and documents at every length, so that differences between its lengths are paired.
+    A draw uses the same seeds and documents at every length, so that differences between lengths are paired.
     """
     documents, seeds = _counts(values.shape[2], values.shape[1], seed)
     # [draws, i] @ [n, i, s]: sums over the drawn documents, for every seed

@@ -1,4 +1,4 @@
-"""The findings of one task: the gate, every encoding, and what was recorded of attention.
+"""The findings of one task: the gate, every encoding, and the recorded attention.
 
 cells of every encoding ─► trained length learnt? ─no─► "not learnt at this budget", longer lengths are removed
                                   │ yes
@@ -50,7 +50,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
 
 
 def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> criteria.Gate:
-    """Marks the arms that learnt the trained length, and says of the others why they did not."""
+    """Marks the arms that learnt the trained length, and adds the reason to the others."""
     means = {arm["name"]: arm["cells"][str(of.length)]["mean"] for arm in arms if arm["state"] is None}
     home = {name: mean for name, mean in means.items() if mean is not None}
     gate = criteria.gate(of.measure, home, baseline)

@@ -47,7 +47,7 @@ def times(task: Json, length: int) -> Words:
 
 
 def bounds(task: Json) -> tuple[Words, Words]:
-    """What counts as flat, and what as broken."""
+    """The meaning of flat and of broken, in words."""
     if task["measure"] == "bits":
         return (
             Words(f"at most {FLAT['bits']:g} bits worse", f"变差不超过 {FLAT['bits']:g} 比特"),

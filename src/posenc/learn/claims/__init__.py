@@ -1,4 +1,4 @@
-"""The ledger: what the founding notes claim, computed, with a verdict decided by the numbers.
+"""The ledger: statements of the founding notes, each checked by computation.
 
 for claim in posenc.learn.claims.LEDGER.values():
     print(claim.words.en, claim.check().verdict)
@@ -46,7 +46,7 @@ _ALL: tuple[Claim, ...] = (
     table.shift_is_learned,
     attention.same_attention,
     length.better_for_language,
-    # Slips that stand in the notes' formulas, code and pictures rather than in a sentence.
+    # Errors in formulas, code and pictures of the notes, not in a sentence.
     attention.scale_left_out,
     attention.set_of_words,
     attention.taylor_without_half,

@@ -1,4 +1,4 @@
-"""Claims about attention: what it makes of order, the sum done by hand, relative scores.
+"""Claims about attention: word order, the example computed by hand, relative scores.
 
 Legend: t tokens, d channels; rows are tokens.
 """
@@ -45,7 +45,7 @@ EXACT = 1e-12  # what rounding in fp64 stays below
 def attention(
     x: Float[Tensor, "t d"], encoding: PositionalEncoding, *, causal: bool = False, seed: int = 0
 ) -> Float[Tensor, "t d"]:
-    """One head with random projections, without `embed`: what is added to x is the caller's business."""
+    """One head with random projections. `embed` is not called: the caller adds positions to x."""
     random = torch.Generator().manual_seed(seed)
     d = x.shape[1]
     q, k, v = (x @ torch.randn(d, d, generator=random, dtype=torch.float64) / math.sqrt(d) for _ in range(3))
@@ -68,7 +68,7 @@ def apart(a: Tensor, b: Tensor) -> float:
     "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。",
 )
 def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
-    """A(PX) against A(X), against P·A(X), pooled, under a causal mask, and the last token of that."""
+    """Compares A(PX) with A(X) and with P·A(X): all tokens, their mean, a causal mask, and the last token under it."""
     x = some_words() if x is None else x
     turned, blind = x.flip(0), NoPE()
     prefix_turned = torch.cat([x[:-1].flip(0), x[-1:]])
@@ -119,7 +119,7 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
-    """Whether each printed matrix follows from the printed one before it, and what follows from X and W."""
+    """Checks each printed matrix against the printed one before it, and computes all of them from X and W."""
     own_q, own_scores = _fp64(_numbers(q)), _fp64(_numbers(scores))
     right_q = _fp64(NINE) @ _fp64(NINE)
     numbers = {
@@ -186,7 +186,7 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
 
 @claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
-    """For columns, R turning by +pω, and for rows, whose R is the transpose."""
+    """For column vectors, where R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
     rope = RoPE(d_head)
     q_hat, k_hat = (
@@ -212,7 +212,7 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
 )
 def positions_move_too(causal: bool = False) -> Evidence:
-    """The note's operation A(P(X + p)), and the one that shows order, A(PX + p), each against P·A(X + p)."""
+    """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
     x, blind = some_words(), NoPE()
     p = sinusoidal_table(len(x), x.shape[1], dtype=torch.float64)
     out = attention(x + p, blind, causal=causal).flip(0)
@@ -265,7 +265,7 @@ def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
 
 @claim("set-of-words", "000", "Attention treats the words as a set.", "注意力把词当作集合。")
 def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
-    """A set holds a repeated word once; does the last word that stands once notice the repeat?"""
+    """In a set a repeated word counts once: measures how the output at another word changes if the repeat is removed."""
     once = tuple(dict.fromkeys(words))
     watcher = max(once, key=lambda word: (-words.count(word), once.index(word)))
     full, reduced = (attention(word_vectors(sentence, 8), NoPE())[sentence.index(watcher)] for sentence in (words, once))
@@ -287,7 +287,7 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
     "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。",
 )
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
-    """The order of the remainder: by how many powers of ten it falls when ε does by one."""
+    """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     one, tenth = split(eps=1e-3), split(eps=1e-4)
     right = _order(one.remainder, tenth.remainder)
     printed = _order(one.remainder_without_half, tenth.remainder_without_half)
@@ -318,7 +318,7 @@ def _order(at_eps: float, at_tenth: float) -> float:
     "Transformer-XL 用 R(i-j) 本身与查询相乘。",
 )
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
-    """q·R as the note has it, against q·W_R R of the paper, without 1/√d."""
+    """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
     if w_r is None:
         w_r = torch.randn(d_head, d_head, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
@@ -348,7 +348,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。",
 )
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
-    """Which encoding the catalogue says the model has, and whether that encoding reaches the position at all."""
+    """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in catalogue.ENTRIES if model in entry.users())
     encoding = catalogue.create(name, d_model=8, n_heads=1, max_positions=trained)
     try:

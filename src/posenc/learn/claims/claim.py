@@ -1,9 +1,9 @@
-"""A claim of the notes, and what computing it finds.
+"""A claim of the notes and the evidence that its computation gives.
 
     claim = LEDGER["denominators"];  claim.check().verdict  ->  Verdict.TRUE
 
-`check` computes with posenc and decides from the numbers; other inputs than the note's can be given, and then it may
-decide otherwise.
+`check` computes with posenc and decides from the numbers. Its inputs default to those of the note; other inputs may give
+another verdict.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from posenc.bilingual import Words
 
 
 class Verdict(StrEnum):
-    """What the numbers say about a claim."""
+    """The verdict on a claim."""
 
     TRUE = "true"  # holds as printed
     FALSE = "false"  # does not hold
-    PARTLY = "partly"  # one half of it holds, or one special case
+    PARTLY = "partly"  # holds in part, or in a special case
     TRUNCATED = "truncated"  # the digits are right but cut off instead of rounded
     LIMIT = "limit"  # approached, never reached
     CONVENTION = "convention"  # right in one notation, wrong in the other
-    CONTRADICTION = "contradiction"  # the notes say both, and cannot both be right
-    OPINION = "opinion"  # no formula decides it
+    CONTRADICTION = "contradiction"  # the notes contradict themselves
+    OPINION = "opinion"  # no computation can decide it
 
     @property
     def words(self) -> Words:
@@ -56,7 +56,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the notes say, in our words; `notes` are their numbers; `compute` has the note's inputs as defaults."""
+    """A statement of the notes in our words. `notes` are their numbers; the defaults of `compute` are the note's inputs."""
 
     id: str
     words: Words
@@ -64,12 +64,12 @@ class Claim:
     compute: Callable[..., Evidence]
 
     def check(self, **inputs: Any) -> Evidence:
-        """Compute it, with the note's inputs unless others are given."""
+        """Computes it, by default with the note's inputs."""
         return self.compute(**inputs)
 
 
 def claim(id: str, notes: str, en: str, zh: str) -> Callable[[Callable[..., Evidence]], Claim]:
-    """Makes a claim of the function that computes it; `notes` are numbers with spaces between."""
+    """Decorates the function that computes a claim; `notes` are the notes' numbers, separated by spaces."""
     return lambda compute: Claim(id, Words(en, zh), tuple(notes.split()), compute)
 
 

@@ -1,4 +1,4 @@
-"""Claims about length: what is defined far away, what decays with distance, and what only training can say.
+"""Claims about length: encodings beyond the trained length, decay with distance, and claims that need training.
 
 Legend: k lags.
 """
@@ -53,7 +53,7 @@ def _far_value(encode: Callable[[Positions], Tensor]) -> Tensor | None:
 
 
 def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> Evidence:
-    """Defined everywhere is the half of the claim that a formula can hold."""
+    """A formula can only show that an encoding is defined everywhere, not that a model works there."""
     numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
     if not defined:
         return Evidence(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
@@ -71,7 +71,7 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
 
 @claim("alibi-best", "000", "ALiBi extrapolates best.", "ALiBi 的外推能力最佳。")
 def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
-    """Within how many tokens 99.9 % of a head's attention lies when all words score alike."""
+    """The number of tokens that receive 99.9 % of a head's attention if all words have the same score."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
     mass = bias.softmax(dim=-1).cumsum(dim=-1)
     windows = [int((row < 0.999).sum()) + 1 for row in mass]
@@ -89,7 +89,7 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
 
 @claim("rope-decay", "003", "RoPE inherits long-range decay.", "RoPE 继承了远程衰减。")
 def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
-    """The bound, the score of ones, and independent random q and k against q = k."""
+    """The bound, the score of vectors of ones, and the scores of independent and of equal random q and k."""
     lags = torch.arange(length)
     bound, score = measures.rope_bound(d_head, lags, base), measures.rope_score(d_head, lags, base)
     rises = {"bound": measures.first_rise(bound), "score": measures.first_rise(score)}

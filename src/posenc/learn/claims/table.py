@@ -1,4 +1,4 @@
-"""Claims about the sinusoidal table: its digits, its frequencies, its rows.
+"""Claims about the sinusoidal table: its printed digits, its frequencies, its rows.
 
 Legend: n positions, d d_model.
 """
@@ -28,7 +28,7 @@ BASE = 10000.0
 
 
 def sinusoid(positions: Float[Tensor, "n"], d_model: int) -> Float[Tensor, "n d"]:
-    """PE at any positions, fp64."""
+    """PE at the given positions, in fp64."""
     return Sinusoidal(d_model).tables(Positions.at(positions.double()[None]), torch.float64)[0][0]
 
 
@@ -50,7 +50,7 @@ def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
 def last_cosine(
     printed: tuple[str, ...] = ("0.9999", "0.999", "0.198", "0.598"), base: float = BASE, small_base: float = 100.0
 ) -> Evidence:
-    """PE(2) at d = 8 and at d = 4; at base 100 the sine that note 004 adds to 0.4."""
+    """PE(2) at d = 8 and d = 4, and the sine at base 100 that note 004 adds to 0.4."""
     sine = float(sinusoidal_table(3, 4, small_base, dtype=torch.float64)[2, 2])
     right = [float(sinusoidal_table(3, d, base, dtype=torch.float64)[2, -1]) for d in (8, 4)] + [sine, 0.4 + sine]
     found = {compare(p, r) for p, r in zip(printed, right, strict=True)}
@@ -91,7 +91,7 @@ def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base
     "位置越靠后，相邻两行的差异越小。",
 )
 def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Evidence:
-    """‖PE(p+1) - PE(p)‖ along the positions, d = 8 and 512."""
+    """‖PE(p+1) - PE(p)‖ for many p, at d = 8 and 512."""
     at = torch.tensor(positions, dtype=torch.float64)
     distances = {d: (encode(at + 1, d) - encode(at, d)).norm(dim=1).tolist() for d in (8, 512)}
     shrink = all(a > b + 1e-9 for row in distances.values() for a, b in itertools.pairwise(row))
@@ -129,7 +129,7 @@ def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     "训练只见到低频；位置远了，频率就变得极高。",
 )
 def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Evidence:
-    """The angle by which each pair turns from p to p+1, near the start and far away."""
+    """The angle between p and p+1 in each pair, at small and at large p."""
     near, far = (_turns(encode, d_model, position) for position in (10, 100_000))
     change = float((far - near).abs().max())
     unseen = measures.unfinished_pairs(d_model, length)
@@ -186,7 +186,7 @@ def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
 
 @claim("never-repeats", "000 001 004", "No two positions ever have the same code.", "任意两个位置的编码都不会重复。")
 def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_model: int = 512) -> Evidence:
-    """Exactly, and once the positions themselves are cast to `dtype`."""
+    """With exact positions, and with positions cast to `dtype`."""
     exact = measures.uniqueness(d_model, length)
     distinct = measures.distinct_rows_of_rounded_positions(d_model, length, dtype)
     count = torch.arange(length)
@@ -251,7 +251,7 @@ def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     "远程衰减就是低维变化快、高维变化慢；分母是 2 的幂次。",
 )
 def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
-    """Decay would be a similarity PE(p)·PE(p+k) that falls with k."""
+    """If there were decay, the similarity PE(p)·PE(p+k) would fall with k."""
     logarithms = [math.log2(1 / frequency) for frequency in frequencies.rotary(d_model, base)]
     powers = all(abs(log - round(log)) < 1e-9 for log in logarithms)
     rise = measures.first_rise(measures.sinusoidal_similarity(d_model, torch.arange(512), base))
@@ -276,7 +276,7 @@ def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     "正弦编码只含绝对位置（001、003）；正弦编码对绝对位置不敏感（004）。",
 )
 def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dtype = torch.float64) -> Evidence:
-    """Relative: M_k moves every row to the row k later. Absolute: every row is nearest to itself among all exact rows."""
+    """Relative: M_k maps every row to the row k positions later. Absolute: every row differs from all others."""
     exact = sinusoidal_table(length, d_model, dtype=torch.float64)
     table = sinusoidal_table(length, d_model, dtype=dtype).double()
     error = max(float((table[:-k] @ measures.shift_matrix(k, d_model).T - table[k:]).abs().max()) for k in (1, 7, 100))
@@ -321,7 +321,7 @@ def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: i
     "每一维都有 sin(pos+k) = sin pos·cos k + cos pos·sin k。",
 )
 def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Evidence:
-    """Turn by k as printed, and by ω·k, in every pair."""
+    """Rotates every pair by k, as printed, and by ω·k."""
     table = sinusoidal_table(k + 1, d_model, base, start=position, dtype=torch.float64)
     sin, cos, moved = table[0, 0::2], table[0, 1::2], table[k, 0::2]
     angle = k * torch.tensor(frequencies.rotary(d_model, base), dtype=torch.float64)
@@ -365,7 +365,7 @@ def orthogonal_columns(length: int = 512, d_model: int = 512) -> Evidence:
 
 @claim("shift-is-learned", "004", "M(1) is a matrix that attention learns.", "M(1) 是模型通过注意力学到的矩阵。")
 def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
-    """One matrix, written down without any training, moves every position."""
+    """One matrix, computed without training, shifts every position."""
     at = torch.tensor([0, 10, 1_000_000], dtype=torch.float64)
     errors = (encode(at, d_model) @ measures.shift_matrix(1, d_model).T - encode(at + 1, d_model)).abs().amax(dim=1)
     error = float(errors.max())
@@ -381,7 +381,7 @@ def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
 
 @claim("column-is-index", "003", "The curve of column 64 of 128 shows i = 64.", "128 列中第 64 列的曲线就是 i = 64。")
 def column_is_index(column: int = 64, d_model: int = 128) -> Evidence:
-    """Which pair's sine the column holds, by comparing it with all of them."""
+    """Finds the pair whose sine the column holds by comparing it with all pairs."""
     at = torch.arange(512)
     waves = (at[:, None] * torch.tensor(frequencies.rotary(d_model), dtype=torch.float64)).sin()
     pair = int((waves - sinusoid(at, d_model)[:, column : column + 1]).abs().amax(dim=0).argmin())

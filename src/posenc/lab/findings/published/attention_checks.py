@@ -21,7 +21,7 @@ ALIKE = 0.05  # cosine; smaller differences are noise in a small table
 
 
 def looks_at(link: str, than: str) -> Judge:
-    """At the end of training, mean over layers and heads, in the best encoding at that task."""
+    """At the end of training: the mean over layers and heads, with the best encoding of that task."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, ORDER)
@@ -62,14 +62,14 @@ def neighbours_grow_alike(found: Found) -> Ours:
 
 
 def nearness(matrix: Sequence[Sequence[float]]) -> float:
-    """Mean cosine of neighbours, less that of rows half a table apart or more."""
+    """Mean cosine of neighbouring rows minus that of rows at least half a table apart."""
     near = [matrix[n][n + 1] for n in range(len(matrix) - 1)]
     far = [value for n, line in enumerate(matrix) for m, value in enumerate(line) if m - n >= max(len(matrix) // 2, 2)]
     return sum(near) / len(near) - sum(far) / len(far) if near and far else 0.0
 
 
 def looks_near(name: str) -> Judge:
-    """Attention of the trained model: the nearer half of the recorded distances against the farther."""
+    """Compares the trained model's attention to the nearer and to the farther half of the recorded distances."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)

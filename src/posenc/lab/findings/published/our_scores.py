@@ -1,6 +1,6 @@
-"""Our scores for a published claim, and whether its inequality holds of them.
+"""Our scores for a published claim, and whether they satisfy its inequality.
 
-    findings ─► our scores, mean and by seed ─► does the inequality hold of the means? of how many single seeds?
+    findings ─► our scores, mean and by seed ─► does the inequality hold for the means? for how many single seeds?
                       └ one is missing ─► not tested, and why
 
 A length is taken at the same multiple of the trained one, or at the nearest scored one within a factor of 1.25. An encoding
@@ -43,7 +43,7 @@ class Score(NamedTuple):
 
 
 class Ours(NamedTuple):
-    """Our numbers, whether the claim holds of them, and what else to know."""
+    """Our numbers, whether they satisfy the claim, and remarks."""
 
     words: Words
     holds: bool
@@ -70,7 +70,7 @@ def task_of(found: Found, *names: str) -> Found:
 
 
 def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
-    """The arm, which by default has to have learnt the trained length."""
+    """The arm; by default it must have learnt the trained length."""
     for arm in task["arms"]:
         if arm["name"] == name:
             if learnt and not arm["learnt"]:
@@ -80,7 +80,7 @@ def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
 
 
 def length_of(task: Found, times: float | None) -> int:
-    """The scored length nearest to so many trained ones; the longest for None."""
+    """The scored length nearest to that multiple of the trained length; the longest for None."""
     if times is None:
         if task["lengths"][-1] == task["length"]:
             raise Untested("no longer length was scored", "没有评测更长的长度")
@@ -103,7 +103,7 @@ def _score(name: str, cell: Mapping[str, Any] | None) -> Score:
 
 
 def rise(arm: Found, length: int) -> Score:
-    """What is lost at a length beyond the trained one."""
+    """The loss at a length beyond the trained one."""
     if str(length) not in arm["rise"]:
         raise no_number(arm["name"], arm["cells"].get(str(length), {}).get("state"))
     lost = arm["rise"][str(length)]
@@ -118,7 +118,7 @@ def no_number(name: str, state: str | None) -> Untested:
 
 
 def changed(task: Found, change: str, length: int) -> Score:
-    """The trained RoPE model with its frequencies changed, or as it is."""
+    """The trained RoPE model, with changed frequencies or unchanged."""
     arm = arm_of(task, "rope")
     for after in task["after"]:
         if after["change"] == change:
@@ -132,7 +132,7 @@ def changed(task: Found, change: str, length: int) -> Score:
 
 
 def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes: Words) -> Ours:
-    """By the means; how many single seeds say the same is told beside."""
+    """Decides by the means; adds the number of single seeds that agree."""
     shared = set.intersection(*(set(one.seeds) for one in scores.values()))
     agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
     told = Words(
@@ -143,7 +143,7 @@ def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes:
 
 
 def descending(groups: Groups) -> Callable[[Means], bool]:
-    """Everyone of a group lies above everyone of the next."""
+    """True if every score of a group is above every score of the next group."""
     return lambda at: all(
         min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
     )
@@ -168,9 +168,9 @@ def place(task: Found, length: int) -> Words:
 
 
 def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str, Score], Groups, Words]:
-    """The scores that there are, the groups without the rest, and whom it leaves out.
+    """The existing scores, the groups without the missing ones, and the names left out.
 
-    Raises Untested, with the reason of the first that is missing, where fewer than two groups are left.
+    Raises Untested, with the reason of the first missing score, if fewer than two groups remain.
     """
     scores, gone = dict[str, Score](), list[Untested]()
     for name in (name for group in groups for name in group):
@@ -186,7 +186,7 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
 
 
 def untested(words: Words) -> Judge:
-    """What the lab does not do is said, not left out."""
+    """A claim that the lab does not test is listed with the reason."""
 
     def judge(found: Found) -> Ours:
         raise Untested(*words)

@@ -4,7 +4,7 @@
     ours           2×: Sinusoidal 3.22, RoPE 2.87, T5 2.54, ALiBi 2.38 bits
     verdict        agree: the inequality holds for the means;  why: for how many single seeds, and what is left out
 
-Published perplexities are of other texts and tokens than our bits, so only sign and order are compared.
+Published perplexities use other texts and tokens than our bits, so only sign and order are compared.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ CHANCE = 0.05  # exact match: a score this near to one half counts as chance
 
 
 def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Words) -> Judge:
-    """NoPE against the worst of those that learnt the task: holds(task, NoPE's, theirs)."""
+    """Compares NoPE with the worst encoding that learnt the task: holds(task, NoPE's score, that score)."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, task_name)
@@ -92,7 +92,7 @@ def _beyond(task: Found, name: str) -> Score:
 
 
 def mean_ranks(*groups: Sequence[str]) -> Judge:
-    """Over every exact task, seed and length beyond the trained one at which all have a number; the worst group first."""
+    """Over every exact-match task, seed and longer length at which all have a score; the worst group first."""
 
     def judge(found: Found) -> Ours:
         names = {name for group in groups for name in group}
@@ -125,7 +125,7 @@ def retrieves_nothing(found: Found) -> Ours:
 
 
 def flat_is_not_use(found: Found) -> Ours:
-    """ALiBi is flat on text, and yet retrieves less than NoPE."""
+    """ALiBi is flat on text but retrieves less than NoPE."""
     text, task = task_of(found, TEXT), task_of(found, *RETRIEVAL)
     lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
     scores = {name: score(arm_of(task, name), length) for name in ("nope", "alibi")}

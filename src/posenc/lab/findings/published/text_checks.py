@@ -33,7 +33,7 @@ COMPETITIVE = 0.1  # bits; the paper reports log₂(20.97 / 20.42) = 0.04
 
 
 def order(at: float, *groups: Sequence[str]) -> Judge:
-    """Bits on the same targets, at so many trained lengths, the worst group first."""
+    """Bits on the same targets at a multiple of the trained length, the worst group first."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
@@ -45,7 +45,7 @@ def order(at: float, *groups: Sequence[str]) -> Judge:
 
 
 def loses(name: str, at: float | None, holds: Callable[[float], bool]) -> Judge:
-    """Bits lost by one encoding, at so many trained lengths or at the longest."""
+    """Bits lost by one encoding at a multiple of the trained length, or at the longest."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
@@ -57,7 +57,7 @@ def loses(name: str, at: float | None, holds: Callable[[float], bool]) -> Judge:
 
 
 def loses_most(first: str, others: Sequence[str], at: float) -> Judge:
-    """And loses something at all."""
+    """Loses most of all, and more than nothing."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
@@ -82,7 +82,7 @@ def stays_flat(name: str) -> Judge:
 
 
 def gains_side_by_side(name: str) -> Judge:
-    """Longer windows help where they are laid side by side, and much less where the targets stay the same."""
+    """Longer windows help when windows do not overlap, and much less on the same targets."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
@@ -115,7 +115,7 @@ def best_at_longest(name: str) -> Judge:
 
 
 def ends_with_training(name: str) -> Judge:
-    """It cannot be asked at the first longer length."""
+    """The encoding is undefined at the first longer length."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)

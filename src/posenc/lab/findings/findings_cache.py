@@ -48,7 +48,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 def made_with(sources: Path = SOURCES) -> list[Path]:
-    """The files of the lab, the modules that findings and report import from elsewhere, and the encodings with their entries."""
+    """The files of the lab, the modules that findings and report import, and the encodings with their entries."""
     imported = {file_of(name, sources) for name in closure([FINDINGS, VIEWS], sources)}
     lab = (path for path in (sources / "lab").rglob("*") if path.suffix in SUFFIXES)
     return sorted({*imported, *lab, *(sources / "encodings").glob("*.py")})

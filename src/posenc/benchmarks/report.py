@@ -206,7 +206,7 @@ def setting(bar: dict[str, Any]) -> str:
 def markdown(done: dict[str, Any]) -> str:
     lines = ["# Measured", "", *(f"{line}  " for line in about(done)), ""]
     if done["bars"]:
-        lines += ["## Bars", "", "| bar | setting | measured | |", "|---|---|---|---|"]
+        lines += ["## Targets", "", "| target | setting | measured | |", "|---|---|---|---|"]
         lines += [
             f"| {cell(bar['bar'])} | {setting(bar)} | {amount(bar)} | {'met' if bar['met'] else '**not met**'} |"
             for bar in done["bars"]

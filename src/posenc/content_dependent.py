@@ -91,3 +91,18 @@ def by_document_and_order(at: Positions) -> Int[Tensor, "b t"]:
     """The indices of the tokens of every row, document by document, each in causal order."""
     by_order = at.order.argsort(dim=1, stable=True)
     return by_order.gather(1, at.document.gather(1, by_order).argsort(dim=1, stable=True))
+
+
+def along_the_path(at_q: Positions, at_k: Positions) -> tuple[Int[Tensor, "b j"] | None, Int[Tensor, "b i"]]:
+    """Keys as a path: the index that puts them in document and causal order, None where they stand so; and for every query
+    the place on that path of the last key that is not after it, -1 where there is none.
+    """
+    if at_q.consecutive_in == at_k.consecutive_in == "row":
+        return None, at_q.order - at_k.order[:, :1]
+    index = by_document_and_order(at_k)
+    if at_q is at_k:
+        return index, index.argsort(dim=1)
+    query, key = (torch.stack([at.document, at.order], dim=-1) for at in (at_q, at_k))
+    same = query[:, :, None, 0] == key[:, None, :, 0]
+    before = (query[:, :, None, 0] > key[:, None, :, 0]) | (same & (query[:, :, None, 1] >= key[:, None, :, 1]))
+    return index, before.sum(dim=-1) - 1

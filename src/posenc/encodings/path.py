@@ -1,0 +1,217 @@
+"""A path of Householder-like reflections between key and query, each made by a token in between.
+
+    q_i·k_j  becomes  k_jᵀ H_{j+1} H_{j+2} … H_i q_i,   H_t = I - β_t w_t w_tᵀ
+    β_t = 2σ(u·x_t + c),   w_t = SiLU(short convolution of W x)_t, brought to length 1;   W of low rank
+
+Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder Transformations", section 3. The rank,
+SiLU and 1e-6 under the root of the length are those of the authors' code in flash-linear-attention. With a forget gate on
+top: path_fox.py.
+
+By blocks of B tokens: with L = strictly lower part of diag(β) W Wᵀ in a block and T = (I + L)⁻¹ diag(β),
+    H_1 … H_B = I - (T W)ᵀ W,   k_jᵀ H_{j+1} … H_r q = q·k_j - Σ_{s > j, t ≤ r} (k_j·w_s) T_ts (w_t·q)
+Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d d_head, m d_model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.content_dependent import along_the_path, by_document_and_order
+from posenc.encoding import (
+    BiasFn,
+    PositionalEncoding,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    working_dtype,
+)
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float, Int
+
+BLOCK = 64  # tokens of the path that are passed at once
+SMALLEST = 1e-6  # added under the root of the length of w
+
+
+class PaTH(PositionalEncoding):
+    """k·H…H·q in the place of q·k, each H from the hidden state of a token between key and query, the query's included.
+
+    d_model     channels of the hidden states that go into the projections
+    n_heads     query heads
+    d_head      channels of a head
+    n_kv_heads  key heads, each with a path of its own; None: n_heads
+    rank        of the projection to w
+    conv_size   tokens that the short convolution reads, this one included
+
+    Parameters: down [rank, d_model] and up [n_kv_heads·d_head, rank]; taps [n_kv_heads·d_head, conv_size];
+    turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read(x, at) once a layer; `Attention` does. With
+    β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
+    Time O(queries·keys·(d + 64)) and a loop over blocks of 64 keys; memory O(queries·keys). For every token the cache holds
+    two vectors of n_kv_heads·d_head more.
+    """
+
+    sites = Site.BIAS
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    learned_tables = True
+    replaces_products = True
+
+    @checked
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        *,
+        n_kv_heads: int | None = None,
+        rank: int = 32,
+        conv_size: int = 3,
+    ) -> None:
+        checks.whole(d_model=d_model, n_heads=n_heads, d_head=d_head, rank=rank, conv_size=conv_size)
+        if n_kv_heads is not None:
+            checks.whole(n_kv_heads=n_kv_heads)
+        super().__init__(
+            d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, rank=rank, conv_size=conv_size
+        )
+        paths = n_heads if n_kv_heads is None else n_kv_heads
+        if n_heads % paths:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {paths}")
+        self.d_model, self.n_heads, self.d_head, self.paths, self.conv_size = d_model, n_heads, d_head, paths, conv_size
+        self.down = nn.Parameter(torch.empty(rank, d_model))
+        self.up = nn.Parameter(torch.empty(paths * d_head, rank))
+        self.taps = nn.Parameter(torch.empty(paths * d_head, conv_size))
+        self.turn, self.turn_offset = nn.Parameter(torch.empty(paths, d_model)), nn.Parameter(torch.zeros(paths))
+        for parameter in (self.down, self.up, self.taps, self.turn):
+            bound = parameter.shape[1] ** -0.5
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        check_tokens(self, x, at, axis=1)
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        at = at.expand(x.shape[0])
+        dtype = working_dtype(x.dtype)
+        with full_precision(x):
+            x = x.to(dtype)
+            plain = F.linear(F.linear(x, self.down.to(dtype)), self.up.to(dtype))
+            w = F.silu(self._convolved(plain, at, past)).unflatten(-1, (self.paths, self.d_head))
+            w = w * (w.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()
+            beta = 2 * F.linear(x, self.turn.to(dtype), self.turn_offset.to(dtype)).sigmoid()
+        return at.replaced(states={**at.states, self.owner: (plain, w, beta)})
+
+    def _convolved(self, x: Tensor, at: Positions, past: Positions | None) -> Tensor:
+        """Each token with those before it in its document, channel by channel."""
+        index = None if at.consecutive_in is not None else by_document_and_order(at)
+        document, back = at.document, self.conv_size - 1
+        if index is not None:
+            x, document = _taken(x, index), document.gather(1, index)
+        row, before = x.new_zeros(x.shape[0], back, x.shape[2]), document.new_full((x.shape[0], back), -2)
+        if past is not None:
+            last = by_document_and_order(past)[:, -back:] if back else past.order[:, :0]
+            row = torch.cat([row, _taken(self._state(past)[0].to(x.dtype), last)], dim=1)[:, last.shape[1] :]
+            before = torch.cat([before, past.document.gather(1, last)], dim=1)[:, last.shape[1] :]
+        row, documents = torch.cat([row, x], dim=1), torch.cat([before, document], dim=1)
+        out = torch.zeros_like(x)
+        for step in range(self.conv_size):
+            reached = slice(step, step + x.shape[1])
+            same = (documents[:, reached] == document)[..., None]
+            out = out + row[:, reached] * self.taps[:, step].to(x.dtype) * same
+        return out if index is None else _taken(out, index.argsort(dim=1))
+
+    def _state(self, at: Positions) -> tuple[Tensor, ...]:
+        if self.owner not in at.states:
+            raise ValueError(
+                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
+                "states"
+            )
+        return at.states[self.owner]
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
+        index, places = along_the_path(at_q, at_k)
+        _, w, beta = (state.to(q.dtype) for state in self._state(at_k))
+        shared = self.n_heads // self.paths
+        w, beta = (one.transpose(1, 2).repeat_interleave(shared, dim=1) for one in (w, beta))  # [b, h, j, …]
+        with full_precision(q):
+            if index is None:
+                scores = path_scores(q, k, w, beta, places)
+            else:
+                sorted_k, w, beta = (_taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
+                scores = path_scores(q, sorted_k, w, beta, places)
+                scores = scores.gather(-1, index.argsort(dim=1)[:, None, None].expand_as(scores))
+            correction = (scores - q @ k.transpose(-1, -2)) * self.softmax_scale(self.d_head)
+        return lambda b, h, i, j: correction[b, h, i, j]
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> PaTH:
+        """The slice's query heads, each with a path of its own."""
+        part = PaTH(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.down)
+        mine = [head // (self.n_heads // self.paths) for head in range(start, stop)]
+        part.down.copy_(self.down)
+        for name in ("turn", "turn_offset"):
+            getattr(part, name).copy_(getattr(self, name)[mine])
+        for name in ("up", "taps"):
+            whole = getattr(self, name).unflatten(0, (self.paths, self.d_head))
+            getattr(part, name).copy_(whole[mine].flatten(0, 1))
+        return part
+
+
+def path_scores(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b h j d"],
+    w: Float[Tensor, "b h j d"],
+    beta: Float[Tensor, "b h j"],
+    places: Int[Tensor, "b i"],
+) -> Float[Tensor, "b h i j"]:
+    """k_j·H_{j+1} … H_p·q_i for every pair, p the query's place among the keys, which lie in the order of the path."""
+    keys = k.shape[2]
+    rest = -keys % BLOCK
+    k, w = (F.pad(one, (0, 0, 0, rest)).unflatten(2, (-1, BLOCK)) for one in (k, w))  # [b, h, blocks, B, d]
+    beta = F.pad(beta, (0, rest)).unflatten(2, (-1, BLOCK))
+    lower = (beta[..., None] * (w @ w.transpose(-1, -2))).tril(-1)
+    eye = torch.eye(BLOCK, dtype=q.dtype, device=q.device)
+    inverse = torch.linalg.solve_triangular(eye + lower, eye * beta[..., None, :], upper=False, unitriangular=True)
+    along = inverse @ (w @ k.transpose(-1, -2)).tril(-1)  # [b, h, blocks, t, j]
+    whole = inverse @ w
+    found = []
+    for block in reversed(range(k.shape[2])):  # the query passes the blocks from its own place backwards
+        passed = torch.arange(block * BLOCK, (block + 1) * BLOCK, device=q.device) <= places[..., None]  # [b, i, t]
+        met = (q @ w[:, :, block].transpose(-1, -2)) * passed[:, None]
+        found.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
+        q = q - met @ whole[:, :, block]
+    return torch.cat(found[::-1], dim=-1)[..., :keys]
+
+
+def _taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
+    return x.gather(1, index.view(*index.shape, *[1] * (x.ndim - 2)).expand(*index.shape, *x.shape[2:]))
+
+
+ENTRY = Entry(
+    name="path",
+    class_name="PaTH",
+    title=Words("PaTH", "PaTH 反射路径"),
+    kind="contextual",
+    published="2025-05",
+    needs=("parameters", "hidden_states", "causal"),
+    per_layer=True,
+    formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q",
+    also_called=("path_attention", "PaTHAttention", "householder_position_encoding", "accumulated_householder"),
+    used_by=("flash-linear-attention", Words("research: language models by its authors", "研究：作者的语言模型")),
+    source="Yang et al. 2025, arXiv 2505.16381, section 3",
+    idea=Words(
+        "Every token makes a reflection from its content. Between a key and a query all reflections of the tokens in "
+        "between are applied, one after the other. RoPE's rotation depends on the distance alone; this path depends on "
+        "what was read, so that states can be tracked along a text.",
+        "每个词根据内容产生一个反射变换。键与查询之间依次作用其间所有词的反射。"
+        "RoPE 的旋转只取决于距离，而这条路径取决于读到的内容，因此能沿文本跟踪状态。",
+    ),
+)

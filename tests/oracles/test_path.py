@@ -1,0 +1,191 @@
+"""PaTH by products of dense matrices, one token after the other. Yang et al. 2025, section 3."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, attend
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.path import BLOCK, PaTH, path_scores
+from posenc.encodings.path_fox import path_fox
+from posenc.stack import Stack
+
+from .by_hand import attention, close, draw, each, products, sees
+
+M, H, G, D = 7, 4, 2, 5
+
+
+def filled(**options) -> PaTH:
+    encoding = PaTH(M, H, D, n_kv_heads=G, rank=3, **options).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(encoding.parameters()):
+            parameter.copy_(torch.from_numpy(draw(80 + seed, *parameter.shape)))
+    return encoding
+
+
+def reflections(encoding, x, order, documents, b: int, g: int, symmetric=True) -> list[np.ndarray]:
+    """H of every token, for a key head."""
+    down, up, taps, turn, offset = (
+        getattr(encoding, name).detach().numpy() for name in ("down", "up", "taps", "turn", "turn_offset")
+    )
+    found = []
+    for t in range(x.shape[1]):
+        earlier = [s for s in range(x.shape[1]) if documents[b][s] == documents[b][t] and order[b][s] <= order[b][t]]
+        read = sorted(earlier, key=lambda s: order[b][s])[-3:]
+        w = np.zeros(D)
+        for c in range(D):
+            row = g * D + c
+            for back, s in enumerate(reversed(read)):
+                w[c] += taps[row, 2 - back] * (up[row] @ (down @ x[b, s]))
+        w = w / (1 + np.exp(-w))
+        w = w / math.sqrt(w @ w + 1e-6)
+        beta = 2 / (1 + math.exp(-(turn[g] @ x[b, t] + offset[g])))
+        found.append(np.eye(D) - beta * np.outer(w, w) if symmetric else np.eye(D) - beta / 2 * np.outer(w, w))
+    return found
+
+
+def papers(q, k, x, encoding, order, documents=None, reverse=False, symmetric=True) -> np.ndarray:
+    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+    logits, may = np.zeros((*q.shape[:3], k.shape[2])), sees(order, order, documents, documents)
+    for b, h in each(*q.shape[:2]):
+        made = reflections(encoding, x, order, documents, b, h // (H // G), symmetric)
+        for i, j in each(*logits.shape[2:]):
+            if not may(b, i, j):
+                continue
+            same = [t for t in range(x.shape[1]) if documents[b][t] == documents[b][i]]
+            between = [t for t in same if order[b][j] < order[b][t] <= order[b][i]]
+            product = np.eye(D)
+            for t in sorted(between, key=lambda t: order[b][t], reverse=reverse):
+                product = product @ made[t]
+            logits[b, h, i, j] = k[b, h // (H // G), j] @ product @ q[b, h, i] / math.sqrt(D)
+    return logits
+
+
+def tensors(batch=2, length=8):
+    return (
+        draw(1, batch, H, length, D),
+        draw(2, batch, G, length, D),
+        draw(3, batch, G, length, D),
+        draw(4, batch, length, M),
+    )
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+def test_every_pair_by_dense_products(impl):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(8)] * 2
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 40))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
+    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
+
+
+@pytest.mark.parametrize("mistake", [{"reverse": True}, {"symmetric": False}], ids=str)
+def test_the_oracle_sees_a_broken_formula(mistake):
+    """The reflections in the other order; β without its 2."""
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(8)] * 2
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    with pytest.raises(AssertionError):
+        close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
+
+
+def test_interleaved_documents_with_padding_in_a_mixed_order():
+    q, k, v, x = tensors(batch=1)
+    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
+    encoding = filled()
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    logits = papers(q, k, x, encoding, order, documents)
+    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
+
+
+def test_blocks_by_dense_products():
+    """Across three blocks of the path, for queries at any place: before the first key, and beyond the last."""
+    n, places = 2 * BLOCK + 5, [-1, 0, 3, BLOCK - 1, BLOCK, 2 * BLOCK, 2 * BLOCK + 4]
+    q, k, w = draw(1, 1, 1, len(places), D), draw(2, 1, 1, n, D), draw(3, 1, 1, n, D)
+    w /= np.linalg.norm(w, axis=-1, keepdims=True)
+    beta = 2 / (1 + np.exp(-draw(4, 1, 1, n)))
+    found = path_scores(*map(torch.from_numpy, (q, k, w, beta)), torch.tensor([places]))[0, 0]
+    for i, place in enumerate(places):
+        turned = q[0, 0, i]
+        for t in range(place, -1, -1):
+            close(found[i, t], np.float64(turned @ k[0, 0, t]), atol=1e-10)
+            turned = turned - beta[0, 0, t] * w[0, 0, t] * (w[0, 0, t] @ turned)
+
+
+def test_without_reflections_it_is_nope():
+    encoding = filled()
+    with torch.no_grad():
+        encoding.turn.zero_()
+        encoding.turn_offset.fill_(-800.0)
+    q, k, v, x = tensors()
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    close(got, attention(products(q, k), v, sees([range(8)] * 2, [range(8)] * 2)))
+
+
+@pytest.mark.parametrize("make", [filled, lambda: path_fox(28, H, 7, n_kv_heads=G).double()], ids=["path", "path_fox"])
+@pytest.mark.parametrize("chunks", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
+def test_decoding_is_the_prefill(make, chunks):
+    """One token after the other; the convolution reads what the cache holds."""
+    encoding = make() if make is not filled else PaTH(28, H, 7, n_kv_heads=G).double()
+    layer = Attention(28, H, encoding, n_kv_heads=G).double()
+    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 28)), None, []
+    for begin, end in itertools.pairwise(chunks):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
+
+
+def test_decoding_after_right_padding():
+    layer = Attention(28, H, PaTH(28, H, 7), n_kv_heads=G).double()
+    x = torch.from_numpy(draw(7, 1, 6, 28))
+    expected = layer(x[:, [0, 1, 2, 5]], Positions.arange(1, 4))
+    _, cache = layer.decode(x[:, :5], Positions.from_mask(torch.tensor([[1, 1, 1, 0, 0]])))
+    last, _ = layer.decode(x[:, 5:], Positions.decode([3]), cache)
+    close(last, expected[:, 3:].detach(), atol=1e-11)
+
+
+def test_with_constant_gates_path_fox_adds_alibi():
+    encoding = path_fox(M, H, D, n_kv_heads=G).double()
+    path, fox = encoding
+    slopes = (0.5, 0.25, 1.0, 2.0)
+    with torch.no_grad():
+        fox.weight.zero_()
+        for head, slope in enumerate(slopes):
+            fox.offset[head] = -math.log(math.exp(slope) - 1)
+    q, k, v, x = map(torch.from_numpy, tensors())
+    at = Positions.arange(2, 8)
+    with_alibi = Stack(path, ALiBi(H, slopes=slopes))
+    close(
+        attend(q, k, v, encoding, encoding.read(x, at)), attend(q, k, v, with_alibi, path.read(x, at)).detach(), atol=1e-11
+    )
+
+
+def test_a_slice_of_the_heads():
+    q, k, v, x = tensors()
+    encoding, at = filled(), Positions.arange(2, 8)
+    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    part = encoding.heads(1, 4)
+    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
+    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach(), atol=1e-11)
+
+
+def test_gradients_by_differences():
+    encoding, at = filled(), Positions.arange(1, 5)
+    q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
+    inputs = (q, k, x, *encoding.parameters())
+    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs, atol=1e-4)
+
+
+def test_wrong_arguments():
+    q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"at: carries nothing read by PaTH.*call read\(x, at\) of this layer's encoding"):
+        attend(q, q, q, PaTH(M, H, D), at)
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
+        PaTH(M, H, D, n_kv_heads=3)
+    with pytest.raises(ValueError, match="scale, softcap: PaTH"):
+        attend(q, q, q, PaTH(M, H, D), at, scale=0.5)

@@ -1,0 +1,144 @@
+"""Wall attention by loops over channels and gates; its formula as flash-linear-attention's reference computes it."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, attend
+from posenc.encodings.fox import FoX
+from posenc.encodings.wall import BLOCK, Wall, by_blocks, one_by_one
+
+from .by_hand import attention, close, draw, each, products, sees
+
+M, H, G, D = 7, 4, 2, 3
+
+
+def filled() -> Wall:
+    encoding = Wall(M, H, D).double()
+    with torch.no_grad():
+        encoding.weight.copy_(torch.from_numpy(draw(90, H * D, M)))
+        encoding.offset.copy_(torch.from_numpy(draw(91, H * D)))
+    return encoding
+
+
+def papers(q, k, x, encoding, order, documents=None, first=1, sign=1) -> np.ndarray:
+    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+    logits, may = np.zeros((*q.shape[:3], k.shape[2])), sees(order, order, documents, documents)
+    weight, offset = encoding.weight.detach().numpy(), encoding.offset.detach().numpy()
+    for b, h, i, j in each(*logits.shape):
+        if not may(b, i, j):
+            continue
+        for c in range(D):
+            decay = 1.0
+            for t in range(x.shape[1]):
+                if documents[b][t] == documents[b][j] and order[b][j] + first <= order[b][t] < order[b][i] + first:
+                    decay *= 1 / (1 + math.exp(-sign * (weight[h * D + c] @ x[b, t] + offset[h * D + c])))
+            logits[b, h, i, j] += q[b, h, i, c] * k[b, h // (H // G), j, c] * decay
+    return logits / math.sqrt(D)
+
+
+def tensors(batch=2, length=8):
+    """q, k, v and the hidden states."""
+    return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_every_pair_by_loops_over_channels(impl):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(8)] * 2
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 40))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
+    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)))
+
+
+@pytest.mark.parametrize("mistake", [{"first": 0}, {"sign": -1}], ids=str)
+def test_the_oracle_sees_a_broken_formula(mistake):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(8)] * 2
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    with pytest.raises(AssertionError):
+        close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
+
+
+def test_interleaved_documents_with_padding_in_a_mixed_order():
+    q, k, v, x = tensors(batch=1)
+    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    encoding = filled()
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    close(got, attention(papers(q, k, x, encoding, order, documents), v, sees(order, order, documents, documents)))
+
+
+def test_blocks_give_what_single_queries_give_without_overflow():
+    """Gates down to e^-40 each: the sums fall by thousands within a block."""
+    n = 2 * BLOCK + 7
+    q, k = (torch.from_numpy(draw(seed, 1, 2, n, D)) for seed in (1, 2))
+    sums = -torch.from_numpy(np.abs(draw(3, 1, 2, n, D)) ** 6).clamp(max=40).cumsum(dim=2)
+    assert sums.min() < -600
+    seen = torch.ones(n, n).tril().bool()
+    mine, single = by_blocks(q, k, sums), one_by_one(q, k, sums, sums)
+    close(mine.masked_fill(~seen, 0), single.masked_fill(~seen, 0))
+    for i, j in ((0, 0), (5, 3), (63, 0), (64, 63), (100, 17), (134, 130)):
+        exact = sum(q[0, 1, i, c] * k[0, 1, j, c] * math.exp(sums[0, 1, i, c] - sums[0, 1, j, c]) for c in range(D))
+        close(mine[0, 1, i, j], np.float64(exact))
+
+
+def test_gates_of_one_keep_the_product():
+    encoding = Wall(M, H, D, first_bias=800.0).double()
+    q, k, v, x = tensors()
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(0 * x), Positions.arange(2, 8))
+    )
+    close(got, attention(products(q, k), v, sees([range(8)] * 2, [range(8)] * 2)))
+
+
+def test_equal_gates_in_all_channels_multiply_by_the_decay_of_fox():
+    wall, fox = filled(), FoX(M, H).double()
+    with torch.no_grad():
+        fox.weight.copy_(torch.from_numpy(draw(92, H, M)))
+        wall.weight.copy_(fox.weight.repeat_interleave(D, dim=0))
+        wall.offset.copy_(fox.offset.repeat_interleave(D))
+    q, k, v, x = tensors()
+    at = Positions.arange(2, 8)
+    sums = fox.read(torch.from_numpy(x), at).states[fox.owner][0].detach().numpy()  # [b, t, h]
+    decay = np.exp(sums.transpose(0, 2, 1)[..., None] - sums.transpose(0, 2, 1)[:, :, None])
+    got = attend(*map(torch.from_numpy, (q, k, v)), wall, wall.read(torch.from_numpy(x), at))
+    close(got, attention(products(q, k) * np.minimum(decay, 1), v, sees([range(8)] * 2, [range(8)] * 2)))
+
+
+@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
+def test_decoding_is_the_prefill(ends):
+    layer = Attention(28, H, Wall(28, H, 7, first_bias=1.0), n_kv_heads=G).double()
+    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 28)), None, []
+    for begin, end in itertools.pairwise(ends):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach())
+
+
+def test_a_slice_of_the_heads():
+    q, k, v, x = tensors()
+    encoding, at = filled(), Positions.arange(2, 8)
+    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    part = encoding.heads(1, 4)
+    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
+    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach())
+
+
+def test_gradients_by_differences():
+    encoding, at = filled(), Positions.arange(1, 5)
+    q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
+    inputs = (q, k, x, *encoding.parameters())
+    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+
+
+def test_wrong_arguments():
+    q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"at: carries nothing read by Wall.*call read\(x, at\) of this layer's encoding"):
+        attend(q, q, q, Wall(M, H, D), at)
+    with pytest.raises(ValueError, match="Wall: built for d_head=3, got a tensor with 2 as q"):
+        attend(*[torch.zeros(1, H, 4, 2)] * 3, encoding := Wall(M, H, D), encoding.read(torch.zeros(1, 4, M), at))

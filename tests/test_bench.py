@@ -491,8 +491,9 @@ def test_the_plan_needs_no_torch():
 
 def test_the_line_about_kernels(monkeypatch):
     monkeypatch.setattr(machine, "kernels", lambda: None)
-    assert machine.running().startswith("Kernels on the CPU: C++")
-    assert machine.running("zh").startswith("CPU 内核：C++")
+    monkeypatch.setattr(machine, "instructions", lambda: "neon")
+    assert machine.running().startswith("Kernels on the CPU: C++ (neon);")
+    assert machine.running("zh").startswith("CPU 内核：C++（neon）；")
     monkeypatch.setattr(machine, "kernels", lambda: "not built")
     assert machine.running().startswith("Kernels on the CPU: plain torch (not built)")
     assert "not built" in machine.running("zh")

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,22 @@ def reason(folder):
 def test_where_there_is_a_compiler_the_kernels_run():
     assert kernels.why_not() is None
     assert kernels.library() is not None
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="variants are chosen on x86-64 only")
+def test_the_kernels_say_which_instructions_they_use():
+    """The widest that the processor has, or no wider than POSENC_KERNELS says."""
+    code = "from posenc import kernels; print(kernels.instructions())"
+
+    def told(**environment):
+        given = {**os.environ, **environment}
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=given).stdout
+
+    widths = ["portable", "avx2", "avx512", "avx512_bf16"]
+    widest = widths.index(told().strip())
+    for number, name in enumerate(widths):
+        assert told(POSENC_KERNELS=name).strip() == widths[min(number, widest)]
+    assert told(POSENC_WITHOUT_KERNELS="1").strip() == "None"
 
 
 def test_build_hook_and_loader_name_the_sources_alike(hatch_build, copy, monkeypatch):

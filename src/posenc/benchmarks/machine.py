@@ -26,7 +26,7 @@ def facts() -> dict[str, Any]:
         "torch": version("torch"),
         "numpy": version("numpy"),
         "triton": version("triton"),
-        "kernels": "C++" if why_not is None else "plain torch",
+        "kernels": f"C++ ({instructions()})" if why_not is None else "plain torch",
         "why_no_kernels": why_not,
     }
 
@@ -38,13 +38,20 @@ def kernels() -> str | None:
     return why_not()
 
 
+def instructions() -> str | None:
+    """The instructions that the C++ kernels use here; None if they do not run."""
+    from posenc.kernels import instructions
+
+    return instructions()
+
+
 def running(language: str = "en") -> str:
     """One line about the implementations that posenc's operators use on this machine."""
     why, triton = kernels(), version("triton")
     if language == "zh":
-        on_cpu = "C++" if why is None else f"纯 torch（{why}）"
+        on_cpu = f"C++（{instructions()}）" if why is None else f"纯 torch（{why}）"
         return f"CPU 内核：{on_cpu}；GPU 内核：{f'Triton {triton}' if triton else '纯 torch（未装 Triton）'}"
-    on_cpu = "C++" if why is None else f"plain torch ({why})"
+    on_cpu = f"C++ ({instructions()})" if why is None else f"plain torch ({why})"
     return f"Kernels on the CPU: {on_cpu}; on a GPU: {f'Triton {triton}' if triton else 'plain torch (no Triton)'}"
 
 

@@ -24,6 +24,17 @@ def library() -> ctypes.CDLL | None:
 
 
 @functools.cache
+def instructions() -> str | None:
+    """The instructions that the kernels use on this processor: avx512_bf16, avx512, avx2, neon or portable; None without
+    kernels. The environment variable POSENC_KERNELS names narrower ones."""
+    if (kernels := library()) is None:
+        return None
+    kernels.posenc_instructions.restype = ctypes.c_char_p
+    named: str = kernels.posenc_instructions().decode()
+    return named
+
+
+@functools.cache
 def why_not() -> str | None:
     """The reason for running in plain torch; None where the kernels run."""
     if os.environ.get("POSENC_WITHOUT_KERNELS"):

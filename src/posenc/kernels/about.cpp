@@ -1,4 +1,9 @@
-// Returns the fingerprint of the sources that the library was built from.
+// What the library tells about itself.
 #include "exported.h"
+#include "processor.h"
 
+// The fingerprint of the sources that it was built from.
 EXPORTED const char* posenc_sources() { return POSENC_SOURCES; }
+
+// The instructions that it uses on this processor.
+EXPORTED const char* posenc_instructions() { return posenc::NAMES[posenc::instructions()]; }

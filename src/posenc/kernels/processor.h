@@ -1,5 +1,6 @@
-// Which instructions the kernels use: the widest that the processor has, or no wider than POSENC_KERNELS says, so that
-// every variant can be tested on a machine that has them all.
+// Which instructions the kernels use: on x86-64 the widest that the processor has, or no wider than POSENC_KERNELS says, so
+// that every variant can be tested on a machine that has them all. Elsewhere there is one variant, for every processor of
+// that kind; on arm64 the compiler writes NEON, which all of those have.
 #pragma once
 
 #include <cstdlib>
@@ -19,6 +20,11 @@
 namespace posenc {
 
 enum Instructions { PORTABLE, AVX2, AVX512, AVX512_BF16 };
+#if defined(__ARM_NEON)
+inline constexpr const char* NAMES[] = {"neon"};
+#else
+inline constexpr const char* NAMES[] = {"portable", "avx2", "avx512", "avx512_bf16"};
+#endif
 
 #if defined(__x86_64__)
 // Asked of the processor itself: zig's __builtin_cpu_supports says no to everything.
@@ -41,9 +47,8 @@ inline Instructions instructions() {
     found = of_x86();
 #endif
     const char* const asked = std::getenv("POSENC_KERNELS");
-    const char* const names[] = {"portable", "avx2", "avx512", "avx512_bf16"};
     for (int n = PORTABLE; asked && n < found; ++n)
-      if (!std::strcmp(asked, names[n])) found = n;
+      if (!std::strcmp(asked, NAMES[n])) found = n;
     return static_cast<Instructions>(found);
   }();
   return widest;

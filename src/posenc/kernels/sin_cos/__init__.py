@@ -100,4 +100,5 @@ def _table(
     if exporting():
         compute = formula
     table = compute(rows, spelt(values), spelt(axes), dtype, consecutive, planes)
-    return table if len(rows) == len(coords) else table.expand(len(coords), -1, -1, -1)
+    # Not len(): in an exported graph that would fix the batch.
+    return table if rows.shape[0] == coords.shape[0] else table.expand(coords.shape[0], -1, -1, -1)

@@ -29,7 +29,7 @@ import pytest
 import torch
 
 import posenc
-from posenc.kernels.rotation.triton_rotation import available, rotate, why_not
+from posenc.kernels.rotation.triton_rotation import TILE_PAIRS, available, rotate, tile, why_not
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="triton is made for Linux only")
 
@@ -328,6 +328,16 @@ def test_compiled_code_reads_and_writes_words_of_16_bytes_and_fuses_no_arithmeti
 def test_lengths_batches_and_heads_compile_few_kernels():
     sizes = [{"b": b, "h": h, "t": t} for b in (1, 2, 3) for h in (8, 32) for t in (16, 17, 100, 257, 1000, 2048)]
     assert len(in_a_process("compiled", json.dumps([90, sizes]), interpret="0")) == 1
+
+
+def test_a_tile_holds_as_many_pairs_as_said_and_at_least_one_head_and_token():
+    assert tile(1, 1, 4 * TILE_PAIRS) == tile(8, 1000, 4 * TILE_PAIRS) == (1, 1)
+    for heads, tokens, pairs in itertools.product((1, 3, 8, 40), (1, 5, 1000), (1, 20, 64)):
+        some_heads, some_tokens = tile(heads, tokens, pairs)
+        width = 1 << (pairs - 1).bit_length()
+        assert width * some_heads * some_tokens <= TILE_PAIRS
+        assert 2 * heads > some_heads
+        assert 2 * tokens > some_tokens
 
 
 def test_refusals_name_the_argument():

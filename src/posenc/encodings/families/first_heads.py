@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class FirstHeadsRoPE(RoPE):
-    """RoPE of heads 0 … turning_heads-1; all others pass through. Takes RoPE's arguments besides.
+    """RoPE of heads 0 … turning_heads-1 of queries and of keys; all others pass through. Takes RoPE's arguments besides.
+
+    Where query heads share a key head that turns and do not all turn themselves, a shift of all positions changes the
+    result: the encoding does not declare shift invariance.
 
     The speech decoder of Qwen2.5-Omni turns one head (its code says so: an oversight of training, kept for the weights).
     Raises ValueError unless turning_heads is a whole number from 1.
@@ -32,6 +35,7 @@ class FirstHeadsRoPE(RoPE):
         checks.whole(turning_heads=turning_heads)
         self.configure(**self.configuration, turning_heads=turning_heads)
         self.turning_heads = turning_heads
+        self.traits = self.traits - {"shift_invariant"}
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

@@ -21,7 +21,7 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
-from posenc.transformers.fit import check_layer
+from posenc.transformers.fit import check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer
 from posenc.transformers.saved import forget_config, write_config
@@ -65,6 +65,10 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     of_layers = {n: encoding.at_layer(n) if isinstance(encoding, PerLayer) else encoding for n in chosen}
     for n, one in of_layers.items():
         check_layer(found, n, one)
+    devices = {
+        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one])
+        for one in of_layers.values()
+    }
     shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
 
     interface.register()
@@ -76,12 +80,11 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         record.handles.append(found.module.register_forward_pre_hook(interface.GivePositions(names), with_kwargs=True))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
-    device = next(model.parameters()).device
     numbers: dict[int, int] = {}
     for n, one in of_layers.items():
         if id(one) not in numbers:
             numbers[id(one)] = len(held)
-            held.append(one.to(device))
+            held.append(one.to(devices[id(one)]))
             if one.sites & Site.EMBED and n == min(chosen):
                 record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
         module = found.attention[n]

@@ -36,6 +36,27 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     _try(decoder, n, encoding)
 
 
+def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> torch.device:
+    """Where the encoding's parameters belong: the device on which these attention modules compute.
+
+    Raises Unsupported for an encoding with parameters and modules on several devices.
+    """
+    devices = list(dict.fromkeys(map(_device, modules)))
+    if len(devices) > 1 and next(encoding.parameters(), None) is not None:
+        raise Unsupported(
+            f"encoding: {type(encoding).__name__} has parameters, and its layers are on several devices, "
+            f"{', '.join(map(str, devices))}; attach one encoding for each device, with layers="
+        )
+    return devices[0]
+
+
+def _device(module: nn.Module) -> torch.device:
+    """Where the module computes: accelerate's hooks say it for parameters that they keep elsewhere."""
+    hooks = (getattr(one, "_hf_hook", None) for one in module.modules())
+    said = (getattr(hook, "execution_device", None) for hook in hooks)
+    return torch.device(next((one for one in said if one is not None), next(module.parameters()).device))
+
+
 def _parts(encoding: PositionalEncoding) -> list[PositionalEncoding]:
     """The encodings inside that are not made of others."""
     inside = [one for one in encoding.modules() if isinstance(one, PositionalEncoding)]

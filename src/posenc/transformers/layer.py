@@ -50,11 +50,11 @@ class LayerCall:
 
     def read(self, hidden: Float[Tensor, "b t m"]) -> None:
         """Hands the encoding the hidden states that go into the projections."""
-        self.new_with_states = self.encoding.read(hidden, self.call.new)
+        self.new_with_states = self.encoding.read(hidden, self._tabled(self.call.new, hidden.dtype))
 
     def new(self, dtype: torch.dtype) -> Positions:
         """Positions of the new tokens, with the encoding's tables and what was read."""
-        return self._tabled(self.call.new if self.new_with_states is None else self.new_with_states, dtype)
+        return self._tabled(self.call.new, dtype) if self.new_with_states is None else self.new_with_states
 
     def rotated(self, q: Float[Tensor, "b h t d"], keys: int) -> tuple[Tensor, Positions, Positions]:
         """The queries, rotated where the keys are, and the positions of queries and keys."""

@@ -76,7 +76,8 @@ class Call:
     def prepared(self, at: Positions, encoding: PositionalEncoding, dtype: torch.dtype) -> Positions:
         """Some of these positions with the encoding's tables."""
         wanted = working_dtype(dtype)
-        return self._once((id(at), id(encoding), wanted), lambda: encoding.prepare(at, wanted))
+        made = self._once((id(at), id(encoding), wanted), lambda: (at, encoding.prepare(at, wanted)))  # keeps `at` alive
+        return made[1]
 
     def _positions(self, keys: int) -> tuple[Positions, Positions]:
         return positions_from_transformers(

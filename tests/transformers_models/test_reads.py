@@ -1,0 +1,105 @@
+"""Encodings that read hidden states, attached: those of the catalogue's kind work, others are refused by name."""
+
+import pytest
+import torch
+
+import posenc
+import posenc.transformers as pt
+from posenc.content_dependent import FromHidden
+from posenc.encodings.convolutional import Convolutional
+from posenc.encodings.distance_bank import DistanceBank
+from posenc.encodings.families.t5_content import T5OfContent
+from posenc.encodings.families.t5_gated import GatedT5
+from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
+
+MADE = {
+    "t5_content": lambda: T5OfContent(HEADS, HEADS * WIDTH),
+    "t5_gated": lambda: GatedT5(HEADS, WIDTH),
+    "distance_bank": lambda: DistanceBank(HEADS, HEADS * WIDTH, extent=64),
+    "distance_bank with a temperature": lambda: DistanceBank(HEADS, HEADS * WIDTH, extent=64, floor=4),
+    "stacked": lambda: posenc.Stack(posenc.create("rope", d_head=WIDTH), T5OfContent(HEADS, HEADS * WIDTH)),
+    "of queries": lambda: T5OfContent(HEADS, WIDTH, reads="query"),
+}
+
+
+def encoding(name):
+    torch.manual_seed(1)
+    return posenc.laws.draw_parameters(MADE[name](), std=0.3)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_cached_and_padded(name):
+    """Chunks over a cache equal one pass, a left-padded row equals the row alone, and what is read matters."""
+    model = model_of()
+    pt.attach(model, encoding(name))
+    whole = logits(model)
+    with torch.no_grad():
+        first = model(input_ids=IDS[:, :6], use_cache=True)
+        then = model(input_ids=IDS[:, 6:9], past_key_values=first.past_key_values)
+        last = model(input_ids=IDS[:, 9:], past_key_values=then.past_key_values).logits
+    near(torch.cat([first.logits, then.logits, last], dim=1), whole, 5e-5)
+    padded = torch.cat([torch.zeros(1, 3, dtype=torch.long), IDS[:1]], dim=1)
+    mask = torch.tensor([[0] * 3 + [1] * 10])
+    near(logits(model, padded, attention_mask=mask)[:, 3:], whole[:1], 5e-5)
+    pt.detach(model)
+    pt.attach(model, posenc.create("nope"))
+    assert (logits(model) - whole).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_what_is_read_is_what_goes_into_the_projections():
+    """A model of one layer, written out: the bias is W x + w at the distance, x the normed hidden state."""
+    model = model_of(num_hidden_layers=1)
+    reading = encoding("t5_content")
+    x = model.model.layers[0].input_layernorm(model.model.embed_tokens(IDS))
+    numbers = torch.einsum("btm,hnm->bhtn", x, reading.project) + reading.offset[:, None]
+    distance = torch.arange(10)[:, None] - torch.arange(10)  # below 16, every distance has a bucket of its own
+    bias = numbers.gather(3, distance.clamp(min=0).expand(*numbers.shape[:2], 10, 10))
+    expected = by_hand(model, None, bias)
+    pt.attach(model, reading)
+    near(logits(model), expected)
+
+
+def test_parameters_that_read_learn():
+    model = model_of()
+    pt.attach(model, encoding("t5_content"))
+    model.train()
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model(input_ids=IDS, labels=IDS, use_cache=False).loss.backward()
+    assert all(one.grad is not None and one.grad.abs().max() > 0 for one in pt.parameters(model))
+
+
+class Remembers(posenc.PositionalEncoding):
+    """Reads earlier tokens' states, which a cache of transformers does not hold."""
+
+    def read(self, x, at, past=None):
+        return at
+
+
+TWO_AXES = posenc.frequencies.axial(posenc.frequencies.rotary(WIDTH // 2))
+REFUSED = {
+    "earlier tokens": (Remembers, pt.Unsupported, "encoding: Remembers reads what it read of earlier tokens"),
+    "neighbours": (lambda: Convolutional(64), pt.Unsupported, "encoding: Convolutional reads neighbouring tokens"),
+    "another width": (lambda: T5OfContent(HEADS, 48), ValueError, "encoding: T5OfContent does not fit layer 0: .*d_in"),
+    "two axes": (
+        lambda: posenc.create("rope", d_head=WIDTH, frequencies=TWO_AXES),
+        ValueError,
+        r"encoding: RoPE does not fit layer 0: .*reads 2 coordinate\(s\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_a_layer_cannot_hand_over_is_refused_before_anything_changes(what):
+    make, error, said = REFUSED[what]
+    model = model_of()
+    own, keys = logits(model), set(model.state_dict())
+    with pytest.raises(error, match=said):
+        pt.attach(model, make())
+    assert torch.equal(logits(model), own)
+    assert set(model.state_dict()) == keys
+
+
+def test_every_encoding_that_reads_hidden_states_is_tried_here():
+    tried = {type(part) for name in MADE for part in MADE[name]().modules()}
+    assert {kind for kind in FromHidden.__subclasses__() if kind.__module__.startswith("posenc.")} <= tried

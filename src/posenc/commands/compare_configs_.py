@@ -10,16 +10,17 @@ import typer
 
 
 def command(
-    a: Annotated[str, typer.Argument(help="A config.json, a folder with one, or - for standard input.")],
+    a: Annotated[str, typer.Argument(help="A config.json, a folder with one, a GGUF file, or - for standard input.")],
     b: Annotated[str, typer.Argument(help="The other one.")],
     as_json: Annotated[bool, typer.Option("--json", help="Every difference as JSON.")] = False,
 ) -> None:
     """Compare how two models use positions: every difference, and the first position where outputs differ.
 
-    Outputs differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
+    GGUF files of architectures whose queries and keys llama.cpp permutes are compared as if they were not permuted. Outputs
+    differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
     positions are the same, 1 otherwise.
 
-    Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs a.json b.json --json
+    Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
     """
     from posenc.dialects import read_config
     from posenc.inspection.difference import differences

@@ -23,7 +23,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG…",
-            help="A config.json, a folder with one, or - for standard input. Several: one table.",
+            help="A config.json, a folder with one, a GGUF file, or - for standard input. Several: one table.",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def command(
 
     posenc inspect config.json --extend-to 131072 --method yarn --out longer/
 
-    posenc inspect llama/ qwen/ gemma/
+    posenc inspect llama/ qwen/ gemma.gguf
 
     cat config.json | posenc inspect - --json
     """
@@ -119,8 +119,10 @@ def _exit(reports: list[dict[str, Any]]) -> None:
 
 def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     """The file as data, and what it says about positions."""
-    from posenc.dialects import read_config, source
+    from posenc.dialects import gguf, read_config, source
 
+    if gguf.is_gguf(Path(config)):
+        return {}, gguf.read(config)
     found = source.load(config)
     return found, read_config(found if config == "-" else config)
 
@@ -160,5 +162,9 @@ def _extensions(
         return []
     from posenc.inspection.extension import extend, extensible
 
+    if not config:
+        raise ValueError(
+            "--extend-to: a GGUF file is not changed; llama.cpp takes the settings: give the config.json it is from"
+        )
     path, part = extensible(spec)
     return extend(config, part, length, methods, path)

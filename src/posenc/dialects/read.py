@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from posenc.checked import checked
-from posenc.dialects import source
+from posenc.dialects import gguf, source
 from posenc.dialects.beside import with_weights_beside
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import read
@@ -23,13 +24,15 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
         spec.encoding(layer=3)                       # a posenc encoding
         spec["text_config"].encoding(3).frequencies  # a part of a multimodal model
 
-    config    a file, a folder with config.json, "-" for standard input, or a mapping; beside a config.json, the headers of
-              safetensors files are read for sizes that it does not have and for the layout of converted weights
+    config    a file, a folder with config.json, a GGUF file, "-" for standard input, or a mapping; beside a config.json,
+              the headers of safetensors files are read for sizes that it lacks and for the layout of converted weights
     defaults  whether a missing base is that of the model's class, with a note; otherwise it is an error
 
     Raises ConfigError (one line with key, value, expectation and remedy) for a file that is no model's configuration, an
     unknown family or an invalid number; FileNotFoundError if there is no file.
     """
+    if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
+        return gguf.read(config)
     found = source.load(config)
     model_type = found.get("model_type", "" if found.get("architectures") else None)
     if not isinstance(model_type, str):

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from posenc.dialects import Layer, PositionSpec, Rotation, Use
+from posenc.dialects.gguf import PERMUTES
 from posenc.frequencies import Frequencies
 
 APART = 1e-3
@@ -122,16 +123,27 @@ def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference
         ("d_head", 0),
     ):
         mine, theirs = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
-        if mine != theirs:
+        if mine != theirs and not (name == "layout" and _permuted(a, b)):
             yield Difference(where, f"RoPE: {name} {mine} against {theirs}", 0 if name in ("d_head", "returns") else 1, 0)
     if len(one) != len(two) or one.axes != two.axes:
         yield Difference(where, f"RoPE: {_pairs(one)} against {_pairs(two)}", 1, min(len(one), len(two)))
         return
     if one.softmax_scale != two.softmax_scale:
         yield Difference(where, f"softmax scale × {one.softmax_scale:.7g} against × {two.softmax_scale:.7g}", 0)
-    if one.values != two.values or one.cos_sin_scale != two.cos_sin_scale:
+    same = _nearly if "dialects.gguf.divided" in (a.rotation.kind, b.rotation.kind) else tuple.__eq__
+    if not same(one.values, two.values) or one.cos_sin_scale != two.cos_sin_scale:
         position, pair = first_apart(one, two, limit)
         yield Difference(where, f"RoPE: {_unlike(a.rotation, b.rotation)}", position, pair)
+
+
+def _permuted(a: Use, b: Use) -> bool:
+    """Whether one is from a GGUF file whose q and k were permuted for its layout."""
+    return PERMUTES in (dict(a.said_by).get("layout"), dict(b.said_by).get("layout"))
+
+
+def _nearly(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
+    """Equal up to the fp32 in which GGUF files have factors."""
+    return all(math.isclose(a, b, rel_tol=2.0**-22) for a, b in zip(one, two, strict=True))
 
 
 def _pairs(frequencies: Frequencies) -> str:

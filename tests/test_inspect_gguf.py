@@ -1,0 +1,214 @@
+"""GGUF files: what inspect and compare-configs say of them, and bad ones. The files are written here, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from posenc.commands import compare_configs_, inspect_
+from posenc.dialects import ConfigError, read_config
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4, "head_dim": 128,
+    "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192}}  # fmt: skip
+U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9  # types of values in ggml's docs/gguf.md
+
+
+def string(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def value(one: Any) -> bytes:
+    """Type and value of one key."""
+    if isinstance(one, bool):
+        return struct.pack("<IB", BOOL, one)
+    if isinstance(one, list):
+        inner = [value(item) for item in one]
+        return struct.pack("<I", ARRAY) + inner[0][:4] + struct.pack("<Q", len(one)) + b"".join(item[4:] for item in inner)
+    if isinstance(one, str):
+        return struct.pack("<I", STRING) + string(one)
+    return struct.pack("<If", F32, one) if isinstance(one, float) else struct.pack("<II", U32, one)
+
+
+def gguf(path: Path, keys: dict[str, Any], tensors: dict[str, list[float]] | None = None) -> Path:
+    tensors, offset = tensors or {}, 0
+    data = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    data += b"".join(string(name) + value(one) for name, one in keys.items())
+    for name, numbers in tensors.items():
+        data += string(name) + struct.pack("<IQIQ", 1, len(numbers), 0, offset)
+        offset += -(-4 * len(numbers) // 32) * 32
+    data += bytes(-len(data) % 32)
+    for numbers in tensors.values():
+        data += struct.pack(f"<{len(numbers)}f", *numbers) + bytes(-4 * len(numbers) % 32)
+    path.write_bytes(data)
+    return path
+
+
+def keys(architecture: str = "llama", **more: Any) -> dict[str, Any]:
+    own = {"block_count": 4, "context_length": 131072, "embedding_length": 4096, "attention.head_count": 32,
+           "rope.dimension_count": 128, "rope.freq_base": 500000.0}  # fmt: skip
+    named = {f"{architecture}.{name}": one for name, one in {**own, **more}.items() if one is not None}
+    return {"general.architecture": architecture, **named, "tokenizer.ggml.tokens": [f"word {n}" for n in range(6000)]}
+
+
+def llama3_factors() -> list[float]:
+    """What llama.cpp's converter writes: 1, 8, or in between, by the wavelength of each pair."""
+    found = []
+    for pair in range(64):
+        wavelength = 2 * 3.141592653589793 * 500000.0 ** (2 * pair / 128)
+        if wavelength < 8192 / 4:
+            found.append(1.0)
+        elif wavelength > 8192:
+            found.append(8.0)
+        else:
+            smooth = (8192 / wavelength - 1) / (4 - 1)
+            found.append(1 / ((1 - smooth) / 8 + smooth))
+    return found
+
+
+def run(command, *arguments: str):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1", "LANG": "C"})
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    return tmp_path
+
+
+def test_a_gguf_file_is_inspected(tmp_path):
+    path = gguf(tmp_path / "m.gguf", keys(), {"rope_freqs.weight": llama3_factors()})
+    shown = run(inspect_.command, str(path))
+    assert shown.exit_code == 0, shown.stdout
+    for told in ("trained on 131,072 positions", "4 layers, 32 heads of 128 channels", "interleaved: channel",
+                 "llama.rope.freq_base", "500,000"):  # fmt: skip
+        assert told in words(shown.stdout), told
+
+
+def test_the_file_that_llama_cpp_makes_of_a_folder_is_the_same(tmp_path, folder):
+    path = gguf(tmp_path / "m.gguf", keys(), {"rope_freqs.weight": llama3_factors()})
+    compared = run(compare_configs_.command, str(path), str(folder))
+    assert (compared.exit_code, compared.stdout) == (0, "the same: all layers have the same positions\n")
+
+
+@pytest.mark.parametrize(("more", "factors", "told"), [
+    ({"rope.freq_base": 10000.0}, True, "base 10,000 against 500,000"),
+    ({}, False, "none against 8"),
+    ({"context_length": 8192}, True, "trained length 8192 against 131072"),
+    ({"attention.max_alibi_bias": 8.0}, False, "ALiBi against RoPE"),
+    ({"attention.sliding_window": 4096}, True, "a window of 4096 against everything"),
+    ({"block_count": 5}, True, "5 layers against 4"),
+    ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32768}, False,
+     "scaling yarn against llama3"),
+])  # fmt: skip
+def test_each_difference_is_told(tmp_path, folder, more, factors, told):
+    tensors = {"rope_freqs.weight": llama3_factors()} if factors else {}
+    path = gguf(tmp_path / "m.gguf", keys(**more), tensors)
+    compared = run(compare_configs_.command, str(path), str(folder))
+    assert compared.exit_code == 1
+    assert told in words(compared.stdout)
+
+
+def test_alibi_s_maximum_is_compared(tmp_path):
+    bases = [gguf(tmp_path / f"{most}.gguf", keys("mpt", **{"attention.max_alibi_bias": most})) for most in (8.0, 16.0)]
+    compared = run(compare_configs_.command, *map(str, bases))
+    assert "ALiBi: bias_max None against 16.0" in words(compared.stdout)
+
+
+def test_halves_stay_halves_where_llama_cpp_does_not_permute(tmp_path):
+    path = gguf(tmp_path / "m.gguf", keys("qwen2"))
+    assert dict(read_config(path).layers[0].uses[0].arguments)["layout"] == "half"
+    config = {key: one for key, one in LLAMA.items() if key != "rope_scaling"} | {"model_type": "qwen2"}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"rope_layout": "interleaved"}))
+    compared = run(compare_configs_.command, str(path), str(tmp_path / "config.json"))
+    assert "layout half against interleaved" in words(compared.stdout)
+
+
+def test_longrope_and_alibi(tmp_path):
+    short, long = [1.0] * 64, [1.0 + n for n in range(64)]
+    tensors = {"rope_factors_long.weight": long, "rope_factors_short.weight": short}
+    path = gguf(tmp_path / "p.gguf", keys("phi3", **{"rope.scaling.original_context_length": 4096}), tensors)
+    rotation = read_config(path).layers[0].uses[0].rotation
+    given = dict(rotation.parameters)
+    assert (rotation.kind, given["long_factor"], given["short_factor"]) == ("longrope", tuple(long), tuple(short))
+    assert (given["original_length"], given["factor"]) == (4096, 32.0)
+    path = gguf(tmp_path / "b.gguf", keys("bloom", **{"rope.freq_base": None, "rope.dimension_count": None}))
+    assert read_config(path).layers[0].uses[0].name == "ALiBi"
+
+
+# Bad files: one line, at once, in little memory.
+
+
+def start(version: int = 3, tensors: int = 0, n_keys: int = 0) -> bytes:
+    return b"GGUF" + struct.pack("<IQQ", version, tensors, n_keys)
+
+
+def nested(depth: int) -> bytes:
+    """An array in an array in an array …: each holds the next."""
+    return struct.pack("<I", ARRAY) + struct.pack("<IQ", ARRAY, 1) * depth + struct.pack("<IQ", U32, 0)
+
+
+BAD = {
+    "empty": (b"", "not a GGUF file: 0 bytes"),
+    "wrong magic": (b"GGML" + bytes(60), "not a GGUF file: begins with b'GGML'"),
+    "another version": (start(1) + bytes(40), "GGUF version 1"),
+    "big endian": (b"GGUF" + struct.pack(">IQQ", 3, 0, 1) + bytes(40), "GGUF version 50331648"),
+    "huge count of keys": (start(n_keys=2**62) + bytes(40), "4,611,686,018,427,387,904 keys in 40 bytes"),
+    "huge count of tensors": (start(tensors=2**60) + bytes(40), "1,152,921,504,606,846,976 tensors in 40 bytes"),
+    "huge string": (start(n_keys=1) + struct.pack("<Q", 2**61) + bytes(40), "bytes of a string in 40 bytes"),
+    "huge array": (start(n_keys=1) + string("a") + struct.pack("<IIQ", ARRAY, F32, 2**60), "values of an array in 0 bytes"),
+    "cyclic": (start(n_keys=1) + string("a") + nested(1000) + bytes(20), "arrays nested deeper than 4 levels"),
+    "type": (start(n_keys=1) + string("a") + struct.pack("<I", 77) + bytes(20), "a value of type 77"),
+    "twice": (start(n_keys=2) + 2 * (string("a") + value(1)) + bytes(20), "the key 'a' occurs twice"),
+    "truncated": (start(n_keys=3) + string("a") + value(1) + bytes(6), "cut short"),
+    "zeros": (start(n_keys=1) + string("a") + struct.pack("<IIQ", ARRAY, STRING, 2**20) + bytes(8 * 2**20),
+              "more than 1,000,000 values"),
+    "no architecture": (start(n_keys=1) + string("a") + value(1), "general.architecture is missing"),
+    "dimensions": (start(tensors=1) + string("rope_freqs.weight") + struct.pack("<I", 2**31) + bytes(40),
+                   "2,147,483,648 dimensions"),
+    "factors": (start(tensors=1) + string("rope_freqs.weight") + struct.pack("<IQIQ", 1, 64, 0, 2**60),
+                "64 numbers of rope_freqs.weight in 0 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_file_gets_one_clear_line_in_bounded_time_and_memory(tmp_path, case):
+    content, told = BAD[case]
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(content)
+    tracemalloc.start()
+    begin = time.process_time()
+    with pytest.raises(ConfigError) as refused:
+        read_config(path)
+    assert time.process_time() - begin < 30
+    assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+    tracemalloc.stop()
+    assert "\n" not in str(refused.value)
+    assert told in str(refused.value)
+
+
+def test_a_file_cut_anywhere_is_one_line(tmp_path):
+    short = {name: one for name, one in keys().items() if "token" not in name}
+    whole = gguf(tmp_path / "m.gguf", short, {"rope_freqs.weight": llama3_factors()}).read_bytes()
+    path = tmp_path / "cut.gguf"
+    for cut in range(0, len(whole) - 1, 23):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ConfigError) as refused:
+            read_config(path)
+        assert "\n" not in str(refused.value)

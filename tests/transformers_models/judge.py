@@ -9,7 +9,8 @@ AssertionError: it is neither.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -52,7 +53,7 @@ class Subject:
         return [law for law in LAWS if self.by_itself(law) > TOLERANCE]
 
 
-def judged(model_type: str, columns: Iterator[str] | None = None) -> dict[str, str]:
+def judged(model_type: str, columns: Iterable[str] | None = None) -> dict[str, str]:
     """The row of a type: for each column "yes" or the reason; "itself" says which laws the model breaks by itself."""
     try:
         subject = Subject(model_of(model_type))
@@ -354,6 +355,28 @@ def extend(subject: Subject) -> str:
     return "yes"
 
 
+SAME = {  # the laws of posenc.transformers.check that measure what is measured here
+    "left_padded_equals_alone": "padded",
+    "cached_equals_uncached": "cached",
+    "chunked_equals_whole": "chunked",
+    "packed_equals_separate": "packed",
+}
+
+
+def check(subject: Subject) -> str:
+    """`check` runs, leaves the model as it was, and finds what is measured here: laws that hold and laws that do not."""
+    with as_it_was(subject):
+        try:
+            report = pt.check(subject.model)
+        except pt.Unsupported as error:
+            return refusal(error)
+        for result in report.results:
+            distance = subject.by_itself(SAME[result.law]) if result.law in SAME else math.nan
+            assert not (result.verdict == "passed" and distance > 1e-2), f"{result.law} passed, {distance:.2g} apart"
+            assert not (result.verdict == "failed" and distance < 1e-5), f"{result.law} failed, {distance:.2g} apart"
+    return "yes"
+
+
 COLUMNS: dict[str, Callable[[Subject], str]] = {
-    "fast": fast, "rotary": rotary, "bias": bias, "contextual": contextual, "extend": extend,
-}  # fmt: skip
+    one.__name__: one for one in (fast, rotary, bias, contextual, extend, check)
+}

@@ -68,6 +68,13 @@ INDEXER = {
     "indexer_budget": 16,
     "indexer_compress_ratio": 4,
 }
+QWEN = {
+    "head_dim": 64,
+    "rope_parameters": {
+        **{"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25},
+        **{"mrope_section": [3, 3, 2], "mrope_interleaved": True},
+    },
+}
 BLT = {"encoder_config": {"vocab_size": 260}, "decoder_config": {}, "patcher_config": {}, "global_config": {}}
 DOTS = {
     "layer_types": ["indexed_attention", "sliding_attention"] * 2,
@@ -118,6 +125,11 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "num_hidden_layers": 4,
         "layers_block_type": ["linear_attention", "hybrid"] * 2,
     },
+    "qwen3_5": {"text_config": QWEN},
+    "qwen3_5_moe": {"text_config": QWEN},
+    "qwen3_5_moe_text": QWEN,
+    "qwen3_5_text": QWEN,
+    "reformer": {"axial_pos_embds_dim": [32, 32], "axial_pos_shape": [8, 8]},
     "qwen4_exp": {"text_config": INDEXER},
     "qwen4_exp_text": INDEXER,
 }
@@ -161,6 +173,8 @@ def _shrunk(kind: Any, special: dict[str, Any]) -> Any:
     wanted: dict[str, Any] = {
         name: SIZES[name] for name, value in numbers.items() if name in SIZES and (value > SIZES[name] or "token" in name)
     }
+    if held.get("attn_logit_softcapping"):  # 50.0, which random logits do not reach
+        wanted["attn_logit_softcapping"] = 1.0
     if held.get("is_decoder") is False:
         wanted["is_decoder"] = True
     if held.get("kv_lora_rank") and "num_key_value_heads" in held:  # latent attention expands its keys to all query heads

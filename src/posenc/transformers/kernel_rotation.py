@@ -191,6 +191,8 @@ def _form(layouts: tuple[Layout, Layout] | None, module: nn.Module, own: Rotate,
     if layouts is None:
         raise Unsupported(f"model: the configuration has no rotation in a layer in which {name} rotates")
     q, k, cos, sin, unsqueeze_dim = given.args
+    if k is None:
+        raise Unsupported(f"model: {name} rotates queries and keys in two calls, which is not served")
     if q.ndim != 4 or k.ndim != 4 or cos.ndim != 3 or cos.shape[-1] > q.shape[-1]:
         raise Unsupported(
             f"model: {name} rotates q {list(q.shape)} by cos {list(cos.shape)}; expected [b, h, t, d] and [b, t, 2n]"

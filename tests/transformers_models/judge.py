@@ -336,11 +336,11 @@ def extend(subject: Subject) -> str:
     model = copy.deepcopy(subject.model)
     ids = torch.randint(3, 90, (1, 90), generator=torch.Generator().manual_seed(1))
     config = model.config.to_dict()
-    length = 4 * (getattr(decoder_of(model).config, "max_position_embeddings", None) or 64)
+    length = 4 * max(getattr(decoder_of(model).config, "max_position_embeddings", None) or 0, 64)
     with as_it_was(subject):
         try:
             pt.extend(model, length)
-        except pt.Unsupported as error:
+        except ValueError as error:
             assert torch.equal(logits(model), subject.own), "the logits have changed"
             assert model.config.to_dict() == config, "the configuration has changed"
             return refusal(error)

@@ -71,8 +71,11 @@ INDEXER = {
 QWEN = {
     "head_dim": 64,
     "rope_parameters": {
-        **{"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25},
-        **{"mrope_section": [3, 3, 2], "mrope_interleaved": True},
+        "rope_type": "default",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.25,
+        "mrope_section": [3, 3, 2],
+        "mrope_interleaved": True,
     },
 }
 BLT = {"encoder_config": {"vocab_size": 260}, "decoder_config": {}, "patcher_config": {}, "global_config": {}}

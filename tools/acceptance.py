@@ -37,6 +37,7 @@ TARGETS = {
         "tests/test_shipped_results.py",
     ],
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
+    "recipes": ["tests/test_recipes.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
     REST: ["tests"],
 }

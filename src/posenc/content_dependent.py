@@ -106,3 +106,34 @@ def along_the_path(at_q: Positions, at_k: Positions) -> tuple[Int[Tensor, "b j"]
     same = query[:, :, None, 0] == key[:, None, :, 0]
     before = (query[:, :, None, 0] > key[:, None, :, 0]) | (same & (query[:, :, None, 1] >= key[:, None, :, 1]))
     return index, before.sum(dim=-1) - 1
+
+
+def short_convolution(
+    x: Float[Tensor, "b t c"], taps: Float[Tensor, "c s"], at: Positions, past: tuple[Positions, Tensor] | None = None
+) -> Float[Tensor, "b t c"]:
+    """Each token with those before it in its document, channel by channel: the last of s taps is for the token itself.
+
+    past   the positions and the x of the tokens before these in the same rows
+    """
+    index = None if at.consecutive_in is not None else by_document_and_order(at)
+    document, back = at.document, taps.shape[1] - 1
+    if index is not None:
+        x, document = taken(x, index), document.gather(1, index)
+    row, before = x.new_zeros(x.shape[0], back, x.shape[2]), document.new_full((x.shape[0], back), -2)
+    if past is not None and back:
+        at_past, held = past
+        last = by_document_and_order(at_past)[:, -back:]
+        row = torch.cat([row, taken(held.to(x.dtype), last)], dim=1)[:, last.shape[1] :]
+        before = torch.cat([before, at_past.document.gather(1, last)], dim=1)[:, last.shape[1] :]
+    row, documents = torch.cat([row, x], dim=1), torch.cat([before, document], dim=1)
+    out = torch.zeros_like(x)
+    for step in range(back + 1):
+        reached = slice(step, step + x.shape[1])
+        same = (documents[:, reached] == document)[..., None]
+        out = out + row[:, reached] * taps[:, step].to(x.dtype) * same
+    return out if index is None else taken(out, index.argsort(dim=1))
+
+
+def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
+    """The tokens of every row at its own indices."""
+    return x.gather(1, index.view(*index.shape, *[1] * (x.ndim - 2)).expand(*index.shape, *x.shape[2:]))

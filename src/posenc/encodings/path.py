@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import along_the_path, by_document_and_order
+from posenc.content_dependent import along_the_path, short_convolution, taken
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -102,29 +102,11 @@ class PaTH(PositionalEncoding):
         with full_precision(x):
             x = x.to(dtype)
             plain = F.linear(F.linear(x, self.down.to(dtype)), self.up.to(dtype))
-            w = F.silu(self._convolved(plain, at, past)).unflatten(-1, (self.paths, self.d_head))
+            before = None if past is None else (past, self._state(past)[0])
+            w = F.silu(short_convolution(plain, self.taps, at, before)).unflatten(-1, (self.paths, self.d_head))
             w = w * (w.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()
             beta = 2 * F.linear(x, self.turn.to(dtype), self.turn_offset.to(dtype)).sigmoid()
         return at.replaced(states={**at.states, self.owner: (plain, w, beta)})
-
-    def _convolved(self, x: Tensor, at: Positions, past: Positions | None) -> Tensor:
-        """Each token with those before it in its document, channel by channel."""
-        index = None if at.consecutive_in is not None else by_document_and_order(at)
-        document, back = at.document, self.conv_size - 1
-        if index is not None:
-            x, document = _taken(x, index), document.gather(1, index)
-        row, before = x.new_zeros(x.shape[0], back, x.shape[2]), document.new_full((x.shape[0], back), -2)
-        if past is not None:
-            last = by_document_and_order(past)[:, -back:] if back else past.order[:, :0]
-            row = torch.cat([row, _taken(self._state(past)[0].to(x.dtype), last)], dim=1)[:, last.shape[1] :]
-            before = torch.cat([before, past.document.gather(1, last)], dim=1)[:, last.shape[1] :]
-        row, documents = torch.cat([row, x], dim=1), torch.cat([before, document], dim=1)
-        out = torch.zeros_like(x)
-        for step in range(self.conv_size):
-            reached = slice(step, step + x.shape[1])
-            same = (documents[:, reached] == document)[..., None]
-            out = out + row[:, reached] * self.taps[:, step].to(x.dtype) * same
-        return out if index is None else _taken(out, index.argsort(dim=1))
 
     def _state(self, at: Positions) -> tuple[Tensor, ...]:
         if self.owner not in at.states:
@@ -145,7 +127,7 @@ class PaTH(PositionalEncoding):
             if index is None:
                 scores = path_scores(q, k, w, beta, places)
             else:
-                sorted_k, w, beta = (_taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
+                sorted_k, w, beta = (taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
                 scores = path_scores(q, sorted_k, w, beta, places)
                 scores = scores.gather(-1, index.argsort(dim=1)[:, None, None].expand_as(scores))
             correction = (scores - q @ k.transpose(-1, -2)) * self.softmax_scale(self.d_head)
@@ -189,10 +171,6 @@ def path_scores(
         found.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
         q = q - met @ whole[:, :, block]
     return torch.cat(found[::-1], dim=-1)[..., :keys]
-
-
-def _taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
-    return x.gather(1, index.view(*index.shape, *[1] * (x.ndim - 2)).expand(*index.shape, *x.shape[2:]))
 
 
 ENTRY = Entry(

@@ -13,6 +13,7 @@ from posenc.frequencies.axes import cycling as cycling
 from posenc.frequencies.axes import in_turns as in_turns
 from posenc.frequencies.axes import interleaved_sections as interleaved_sections
 from posenc.frequencies.axes import sections as sections
+from posenc.frequencies.axes import separate as separate
 from posenc.frequencies.axes import strided as strided
 from posenc.frequencies.base import Arithmetic as Arithmetic
 from posenc.frequencies.base import ByLength as ByLength
@@ -34,6 +35,7 @@ from posenc.frequencies.scalings import multiplied as multiplied
 from posenc.frequencies.scalings import ntk as ntk
 from posenc.frequencies.scalings import ntk_alpha as ntk_alpha
 from posenc.frequencies.scalings import resonance as resonance
+from posenc.frequencies.scalings import riflex as riflex
 from posenc.frequencies.scalings import softmax_mscale as softmax_mscale
 from posenc.frequencies.scalings import yarn as yarn
 from posenc.frequencies.scalings import yarn_range as yarn_range

@@ -8,6 +8,7 @@ Pairs in order, ω as given, letters for the axis that is read (here t, h, w are
     sections               t0 t1 h2 h3 w4 w5       one spectrum: contiguous bands
     cycling                h0 w1 h2 w3 t4 t5       one spectrum: axes in turn, then one axis for the rest
     interleaved_sections   t0 h1 w2 t3 h4 w5       one spectrum: axes in turn until their sections are full
+    separate               t0 h0 h1 h2 w0 w1       a spectrum for each axis, with its own number of pairs
 
 The caller gives the coordinates: Positions.grid(h, w) is (y, x); a grid that starts at 1 is Positions.grid(h, w).shift(1).
 """
@@ -18,8 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from posenc import checks
 from posenc.checked import checked
-from posenc.frequencies.base import Frequencies
+from posenc.frequencies.base import Frequencies, rotary
 
 
 @checked
@@ -36,6 +38,22 @@ def axial(f: Frequencies, order: Sequence[int] = (0, 1), *, alternating: bool = 
     else:
         values, axes = list(f) * len(order), [axis for axis in order for _ in f]
     return _with(f, values, axes, f"axial(order={tuple(order)}{', alternating' if alternating else ''})")
+
+
+@checked
+def separate(sizes: Sequence[int], base: float = 10000.0) -> Frequencies:
+    """rotary(size, base) for each axis, side by side: every axis has a spectrum of its own, with its own number of pairs.
+
+    `sizes` are channels. FLUX and HunyuanVideo (16, 56, 56), with base 10 000 and 256; Wan (44, 42, 42) of 128 channels.
+    Raises ValueError for a size that is not even.
+    """
+    if not sizes:
+        raise ValueError("sizes: expected the channels of at least one axis, got none")
+    for size in sizes:
+        checks.even(sizes=size)
+    values = [w for size in sizes for w in rotary(size, base)]
+    axes = tuple(axis for axis, size in enumerate(sizes) for _ in range(size // 2))
+    return Frequencies(tuple(values), axes=axes, values_from=f"separate(sizes={tuple(sizes)}, base={base:g})")
 
 
 @checked

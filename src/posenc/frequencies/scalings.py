@@ -199,6 +199,32 @@ def resonance(f: Frequencies) -> Frequencies:
 
 
 @checked
+def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: float = 1.0) -> Frequencies:
+    """The pair that makes a video repeat itself is slowed down, so that it turns once in the wanted length: 2π/length.
+
+    length    positions along the axis that are wanted: frames of the latent video
+    repeats   the position at which the model begins to repeat itself; the pair whose period is nearest is the one
+    axis      the axis of time, for frequencies of several axes
+    margin    what the new frequency is multiplied with: 1 in the paper's equation 8, 0.9 in the authors' code
+
+    Zhao et al. 2025, "RIFLEx: A Free Lunch for Length Extrapolation in Video Diffusion Transformers", section 4.
+    Raises ValueError where no pair reads the axis, and where the pair turns slower already.
+    """
+    check_exact(f)
+    pairs = [pair for pair in range(len(f)) if (f.axes[pair] if f.axes else 0) == axis]
+    if not pairs:
+        raise ValueError(f"axis: expected one of {sorted(set(f.axes)) or [0]}, which the pairs read, got {axis}")
+    chosen = min(pairs, key=lambda pair: abs(round(2 * math.pi / f[pair]) - repeats))
+    slower = margin * 2 * math.pi / length
+    if slower > f[chosen]:
+        raise ValueError(
+            f"length: pair {chosen} turns once in {2 * math.pi / f[chosen]:.4g} positions already, got a length of {length}"
+        )
+    values = [slower if pair == chosen else w for pair, w in enumerate(f)]
+    return _scaled(f, values, f"riflex(length={length}, repeats={repeats}, margin={margin:g})")
+
+
+@checked
 def clipped(f: Frequencies, n: int = 20) -> Frequencies:
     """Lowers the n slowest frequencies to ω·(1 + cos(πk/(n-1)))/2 for k = 0 … n-1; the last becomes 0.
 

@@ -30,6 +30,7 @@ def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
         raise NotApplicable("the encoding does not declare the trait `norm_preserving`")
     world = World(setting)
     x = world.draw("heads", setting.batch, setting.n_heads, setting.length, setting.d_head)
+    at = encoding.read(encoding.embed(world.x, world.scattered()), world.scattered())
     for side in ("query", "key"):
-        turned = encoding.rotate(x, world.scattered(), side).to(working_dtype(x.dtype))
+        turned = encoding.rotate(x, at, side).to(working_dtype(x.dtype))
         close(norm_preservation, encoding, turned.norm(dim=-1), x.to(turned.dtype).norm(dim=-1), setting.dtype, side)

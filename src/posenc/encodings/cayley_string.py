@@ -1,0 +1,88 @@
+"""Cayley-STRING: RoPE in a learned orthogonal basis.
+
+    q̂ = R(p) P q,   k̂ = R(p') P k,   P = (I - S)(I + S)⁻¹,   S = F - Fᵀ learned
+
+Schenck et al. 2025, "Learning the RoPEs: Better 2D and 3D Position Encodings with STRING", section 3: every exactly
+shift-invariant rotation is of this form, with RoPE's R. Another STRING shifts large distances (An et al. 2024).
+Legend: b batch, h heads, t tokens, d d_head.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import Side, check_width, full_precision, into, working_dtype
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.frequencies import Frequencies
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class CayleySTRING(RoPE):
+    """RoPE of P·q and P·k, P orthogonal and learned: Cayley's transform of a skew matrix. At the start it is RoPE.
+
+    d_head                     channels of a head
+    base, layout, frequencies  those of RoPE; frequencies bring the axes of images along
+
+    Parameter: free [d_head, d_head], F; zero at the start. Shared by all heads of a layer.
+    Time O(d³) for P at every call and O(t·heads·d²) to change the basis.
+    """
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: Frequencies | None = None,
+    ) -> None:
+        super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
+        self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
+        self.free = nn.Parameter(torch.zeros(d_head, d_head))
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if side not in self.turning:
+            return super().rotate(x, at, side, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        with full_precision(x):
+            wide = x.to(working_dtype(x.dtype)).contiguous() @ self._basis().to(working_dtype(x.dtype)).T
+        return into(super().rotate(wide, at, side).to(x.dtype), out)
+
+    def _basis(self) -> Float[Tensor, "d d"]:
+        """P, in fp64."""
+        skew = self.free.double() - self.free.double().T
+        eye = torch.eye(self.d_head, dtype=torch.float64, device=skew.device)
+        basis: Tensor = torch.linalg.solve(eye + skew, eye - skew)  # both factors commute
+        return basis
+
+
+ENTRY = Entry(
+    name="cayley_string",
+    class_name="CayleySTRING",
+    title=Words("Cayley-STRING", "凯莱 STRING"),
+    kind="rotated",
+    published="2025-02",
+    needs=("parameters",),
+    per_layer=True,
+    formula="R(p)Pq · R(p')Pk",
+    also_called=("STRING", "separable_translationally_invariant", "cayley_string_encoding"),
+    used_by=(Words("research: vision and robotics by its authors", "研究：作者用于视觉与机器人"),),
+    source="Schenck et al. 2025, arXiv 2502.02562, section 3",
+    idea=Words(
+        "Queries and keys are first turned into a learned orthogonal basis, then rotated as by RoPE. "
+        "Any rotation whose scores depend on differences of positions alone can be written so.",
+        "查询和键先变换到一组学习得到的正交基，再像 RoPE 那样旋转。凡是分数只取决于位置之差的旋转都能写成这种形式。",
+    ),
+)

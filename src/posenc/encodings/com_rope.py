@@ -1,0 +1,149 @@
+"""ComRoPE: rotations in more than two channels, with learned generators that commute.
+
+    R(p) = exp(Σ_a m_a p_a A)      in each block of channels, A = F - Fᵀ learned; m learned for each axis (LD), or 1 for
+                                   the one axis that the block reads and 0 for others (AP)
+
+Yu et al. 2025, "ComRoPE: Scalable and Robust Rotary Position Embedding Parameterized by Trainable Commuting Angle
+Matrices", section 3: all generators of a block are multiples of one matrix, so that R(p)ᵀR(p') depends on the difference
+alone. LieRE has a free A for each axis, which is not so with several axes. Blocks of two channels are RoPE-Mixed.
+Legend: b batch, h heads, g generators' heads, t tokens, a axes, n blocks, s channels of a block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import (
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    turns,
+    working_dtype,
+)
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+Form = Literal["LD", "AP"]
+
+
+class ComRoPE(PositionalEncoding):
+    """Blocks of queries and keys multiplied with exp(c·A), c a learned mixture of the coordinates, A learned and skew.
+
+    d_head      channels of a head
+    n_heads     query heads
+    n_kv_heads  key heads, each with generators of its own; None: n_heads
+    axes        coordinates per token, in the authors' code from 0 to 1: a grid divided by the size of the image
+    block       channels of a block, 8 in the paper's best models
+    form        "LD": linearly dependent, every block reads all axes. "AP": axis-partitioned, every block reads one
+
+    Parameters: generators [n_kv_heads, blocks, block, block], F; with "LD" mixture [axes, blocks], m. They start as N(0, 1), as
+    in the authors' code. Time O(t·heads·d_head·block²) for exponentials in fp64, and O(t·heads·d_head·block) to turn.
+    Raises ValueError for blocks that do not fill the head, or cannot be dealt out.
+    """
+
+    sites = Site.ROTATE
+    learned_tables = True
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        axes: int = 2,
+        block: int = 8,
+        form: Form = "LD",
+    ) -> None:
+        checks.whole(d_head=d_head, n_heads=n_heads, axes=axes)
+        checks.whole(2, block=block)
+        checks.one_of(get_args(Form), form=form)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_kv_heads=own)
+        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block, form=form)
+        blocks = d_head // block
+        if d_head % block or (form == "AP" and blocks % axes):
+            among = f" and {axes} axes" if form == "AP" else ""
+            raise ValueError(f"block: d_head={d_head} cannot be shared evenly by blocks of {block} channels{among}")
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        self.d_head, self.n_heads, self.own, self.block, self.form = d_head, n_heads, own, block, form
+        self.coordinate_axes = axes  # type: ignore[misc]
+        self.generators = nn.Parameter(torch.randn(own, blocks, block, block))
+        self.mixture = nn.Parameter(torch.randn(axes, blocks)) if form == "LD" else None
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        """R of every token, generators' head and block, [b, t, g, n, s, s]."""
+        self.check_coords(at)
+        coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
+        with full_precision(self.generators):
+            if self.mixture is not None:
+                reads = self.mixture.double()
+            else:
+                blocks = self.generators.shape[1]
+                axis = torch.arange(blocks, device=coords.device) // (blocks // self.coordinate_axes)
+                reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
+            along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
+            skew = self.generators.double() - self.generators.double().transpose(-1, -2)
+            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype),)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        if x.shape[1] % self.own:
+            raise ValueError(f"ComRoPE: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
+        (rotation,) = self.tables_at(at, x.dtype)
+        with full_precision(x):
+            rotation = rotation.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1)  # [b, h, t, n, s, s]
+            blocks = x.to(working_dtype(x.dtype)).contiguous().unflatten(-1, (-1, self.block))
+            turned = (rotation * blocks[..., None, :]).sum(dim=-1).flatten(-2)
+        return into(turned.to(x.dtype), out)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> ComRoPE:
+        """The slice's query heads, each with generators of its own."""
+        part = ComRoPE(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.generators)
+        part.generators.copy_(self.generators[[head // (self.n_heads // self.own) for head in range(start, stop)]])
+        if part.mixture is not None and self.mixture is not None:
+            part.mixture.copy_(self.mixture)
+        return part
+
+
+ENTRY = Entry(
+    name="com_rope",
+    class_name="ComRoPE",
+    title=Words("ComRoPE", "可交换旋转位置编码"),
+    kind="rotated",
+    published="2025-06",
+    needs=("parameters",),
+    axes=2,
+    per_layer=True,
+    formula="exp(Σ m p A)q · exp(Σ m p' A)k",
+    also_called=("commuting_rope", "trainable_commuting_angle_matrices", "ComRoPE-LD", "ComRoPE-AP", "liere"),
+    used_by=(Words("research: vision Transformers by its authors", "研究：作者的视觉 Transformer"),),
+    source="Yu et al. 2025, arXiv 2506.03737, section 3",
+    idea=Words(
+        "RoPE turns pairs of channels; here whole blocks of channels are turned by a learned rotation. "
+        "All axes of an image use multiples of one matrix, or blocks of their own, so that rotations commute and scores "
+        "depend on the offset of two patches alone.",
+        "RoPE 转动通道对；这里用学习得到的旋转转动整块通道。图像的各个轴用同一矩阵的倍数，或各占不同的块，"
+        "因此旋转可交换，分数只取决于两个图块的相对位移。",
+    ),
+)

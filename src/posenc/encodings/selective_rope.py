@@ -1,0 +1,176 @@
+"""Selective RoPE: the angle grows with what is read, not with the number of tokens.
+
+    angle_t = ω·Σ_{s ≤ t} φ_s,   φ = short convolution of W x̂,   ω_n = base^(-2n/d),   W of low rank
+
+Movahedi et al. 2025, "Selective Rotary Position Embedding", section 4, as in the authors' code (modules/rotary.py) with its
+defaults: x̂ is the hidden state, in n_heads parts of length 1; pairs are (j, j + d/2); no gate, no bias.
+Legend: b batch, t tokens, h query heads, g key heads, n pairs, d d_head, m d_model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.content_dependent import running_sum, short_convolution
+from posenc.encoding import (
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    turns,
+    working_dtype,
+)
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+SMALLEST = 1e-6  # added under the root of the length of x
+
+
+class SelectiveRoPE(PositionalEncoding):
+    """Queries and keys turned by a running sum of learned steps, which each token makes from its content.
+
+    d_model     channels of the hidden states that go into the projections
+    n_heads     query heads
+    d_head      channels of a head, even
+    n_kv_heads  key heads, each with steps of its own; None: n_heads
+    rank        of the projection to the steps
+    conv_size   tokens that the short convolution reads, this one included
+    base        of the frequencies that the sums are multiplied with
+    parts       equal parts of the hidden state, each brought to length 1; None: n_heads
+
+    Parameters: down [rank, d_model], up [n_kv_heads·d_head/2, rank], taps [n_kv_heads·d_head/2, conv_size]. Call
+    read(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
+    Time O(t·d_model·rank) for the steps and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head numbers more.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    learned_tables = True
+
+    @checked
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        *,
+        n_kv_heads: int | None = None,
+        rank: int = 16,
+        conv_size: int = 4,
+        base: float = 500000.0,
+        parts: int | None = None,
+    ) -> None:
+        checks.whole(d_model=d_model, n_heads=n_heads, rank=rank, conv_size=conv_size)
+        checks.even(d_head=d_head)
+        checks.positive(base=base)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_kv_heads=own)
+        parts = n_heads if parts is None else parts
+        checks.whole(parts=parts)
+        super().__init__(
+            d_model=d_model,
+            n_heads=n_heads,
+            d_head=d_head,
+            n_kv_heads=n_kv_heads,
+            rank=rank,
+            conv_size=conv_size,
+            base=base,
+            parts=parts,
+        )
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if d_model % parts:
+            raise ValueError(f"parts: expected a number that divides d_model={d_model}, got {parts}")
+        self.d_model, self.n_heads, self.d_head, self.own, self.parts = d_model, n_heads, d_head, own, parts
+        self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
+        self.down = nn.Parameter(torch.empty(rank, d_model))
+        self.up = nn.Parameter(torch.empty(own * d_head // 2, rank))
+        self.taps = nn.Parameter(torch.empty(own * d_head // 2, conv_size))
+        for parameter in (self.down, self.up, self.taps):
+            bound = parameter.shape[1] ** -0.5
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        check_tokens(self, x, at, axis=1)
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        at = at.expand(x.shape[0])
+        dtype = working_dtype(x.dtype)
+        with full_precision(x):
+            parts = x.to(dtype).unflatten(-1, (self.parts, -1))
+            unit = (parts * (parts.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()).flatten(-2)
+            plain = F.linear(F.linear(unit, self.down.to(dtype)), self.up.to(dtype))
+            before = None if past is None else (past, self._state(past)[0])
+            steps = short_convolution(plain, self.taps, at, before)
+            total = running_sum(steps, at, None if past is None else self._state(past)[1])
+        return at.replaced(states={**at.states, self.owner: (plain, total)})
+
+    def _state(self, at: Positions) -> tuple[Tensor, ...]:
+        if self.owner not in at.states:
+            raise ValueError(
+                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
+                "states"
+            )
+        return at.states[self.owner]
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        if x.shape[1] % self.own:
+            raise ValueError(f"SelectiveRoPE: {x.shape[1]} heads cannot share the steps of {self.own}")
+        with full_precision(x):
+            sums = self._state(at)[1].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
+            angle = sums * constant(self.frequencies, torch.float64, x.device)
+            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
+            dtype = working_dtype(x.dtype)
+            return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> SelectiveRoPE:
+        """The slice's query heads, each with steps of its own."""
+        sizes = {"n_heads": stop - start, "n_kv_heads": stop - start, "parts": self.parts}
+        part = SelectiveRoPE(**{**self.configuration, **sizes}).to(self.down)
+        part.down.copy_(self.down)
+        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
+        for name in ("up", "taps"):
+            getattr(part, name).copy_(getattr(self, name).unflatten(0, (self.own, -1))[mine].flatten(0, 1))
+        return part
+
+
+ENTRY = Entry(
+    name="selective_rope",
+    class_name="SelectiveRoPE",
+    title=Words("Selective RoPE", "选择性旋转位置编码"),
+    kind="contextual",
+    published="2025-11",
+    needs=("parameters", "hidden_states", "causal"),
+    per_layer=True,
+    formula="R(Σ φ(x))q · R(Σ φ(x))k",
+    also_called=("selective_rotary", "input_dependent_rope", "SelectiveRoPE"),
+    used_by=(Words("research: softmax and linear attention by its authors", "研究：作者用于 softmax 与线性注意力"),),
+    source="Movahedi et al. 2025, arXiv 2511.17388, section 4, and its code",
+    idea=Words(
+        "Every token makes steps from its content, one for each pair of channels; angles are the sums of all steps so far. "
+        "RoPE is the case in which every step is 1. Tokens that matter little can so take no room between two others.",
+        "每个词根据内容为每个通道对走一步，角度是到此为止所有步长之和。RoPE 是每一步都为 1 的情形。"
+        "不重要的词可以不占据其他词之间的距离。",
+    ),
+)

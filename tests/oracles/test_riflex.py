@@ -1,0 +1,54 @@
+"""RIFLEx and spectra of unequal axes, by hand. Zhao et al. 2025, section 4, and the authors' published pairs."""
+
+import math
+
+import pytest
+
+from posenc import create, frequencies
+
+
+def test_axes_with_spectra_of_their_own():
+    """HunyuanVideo: 16 channels of time, 56 of height, 56 of width, base 256."""
+    f = frequencies.separate((16, 56, 56), 256.0)
+    expected = [256.0 ** (-2 * n / size) for size in (16, 56, 56) for n in range(size // 2)]
+    assert f.values == pytest.approx(expected, rel=1e-14)
+    assert f.axes == (0,) * 8 + (1,) * 28 + (2,) * 28
+    with pytest.raises(ValueError, match="sizes: expected an even number from 2, got 3"):
+        frequencies.separate((4, 3))
+    with pytest.raises(ValueError, match="sizes: expected the channels of at least one axis"):
+        frequencies.separate(())
+
+
+@pytest.mark.parametrize("margin", [1.0, 0.9])
+def test_only_the_intrinsic_pair_changes(margin):
+    """The authors' pair for HunyuanVideo is the fourth, of 50 frames; 66 latent frames are wanted."""
+    trained = frequencies.separate((16, 56, 56), 256.0)
+    got = frequencies.riflex(trained, 66, repeats=50, margin=margin)
+    assert [pair for pair in range(64) if got[pair] != trained[pair]] == [3]
+    assert got[3] == pytest.approx(margin * 2 * math.pi / 66, rel=1e-15)
+    assert round(2 * math.pi / trained[3]) == 50
+    assert got.axes == trained.axes
+
+
+def test_another_axis_and_a_neighbouring_pair():
+    trained = frequencies.separate((16, 8), 256.0)
+    assert frequencies.riflex(trained, 300, repeats=30, axis=0)[2] != trained[2]  # 25 is nearer than 50
+    last = frequencies.riflex(trained, 9000, repeats=300, axis=1)
+    assert [pair for pair in range(12) if last[pair] != trained[pair]] == [11]
+
+
+def test_the_entry_is_hunyuans_twice_as_long():
+    encoding = create("riflex", d_head=128)
+    assert encoding.frequencies.axes.count(0) == 8
+    assert encoding.frequencies[3] == pytest.approx(2 * math.pi / 66)
+    assert create("riflex", d_head=8).coordinate_axes == 3
+
+
+def test_wrong_arguments():
+    trained = frequencies.separate((16, 56, 56), 256.0)
+    with pytest.raises(ValueError, match=r"axis: expected one of \[0, 1, 2\], which the pairs read, got 3"):
+        frequencies.riflex(trained, 66, repeats=50, axis=3)
+    with pytest.raises(ValueError, match=r"length: pair 3 turns once in 50\.27 positions already, got a length of 40"):
+        frequencies.riflex(trained, 40, repeats=50)
+    with pytest.raises(ValueError, match="time: expected a number that leaves a multiple of 4"):
+        create("riflex", d_head=128, time=18)

@@ -1,0 +1,135 @@
+"""Selective RoPE by loops over tokens, taps and pairs. Movahedi et al. 2025, section 4, and the authors' code."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, attend
+from posenc.encodings.rope import RoPE
+from posenc.encodings.selective_rope import SelectiveRoPE
+
+from .by_hand import attention, close, draw, products, sees, turned
+
+M, H, G, D = 8, 4, 2, 6
+
+
+def filled(**options) -> SelectiveRoPE:
+    encoding = SelectiveRoPE(M, H, D, n_kv_heads=G, rank=3, **options).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(encoding.parameters()):
+            parameter.copy_(torch.from_numpy(draw(80 + seed, *parameter.shape)))
+    return encoding
+
+
+def angles(encoding, x, order, documents, b: int, t: int, g: int, base=500000.0, first=0) -> list[float]:
+    down, up, taps = (getattr(encoding, name).detach().numpy() for name in ("down", "up", "taps"))
+
+    def plain(s: int) -> np.ndarray:
+        parts = x[b, s].reshape(H, -1)
+        return up @ (down @ (parts / np.sqrt((parts**2).sum(-1, keepdims=True) + 1e-6)).reshape(-1))
+
+    same = sorted((s for s in range(x.shape[1]) if documents[b][s] == documents[b][t]), key=lambda s: order[b][s])
+    total = np.zeros(G * D // 2)
+    for place, s in enumerate(same):
+        if order[b][s] + first <= order[b][t]:
+            for back in range(min(4, place + 1)):
+                total += taps[:, 3 - back] * plain(same[place - back])
+    return [total[g * D // 2 + n] * base ** (-2 * n / D) for n in range(D // 2)]
+
+
+def papers(q, k, x, encoding, order, documents=None, **broken) -> np.ndarray:
+    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+    new_q, new_k = np.zeros_like(q), np.zeros_like(k)
+    for b, t in itertools.product(range(x.shape[0]), range(x.shape[1])):
+        for h in range(H):
+            new_q[b, h, t] = turned(q[b, h, t], angles(encoding, x, order, documents, b, t, h // 2, **broken), "half")
+        for g in range(G):
+            new_k[b, g, t] = turned(k[b, g, t], angles(encoding, x, order, documents, b, t, g), "half")
+    return products(new_q, new_k)
+
+
+def tensors(batch=2, length=7):
+    """q, k, v and the hidden states."""
+    return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_every_token_by_its_sum_of_steps(impl):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(7)] * 2
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
+    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
+
+
+@pytest.mark.parametrize("broken", [{"base": 1e4}, {"first": 1}], ids=str)
+def test_the_oracle_sees_a_broken_formula(broken):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(7)] * 2
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 7)))
+    with pytest.raises(AssertionError):
+        close(got, attention(papers(q, k, x, encoding, order, **broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_documents_padding_and_storage_order():
+    q, k, v, x = tensors(batch=1)
+    order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
+    encoding = filled()
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    logits = papers(q, k, x, encoding, order, documents)
+    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
+
+
+def test_steps_of_one_are_rope():
+    """A hidden state that is the same for all tokens, and taps that read the token alone."""
+    encoding = SelectiveRoPE(M, H, D, rank=1).double()
+    x = torch.ones(2, 7, M, dtype=torch.float64)
+    with torch.no_grad():
+        encoding.down.fill_(1 / (H * 2 / math.sqrt(2 + 1e-6)))
+        encoding.up.fill_(1.0)
+        encoding.taps.zero_()
+        encoding.taps[:, -1] = 1.0
+    q, k, v = (torch.from_numpy(draw(seed, 2, H, 7, D)) for seed in (1, 2, 3))
+    at, rope = Positions.arange(2, 7), RoPE(D, base=500000.0, layout="half")
+    close(attend(q, k, v, encoding, encoding.read(x, at)), attend(q, k, v, rope, at), atol=1e-11)
+
+
+@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
+def test_decoding_is_the_prefill(ends):
+    layer = Attention(32, H, SelectiveRoPE(32, H, 8, n_kv_heads=G), n_kv_heads=G).double()
+    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
+    for begin, end in itertools.pairwise(ends):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach())
+
+
+def test_a_slice_of_the_heads():
+    q, k, v, x = tensors()
+    encoding, at = filled(), Positions.arange(2, 7)
+    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    part = encoding.heads(1, 4)
+    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
+    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach())
+
+
+def test_gradients_by_differences():
+    encoding, at = filled(), Positions.arange(1, 4)
+    q, k, v, x = (torch.from_numpy(one[:1, ..., :4, :]).requires_grad_() for one in tensors())
+    inputs = (q, k, x, *encoding.parameters())
+    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+
+
+def test_wrong_arguments():
+    q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"at: carries nothing read by SelectiveRoPE.*call read\(x, at\) of this layer"):
+        attend(q, q, q, SelectiveRoPE(M, H, D), at)
+    with pytest.raises(ValueError, match="parts: expected a number that divides d_model=8, got 3"):
+        SelectiveRoPE(M, H, D, parts=3)
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
+        SelectiveRoPE(M, H, D, n_kv_heads=3)

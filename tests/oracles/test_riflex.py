@@ -37,11 +37,11 @@ def test_another_axis_and_a_neighbouring_pair():
     assert [pair for pair in range(12) if last[pair] != trained[pair]] == [11]
 
 
-def test_the_entry_is_hunyuans_twice_as_long():
-    encoding = create("riflex", d_head=128)
-    assert encoding.frequencies.axes.count(0) == 8
+def test_the_entry_is_one_axis_of_hunyuans():
+    encoding = create("riflex", d_head=16)
     assert encoding.frequencies[3] == pytest.approx(2 * math.pi / 66)
-    assert create("riflex", d_head=8).coordinate_axes == 3
+    assert encoding.frequencies[:3] == pytest.approx([256.0 ** (-2 * n / 16) for n in range(3)])
+    assert create("riflex", d_head=16, margin=0.9).frequencies[3] == pytest.approx(0.9 * 2 * math.pi / 66)
 
 
 def test_wrong_arguments():
@@ -50,5 +50,3 @@ def test_wrong_arguments():
         frequencies.riflex(trained, 66, repeats=50, axis=3)
     with pytest.raises(ValueError, match=r"length: pair 3 turns once in 50\.27 positions already, got a length of 40"):
         frequencies.riflex(trained, 40, repeats=50)
-    with pytest.raises(ValueError, match="time: expected a number that leaves a multiple of 4"):
-        create("riflex", d_head=128, time=18)

@@ -11,6 +11,7 @@ Legend: b batch, h heads, g generators' heads, t tokens, a axes, n blocks, s cha
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -46,11 +47,11 @@ class ComRoPE(PositionalEncoding):
     n_heads     query heads
     n_kv_heads  key heads, each with generators of its own; None: n_heads
     axes        coordinates per token, in the authors' code from 0 to 1: a grid divided by the size of the image
-    block       channels of a block, 8 in the paper's best models
+    block       channels of a block; None: 8, as in the paper's best models, or as many as divide the head
     form        "LD": linearly dependent, every block reads all axes. "AP": axis-partitioned, every block reads one
 
-    Parameters: generators [n_kv_heads, blocks, block, block], F; with "LD" mixture [axes, blocks], m. They start as N(0, 1), as
-    in the authors' code. Time O(t·heads·d_head·block²) for exponentials in fp64, and O(t·heads·d_head·block) to turn.
+    Parameters: generators [n_kv_heads, blocks, block, block], F; with "LD" mixture [axes, blocks]. They start as N(0, 1),
+    as in the authors' code. Time O(t·heads·d_head·block²) for exponentials in fp64, and O(t·heads·d_head·block) to turn.
     Raises ValueError for blocks that do not fill the head, or cannot be dealt out.
     """
 
@@ -65,10 +66,11 @@ class ComRoPE(PositionalEncoding):
         *,
         n_kv_heads: int | None = None,
         axes: int = 2,
-        block: int = 8,
+        block: int | None = None,
         form: Form = "LD",
     ) -> None:
         checks.whole(d_head=d_head, n_heads=n_heads, axes=axes)
+        block = math.gcd(d_head, 8) if block is None else block
         checks.whole(2, block=block)
         checks.one_of(get_args(Form), form=form)
         own = n_heads if n_kv_heads is None else n_kv_heads

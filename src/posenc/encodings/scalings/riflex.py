@@ -8,7 +8,7 @@ The authors' code multiplies with 0.9: margin=0.9.
 
 from __future__ import annotations
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -22,31 +22,27 @@ def riflex(
     *,
     length: int = 66,
     repeats: int = 50,
-    time: int | None = None,
     margin: float = 1.0,
     base: float = 256.0,
     layout: Layout = "interleaved",
 ) -> RoPE:
-    """RoPE of (time, height, width) with the frequencies of `frequencies.riflex`; HunyuanVideo's by default, twice as long.
+    """RoPE of a time axis with the frequencies of `frequencies.riflex`; the numbers are HunyuanVideo's, twice as long.
 
-    d_head   channels of a head
+    d_head   channels of a head, even
     length   latent frames that are wanted
     repeats  the latent frame at which the model begins to repeat itself
-    time     channels that turn with time; height and width share the rest evenly. about d_head/8 if left out: 16 of 128
     margin   1 in the paper, 0.9 in the authors' code
-    base     of all three axes
+    base     of the trained frequencies
     layout   which channels make a pair
 
-    Raises ValueError for channels that cannot be shared so.
+    Videos have two more axes, whose pairs stay as they are: RoPE(128, frequencies=frequencies.riflex(frequencies.separate(
+    (16, 56, 56), 256.0), 66, repeats=50)) is HunyuanVideo's. Raises ValueError where the pair turns slower already.
     """
-    checks.even(d_head=d_head)
-    eighth = max(d_head // 8 // 2 * 2, 2)
-    first = eighth + (d_head - eighth) % 4 if time is None else time
-    checks.even(time=first)
-    if d_head - first < 4 or (d_head - first) % 4:
-        raise ValueError(f"time: expected a number that leaves a multiple of 4 of d_head={d_head} channels, got {first}")
-    trained = frequencies.separate((first, (d_head - first) // 2, (d_head - first) // 2), base)
-    return RoPE(d_head, frequencies=frequencies.riflex(trained, length, repeats=repeats, margin=margin), layout=layout)
+    return RoPE(
+        d_head,
+        frequencies=frequencies.riflex(frequencies.rotary(d_head, base), length, repeats=repeats, margin=margin),
+        layout=layout,
+    )
 
 
 ENTRY = Entry(
@@ -56,9 +52,15 @@ ENTRY = Entry(
     title=Words("RIFLEx", "RIFLEx 视频外推"),
     kind="scaled",
     published="2025-02",
-    axes=3,
     formula="ω' = 2π/L for one pair of the time axis",
     also_called=("riflex_rope", "intrinsic_frequency", "get_1d_rotary_pos_embed_riflex"),
+    example="""\
+video = posenc.frequencies.separate((16, 56, 56), 256.0)
+longer = posenc.frequencies.riflex(video, 66, repeats=50)
+video_encoding = posenc.create("rope", d_head=128, frequencies=longer)
+frames = torch.stack(torch.meshgrid(*map(torch.arange, (4, 2, 2)), indexing="ij"), dim=-1).reshape(1, 16, 3)
+turned = video_encoding.rotate(torch.randn(batch, n_heads, 16, 128), posenc.Positions.at(frames), "query")
+""",
     used_by=("HunyuanVideo", "CogVideoX", "Wan", Words("video models beyond their length", "超出训练长度的视频模型")),
     source="Zhao et al. 2025, arXiv 2502.15894, section 4, equation 8",
     idea=Words(

@@ -26,6 +26,7 @@ class Remote:
     owner     its published configuration class
     names     other names of keys: the name that the reader asks for -> the one that the class has
     base      the base that the class assumes
+    also      keys of published files that its code reads, or ignores, and that change nothing here
     like      the model type of transformers whose class has the same defaults
     """
 
@@ -33,6 +34,7 @@ class Remote:
     owner: str
     names: Mapping[str, str] = field(default_factory=dict)
     base: float | None = 10000.0
+    also: tuple[str, ...] = ()
     like: str = ""
 
     def facts(self) -> dict[str, Any]:
@@ -72,8 +74,8 @@ REMOTE = {
     "arctic": Remote("llama", "ArcticConfig", base=1000000.0),
     "baichuan": Remote("baichuan", "BaichuanConfig"),
     "bailing_moe": Remote("llama", "BailingMoeConfig"),
-    "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES),
-    "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES),
+    "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
+    "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES, also=("position_embedding_type",)),
     "deepseek": Remote("llama", "DeepseekConfig"),
     "exaone": Remote("llama", "ExaoneConfig", {"num_hidden_layers": "num_layers"}),
     "grok-1": Remote("llama", "Grok1Config"),
@@ -83,7 +85,7 @@ REMOTE = {
     "internvl_chat": Remote("internvl_chat", "InternVLChatConfig"),
     "jais": Remote("jais", "JAISConfig", GPT2_NAMES),
     "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
-    "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES),
+    "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
     "minicpm": Remote("llama", "MiniCPMConfig"),
     "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
     "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
@@ -109,6 +111,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     if keys.family in REMOTE:
         about = REMOTE[keys.family]
         made = keys.replaced(facts=about.facts())
+        made.read |= {key: made.data[key] for key in about.also if key in made.data}
         same = f"; its code is that of {about.like}" if about.like else ""
         made.note("model_type", f"{where}: read from the published code's facts, not compared with it{same}")
         return made, about.reader

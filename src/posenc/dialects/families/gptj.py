@@ -11,6 +11,7 @@ from posenc.dialects.spec import PositionSpec, Rotation, Use
 @family("gptj", "codegen")
 def gptj(keys: Keys) -> PositionSpec:
     """The first rotary_dim channels rotate with base 10 000, from a table of n_positions rows."""
+    keys.get("rotary", None)  # true in published files
     if keys.data.get("rotary_dim", 0) is None:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: null; the code then makes n_embd/2 frequencies, which no head has "

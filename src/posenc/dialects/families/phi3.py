@@ -49,6 +49,7 @@ def longrope(keys: Keys) -> Use | None:
 
     Other types are refused, as in the class.
     """
+    keys.whole("original_max_position_embeddings", None)
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     settings = keys.table(where)
     kind = settings.get("rope_type", settings.get("type", "default"))

@@ -1,0 +1,114 @@
+"""Files as vendors publish them, legacy spellings included, each with what the report must say, field by field.
+
+published.jsonl has one model a line: its name, the keys of its config.json that matter for positions, and `say`:
+
+    layers  attend  first   all layers, how many of them attend, the number of the first that does
+    heads=32x128            heads and their channels
+    enc layout turns base   encoding, layout, rotated channels, base (in order of appearance)
+    kind                    scaling
+    window=4096:21          the window, and how many layers have it
+    unfinished=57/128@1024  pairs without a full turn in a windowed layer, within how many tokens
+    trained usable fails    the verdict
+    error warning note      keys of findings: all errors are listed, a warning is expected, a note is among them
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posenc.dialects import PositionSpec, read_config
+from posenc.inspection.report import main_part, report
+
+MODELS = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def whole(value: Any) -> Any:
+    """The configuration with its repeated numbers written out."""
+    if isinstance(value, dict):
+        return [value["repeat"][0]] * value["repeat"][1] if "repeat" in value else {k: whole(v) for k, v in value.items()}
+    return value
+
+
+def described(spec: PositionSpec) -> dict[str, str]:
+    """What the specification and the report say, in the words of published.jsonl."""
+    data, (path, part) = report(spec), main_part(spec) or ("", spec)
+    layers = part.layers
+    attending = [number for number, layer in enumerate(layers) if layer.attends]
+    uses = list(dict.fromkeys(use for layer in layers for use in layer.uses))
+    turning = [use for use in uses if use.rotation is not None]
+    windows = [layer.window for layer in layers if layer.window]
+    narrow = [use["meaning"] for one in data["parts"] if one["part"] == path for group in one["groups"] if group["window"]
+              for use in group["encodings"] if "meaning" in use]  # fmt: skip
+    verdict = data["verdict"]
+    found = {
+        "family": part.family,
+        "part": path,
+        "layers": len(layers),
+        "attend": len(attending),
+        "first": attending[0] if attending else "none",
+        "heads": f"{part.n_heads}x{part.d_head}",
+        "enc": ",".join(dict.fromkeys(use.name for use in uses)) or "none",
+        "nope": sum(1 for number in attending if not layers[number].uses),
+        "causal": all(layer.causal for layer in layers),
+        "window": f"{windows[0]}:{len(windows)}" if windows else "none",
+        "trained": verdict["trained"],
+        "usable": verdict["usable"],
+        "fails": verdict["fails"],
+    }
+    if turning:
+        made = turning[-1].rotation.frequencies().at_length(1)
+        found |= {
+            "layout": dict(turning[0].arguments)["layout"],
+            "turns": 2 * len(made),
+            "base": ",".join(dict.fromkeys(f"{use.rotation.base:.10g}" for use in turning)),
+            "kind": turning[-1].rotation.kind,
+            "axes": made.n_axes,
+        }
+    if narrow:
+        found["unfinished"] = f"{narrow[0]['unfinished']}/{narrow[0]['pairs']}@{narrow[0]['length']}"
+    return {name: str(value) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model["name"] for model in MODELS])
+def test_the_report_says_what_it_must(model: dict[str, Any]):
+    spec, expected = read_config(whole(model["config"])), dict(pair.split("=", 1) for pair in model["say"].split())
+    graded = {grade: expected.pop(grade, None) for grade in ("error", "warning", "note")}
+    found = described(spec)
+    assert {name: found.get(name) for name in expected} == expected
+    remarks = report(spec)["remarks"]
+    keys = {grade: {one["key"] for one in remarks if one["grade"] == grade} for grade in graded}
+    assert keys["error"] == set((graded["error"] or "").split(",")) - {""}
+    assert (graded["warning"] is not None) == bool(keys["warning"]), remarks
+    assert set((graded["warning"] or "").split(",")) <= keys["warning"] | {""}
+    assert set((graded["note"] or "").split(",")) <= keys["note"] | {""}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[model["name"] for model in MODELS])
+def test_findings_name_keys_that_the_file_has(model: dict[str, Any]):
+    config = whole(model["config"])
+    for one in read_config(config).remarks:
+        if one.grade == "note" or "missing" in one.text or not one.key:
+            continue
+        inside: Any = config
+        for name in one.key.split("."):
+            if not (isinstance(inside, dict) and name in inside):  # a key of an earlier part's own file
+                pytest.fail(f"{one.key} is not in the file: {one.text}")
+            inside = inside[name]
+
+
+def test_the_table_is_large_and_no_file_is_a_default_of_its_class():
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    assert len(MODELS) >= 80
+    assert len({model["name"] for model in MODELS}) == len(MODELS)
+    for model in MODELS:
+        config = whole(model["config"])
+        if config["model_type"] in CONFIG_MAPPING:
+            default = CONFIG_MAPPING[config["model_type"]]().to_dict()
+            assert any(default.get(key) != value for key, value in config.items()), model["name"]
+    remote = [model for model in MODELS if "note=model_type" in model["say"]]
+    assert len({model["config"]["model_type"] for model in remote}) >= 20

@@ -48,6 +48,7 @@ NAMED = {
     "kernels/derivatives": "toeplitz_attention relative_attention rotation",
     "kernels/fast_path": "fast_path rotation sin_cos sinusoidal",
     "kernels/rotation/__init__": "rotation input_rotation",
+    "kernels/rotation/exported": "export",
     "kernels/rotation/native": "rotation",
     "kernels/rotation/plain": "rotation",
     "kernels/rotation/rotation": "rotation",

@@ -13,6 +13,7 @@ import posenc
 from posenc import Positions, laws
 from posenc.encodings.rope import RoPE
 from sampling import ENCODINGS, only, tokens_of
+from test_docs import blocks
 from test_laws_embeddings import LOCAL
 from test_laws_families import MADE, PLACES, SEVERAL
 
@@ -217,6 +218,15 @@ def test_embeddings_in_onnx(name):
     module = Called(lambda x: encoding.embed(x, Positions.arange(x.shape[0], x.shape[1])), encoding)
     run, _ = in_onnx(module, (torch.randn(2, 16, 32),), ((ROWS,),))
     assert_same(run, module, torch.randn(3, 100, 32))
+
+
+def test_the_page_runs_as_printed_in_both_languages(capsys):
+    namespace = {"__name__": "page"}
+    for code in blocks("export.md", "python"):
+        exec(compile(code, "export.md", "exec"), namespace)
+    assert capsys.readouterr().out == "".join(blocks("export.md", "output"))
+    for language in ("python", "output"):
+        assert blocks("export.md", language) == blocks("export.zh-CN.md", language)
 
 
 # The seams, at positions of millions ------------------------------------------------------------------------------------

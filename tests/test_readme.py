@@ -45,7 +45,19 @@ def test_yarn_on_rope_is_one_step_from_the_first_page():
 def test_every_command_of_the_shell_blocks_exists():
     text = "".join(blocks("README.md", "sh"))
     named = set(re.findall(r"^posenc ([\w-]+)", text, flags=re.MULTILINE))
-    assert named == {"compare", "show", "walk", "claims", "list", "inspect", "compare-configs", "convert", "lab", "explore"}
+    assert named == {
+        "compare",
+        "show",
+        "walk",
+        "claims",
+        "list",
+        "inspect",
+        "compare-configs",
+        "convert",
+        "export-tables",
+        "lab",
+        "explore",
+    }
     for command in named:
         assert (
             subprocess.run([sys.executable, "-m", "posenc", command, "--help"], capture_output=True, check=False).returncode

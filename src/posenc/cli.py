@@ -19,6 +19,7 @@ COMMANDS = {
     "list": "List the encodings: where each acts, its properties, the models that use it.",
     "show": "Draw a picture of one encoding, in the terminal or to a file.",
     "convert": "Convert a checkpoint to the other rotary layout, bit for bit.",
+    "export-tables": "Write the tables of an encoding to an npz, safetensors or C file, for programs outside torch.",
     "inspect": "Read a config.json: how the model uses positions, and what fails beyond its training length.",
     "compare-configs": "Compare how two models use positions; print where they first differ.",
     "walk": "Print the worked examples of the founding notes, with every matrix.",

@@ -114,7 +114,7 @@ def write_tables(tables: ExportedTables, path: str | os.PathLike[str], form: For
 
 
 def _of_embedding(encoding: PositionalEncoding, length: int) -> ExportedTables:
-    width = encoding.configuration.get("d_model")
+    width: Any = encoding.configuration.get("d_model")
     if not checks.is_whole(width):
         raise ValueError(f"{type(encoding).__name__}: its configuration names no d_model; there is no table [t, d_model]")
     _bounded(length * width)
@@ -202,7 +202,8 @@ def _bounded(numbers: int) -> None:
 
 def _npz(tables: ExportedTables) -> bytes:
     file = io.BytesIO()
-    np.savez(file, metadata=np.array(json.dumps(tables.metadata, ensure_ascii=False)), **tables.arrays)
+    held: dict[str, Any] = {"metadata": np.array(json.dumps(tables.metadata, ensure_ascii=False)), **tables.arrays}
+    np.savez(file, **held)
     return file.getvalue()
 
 

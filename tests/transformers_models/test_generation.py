@@ -39,7 +39,9 @@ def test_prompt_lookup_gives_the_same_tokens(name):
     assert torch.equal(looked_up, model.generate(input_ids=prompt, **GREEDY))
 
 
-@pytest.mark.parametrize("name", [*NAMES, "xpos"])
+@pytest.mark.parametrize(
+    "name", ["rope", *(pytest.param(name, marks=pytest.mark.acceptance) for name in ("alibi", "t5", "xpos"))]
+)
 def test_one_graph_over_a_static_cache(name):
     """A prompt, then tokens one by one over a static cache: each step compiled whole equals the pass over all tokens."""
     from transformers import StaticCache
@@ -87,6 +89,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.acceptance
 def test_fully_sharded_on_two_processes_gives_the_outputs_and_gradients_of_one():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

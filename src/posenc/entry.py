@@ -16,7 +16,7 @@ from posenc.bilingual import Language, Words
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
 
-Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "preset", "positions"]
+Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
 Need = Literal["parameters", "hidden_states", "causal"]
 
 # In the order in which the catalogue lists them.
@@ -28,6 +28,9 @@ KINDS: dict[Kind, Words] = {
     "rotated": Words("a rotation of queries and keys", "旋转查询和键"),
     "contextual": Words("positions computed from the content", "由内容算出的位置"),
     "scaled": Words("RoPE with frequencies that reach further", "频率经过缩放、能外推的 RoPE"),
+    "tempered": Words(
+        "a number that multiplies queries, beside another encoding", "乘在查询上的一个数，与别的编码一起使用"
+    ),
     "preset": Words("parts put together as a model has them", "按某个模型的方式组合"),
     "positions": Words("a way to number the tokens, for every encoding", "给词编号的方式，适用于各种编码"),
 }
@@ -39,6 +42,7 @@ SHORT: dict[Kind, Words] = {
     "rotated": Words("rotated", "旋转"),
     "contextual": Words("contextual", "上下文"),
     "scaled": Words("scalings of RoPE", "RoPE 的缩放"),
+    "tempered": Words("temperatures", "温度"),
     "preset": Words("presets of models", "模型预设"),
     "positions": Words("positions", "位置编号"),
 }
@@ -47,6 +51,7 @@ SHORT: dict[Kind, Words] = {
 ROOM = "posenc.encodings"
 ROOMS: dict[Kind, str] = {
     "scaled": "posenc.encodings.scalings",
+    "tempered": "posenc.encodings.temperatures",
     "preset": "posenc.presets",
     "positions": "posenc.encodings.positions",
 }

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
 from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision, working_dtype
+from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -65,3 +67,33 @@ class Conditional(PositionalEncoding):
                     neighbour = (together & (down == v) & (right == h)).to(dtype)  # [b, i, j]
                     added = added + weight[:, v + reach, h + reach] * (neighbour @ hidden)
             return (hidden + added.masked_fill(~patch[..., None], 0)).to(x.dtype)
+
+
+ENTRY = Entry(
+    name="conditional",
+    class_name="Conditional",
+    title=Words("Conditional (CPE)", "条件位置编码"),
+    kind="added",
+    published="2021-02",
+    needs=("parameters",),
+    axes=2,
+    formula="x + conv(x)",
+    also_called=(
+        "cpe",
+        "peg",
+        "conditional_positional_encoding",
+        "CPVT",
+    ),
+    used_by=(
+        "CPVT",
+        "DaViT",
+        "Florence-2",
+        "Twins",
+    ),
+    source="Chu et al. 2021, arXiv 2102.10882, section 3.2",
+    idea=Words(
+        "A small convolution over the patches around each token is added to it. Position comes from the zeros "
+        "beyond the border of the image and spreads inwards over the layers; any image size will do.",
+        "对每个图块周围的图块做一个小卷积，加到它上面。位置信息来自图像边界外的零，并逐层向内传播；任意图像大小都适用。",
+    ),
+)

@@ -16,7 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
 from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.entry import Entry
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -130,3 +132,32 @@ def whole_documents(at: Positions) -> None:
         "documents, chunks and shards have neighbours elsewhere: one document, one row"
     )
     check_accepted(at.order, fits, message)
+
+
+ENTRY = Entry(
+    name="convolutional",
+    class_name="Convolutional",
+    title=Words("Convolutional", "卷积位置编码"),
+    kind="added",
+    published="2019-04",
+    needs=("parameters",),
+    formula="x + gelu(conv(x))",
+    also_called=(
+        "conv_pos",
+        "convolutional_positional_embedding",
+        "Wav2Vec2PositionalConvEmbedding",
+        "pos_conv_embed",
+    ),
+    used_by=(
+        "wav2vec 2.0",
+        "HuBERT",
+        "WavLM",
+        "data2vec",
+    ),
+    source="Mohamed et al. 2019, arXiv 1904.11660, section 2; Baevski et al. 2020, arXiv 2006.11477, section 2",
+    idea=Words(
+        "A wide convolution over neighbouring frames is added to the input once. It tells order within its "
+        "reach, and the zeros beyond the ends of the recording mark absolute position.",
+        "对相邻的帧做一个宽卷积，在输入处加一次。它在卷积范围内表示次序，录音两端之外的零则标出绝对位置。",
+    ),
+)

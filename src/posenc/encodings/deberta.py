@@ -24,7 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 
@@ -164,3 +166,30 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
         distance += bisect_right(range(distance, distance + MOST), passed, key=lambda d: d ** (exact - 1))
         starts.append(distance)
     return tuple(starts)
+
+
+ENTRY = Entry(
+    name="deberta",
+    class_name="DeBERTa",
+    title=Words("DeBERTa", "解耦注意力"),
+    kind="relative",
+    published="2020-06",
+    needs=("parameters",),
+    small={"max_distance": 3},
+    formula="(q·k + q·W_K p + k·W_Q p)/√(3d)",
+    also_called=(
+        "disentangled_attention",
+        "disentangled",
+        "c2p",
+        "p2c",
+    ),
+    used_by=("DeBERTa",),
+    source="He et al. 2020, arXiv 2006.03654, section 3.1",
+    idea=Words(
+        "Content and position have vectors of their own. A score is the sum of content to content, content to "
+        "relative position and relative position to content; the table of relative positions is shared by all "
+        "layers.",
+        "内容和位置各有自己的向量。注意力分数是三项之和：内容对内容、内容对相对位置、相对位置对内容；相对位置的表"
+        "各层共用。",
+    ),
+)

@@ -14,8 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn, check_width, full_precision
 from posenc.encodings.window_bias import InWindow, check_window
+from posenc.entry import Entry
 from posenc.positions import Positions
 
 
@@ -61,3 +64,46 @@ class DecomposedBias(InWindow):
         for mine, theirs in ((part.rows, self.rows), (part.columns, self.columns)):
             mine.copy_(F.interpolate(theirs.T[None], size=len(mine), mode="linear")[0].T)
         return part
+
+
+@checked
+def decomposed(d_head: int, *, height: int = 14, width: int = 14) -> DecomposedBias:
+    """`DecomposedBias` of an image or window.
+
+    d_head         channels of a head
+    height, width  of the image, or of the window that attention is limited to, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return DecomposedBias(d_head, (height, width))
+
+
+ENTRY = Entry(
+    name="decomposed",
+    class_name="DecomposedBias",
+    builder="decomposed",
+    title=Words("Decomposed", "分解式相对编码"),
+    kind="relative",
+    published="2021-12",
+    needs=("parameters",),
+    axes=2,
+    per_layer=True,
+    formula="q·k + q·R[Δy] + q·C[Δx]",
+    also_called=(
+        "decomposed_relative_position",
+        "add_decomposed_rel_pos",
+        "mvit",
+        "vitdet",
+    ),
+    used_by=(
+        "MViTv2",
+        "ViTDet",
+        "Segment Anything",
+    ),
+    source="Li et al. 2021, arXiv 2112.01526, section 4.1",
+    idea=Words(
+        "Two learned vectors for every pair of patches, one by the difference in rows and one by that in "
+        "columns, multiplied with the query. Tables grow with height plus width instead of height times width.",
+        "每对图块有两个学到的向量，一个取决于行差，一个取决于列差，分别与查询相乘。表的大小随高加宽增长，而不是高乘宽。",
+    ),
+)

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
 from posenc.encoding import DistanceBias
+from posenc.entry import Entry
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -51,3 +53,27 @@ class DistanceTable(DistanceBias):
         part = DistanceTable(**{**self.configuration, "n_heads": stop - start}).to(self.table)
         part.table.copy_(self.table[:, start:stop])
         return part
+
+
+ENTRY = Entry(
+    name="distance_table",
+    class_name="DistanceTable",
+    title=Words("Distance table", "距离表"),
+    kind="biased",
+    published="2025-03",
+    needs=("parameters",),
+    small={"max_distance": 3},
+    formula="q·k + b[clip(j-i)]",
+    also_called=(
+        "clipped_distance_bias",
+        "learned_distance_bias",
+        "t5 without buckets",
+    ),
+    used_by=(Words("Phi-4-multimodal (audio)", "Phi-4-multimodal（音频）"),),
+    source="Abouelenin et al. 2025, arXiv 2503.01743, and their code",
+    idea=Words(
+        "A learned number for every head and every distance up to a limit, added to the score; further away "
+        "counts as the limit. It is T5's bias without buckets.",
+        "每个头对上限以内的每个距离有一个学到的数，加到注意力分数上，更远的算作上限。它就是没有分桶的 T5 偏置。",
+    ),
+)

@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.bilingual import Words
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.t5 import Buckets
+from posenc.entry import Entry
 from posenc.positions import Positions
 from posenc.tensor_checks import INTEGERS
 
@@ -112,3 +114,32 @@ class T5Axes(PositionalEncoding):
         for mine, theirs in zip(part.axis_tables, self.axis_tables, strict=True):
             mine.copy_(theirs[:, start:stop])
         return part
+
+
+ENTRY = Entry(
+    name="t5_axes",
+    class_name="T5Axes",
+    title=Words("T5 along axes", "多轴 T5 偏置"),
+    kind="biased",
+    published="2020-12",
+    needs=("parameters",),
+    axes=3,
+    formula="q·k + Σ_a b_a[bucket(Δ_a)]",
+    also_called=(
+        "layoutlmv2_bias",
+        "layoutlmv2",
+        "rel_pos_bias",
+        "rel_2d_pos_bias",
+    ),
+    used_by=(
+        "LayoutLMv2",
+        "LayoutLMv3",
+        "UDOP",
+    ),
+    source="Xu et al. 2020, arXiv 2012.14740, section 2.2",
+    idea=Words(
+        "For words of a page: T5's bias by the distance in the text, by that from left to right, and by that "
+        "from top to bottom, each with its own table, summed. It is defined for attention both ways.",
+        "用于版面上的词：按文本中的距离、左右距离、上下距离各取一个 T5 偏置，各有自己的表，再相加。用于双向注意力。",
+    ),
+)

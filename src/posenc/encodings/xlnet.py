@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
+from posenc.entry import Entry
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 
@@ -67,3 +70,41 @@ class XLNet(TransformerXL):
             return rest(b, h, i, j) + of_segment[b, h, i, (query[b, i] != key[b, j]).long()]
 
         return of_pair
+
+
+@checked
+def xlnet(d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, segments: bool = False) -> XLNet:
+    """`XLNet`, without segments unless asked for: then coordinates are (position, segment).
+
+    d_model, n_heads, d_head, base   as in TransformerXL
+    segments                         whether tokens have segments
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return XLNet(d_model, n_heads, d_head=d_head, base=base, segments=segments)
+
+
+ENTRY = Entry(
+    name="xlnet",
+    class_name="XLNet",
+    builder="xlnet",
+    title=Words("XLNet", "XLNet 相对编码"),
+    kind="relative",
+    published="2019-06",
+    needs=("parameters",),
+    per_layer=True,
+    formula="(q+u)·k + (q+v)·W_R R[i-j] + (q+s)·e",
+    also_called=(
+        "relative_segment_encoding",
+        "xl_net",
+    ),
+    used_by=("XLNet",),
+    source="Yang et al. 2019, arXiv 1906.08237, section 2.5",
+    idea=Words(
+        "Transformer-XL's four terms, and a fifth that depends on whether two tokens are of the same segment. "
+        "Only equality of segments counts, so any number of them will do. Without segments it is Transformer-XL "
+        "for attention both ways.",
+        "Transformer-XL 的四项之外再加一项，取决于两个词是否同属一个片段。只看片段是否相同，因此片段数不限。不用"
+        "片段时，就是双向注意力下的 Transformer-XL。",
+    ),
+)

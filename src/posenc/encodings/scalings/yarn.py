@@ -52,7 +52,7 @@ ENTRY = Entry(
     kind="scaled",
     published="2023-08",
     formula="ω' = (1-γ)ω + γω/s, cos and sin × (0.1 ln s + 1)",
-    also_called=("ntk_by_parts", "ntk-by-parts", "yarn_scaling", "YaRNScaledRotaryEmbedding"),
+    also_called=("yarn_scaling", "YaRNScaledRotaryEmbedding", "yet another rope extension"),
     used_by=("gpt-oss", "DeepSeek-V3", "OLMo 3", Words("Qwen (beyond 32k tokens)", "Qwen（超过 32k 词元时）")),
     source="Peng et al. 2023, arXiv 2309.00071, sections 3.2 to 3.4",
     idea=Words(

@@ -62,6 +62,7 @@ COLOURS: dict[Kind, str] = {
     "relative": "purple",
     "contextual": "amber",
     "scaled": "blue",
+    "tempered": "amber",
     "preset": "ink",
 }
 CHANGES = {

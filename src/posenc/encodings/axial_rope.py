@@ -1,0 +1,65 @@
+"""Axial RoPE: half of the pairs turn with the row, half with the column.
+
+    R(y) on the first half of the pairs, R(x) on the second, both with ω_i = base^(-2i/(d/2))
+
+Fang et al. 2023, "EVA-02", section 2.1; Qwen2-VL's vision encoder; SAM 2.
+"""
+
+from __future__ import annotations
+
+from posenc import checks, frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def axial_rope(d_head: int, *, axes: int = 2, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+    """RoPE with the frequencies of `frequencies.axial`: the same for each axis, one after the other.
+
+    d_head  channels of a head, a multiple of 2·axes
+    axes    coordinates of a token: 2 for images, 3 for videos
+    base    of the frequencies
+    layout  which channels make a pair
+
+    Raises ValueError for a width that the axes cannot share.
+    """
+    checks.whole(d_head=d_head, axes=axes)
+    if d_head % (2 * axes):
+        raise ValueError(f"d_head: expected a multiple of 2·axes = {2 * axes}, got {d_head}")
+    one = frequencies.rotary(d_head // axes, base)
+    return RoPE(d_head, frequencies=frequencies.axial(one, tuple(range(axes))), layout=layout)
+
+
+ENTRY = Entry(
+    name="axial_rope",
+    class_name="RoPE",
+    builder="axial_rope",
+    title=Words("Axial RoPE", "轴向旋转"),
+    kind="rotated",
+    published="2023-03",
+    axes=2,
+    formula="R(y)q on one half, R(x)q on the other",
+    also_called=(
+        "rope_2d",
+        "2d_rope",
+        "axial",
+        "rope2d",
+        "vision_rope",
+        "VisionRotaryEmbedding",
+    ),
+    used_by=(
+        "EVA-02",
+        "Qwen2-VL",
+        "SAM 2",
+        "Kimi-VL",
+    ),
+    source="Fang et al. 2023, arXiv 2303.11331, section 2.1",
+    idea=Words(
+        "RoPE for images: one half of the pairs turns with the row of a patch, the other half with its column. A "
+        "score then depends on the difference in rows and the difference in columns only.",
+        "用于图像的 RoPE：一半通道对随图块的行旋转，另一半随列旋转。注意力分数因此只取决于行差与列差。",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Decoupled RoPE of latent attention: the last channels of a head turn, the first ones carry content only.
+
+    q = [q_content | R(p) q_position],   k likewise
+
+DeepSeek-AI 2024, "DeepSeek-V2", section 2.1.3: 64 of 192 channels turn, and one key of them serves all heads.
+"""
+
+from __future__ import annotations
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def decoupled_rope(
+    d_head: int, *, rotary_dim: int | None = None, base: float = 10000.0, layout: Layout = "interleaved"
+) -> RoPE:
+    """RoPE on the last channels: `trailing`.
+
+    d_head      channels of a head, content and position together
+    rotary_dim  channels that turn, an even number; about a third of d_head unless given
+    base        of the frequencies
+    layout      which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    checks.whole(d_head=d_head)
+    turning = max(d_head // 6 * 2, 2) if rotary_dim is None else rotary_dim
+    return RoPE(d_head, rotary_dim=turning, trailing=True, base=base, layout=layout)
+
+
+ENTRY = Entry(
+    name="decoupled_rope",
+    class_name="RoPE",
+    builder="decoupled_rope",
+    title=Words("Decoupled RoPE", "解耦旋转"),
+    kind="rotated",
+    published="2024-05",
+    formula="[q, R(p)q'] · [k, R(p')k']",
+    also_called=(
+        "mla_rope",
+        "mla",
+        "multi-head latent attention rope",
+        "qk_rope_head_dim",
+    ),
+    used_by=(
+        "DeepSeek-V2",
+        "DeepSeek-V3",
+        "Kimi K2",
+    ),
+    source="DeepSeek-AI 2024, arXiv 2405.04434, section 2.1.3",
+    idea=Words(
+        "Latent attention keeps compressed keys, which a rotation would prevent. So the position has channels of "
+        "its own at the end of each head, and the compressed ones do not turn.",
+        "潜在注意力缓存压缩后的键，旋转会使压缩失效。因此位置使用每个头末尾的专门通道，压缩的通道不旋转。",
+    ),
+)

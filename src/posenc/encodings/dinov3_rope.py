@@ -1,0 +1,60 @@
+"""DINOv3's 2-D RoPE: patch centres between -1 and 1, and frequencies that count turns.
+
+    angle = 2π·c·100^(-4j/d),   c = (index + ½)/n·2 - 1 for rows, then for columns
+
+Siméoni et al. 2025, "DINOv3", section 3.2, and their code. Positions: posenc.positions_by("patch_centres", …).
+"""
+
+from __future__ import annotations
+
+from posenc import checks, frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def dinov3_rope(d_head: int, *, base: float = 100.0, layout: Layout = "half") -> RoPE:
+    """RoPE with the frequencies of `frequencies.axial(in_turns(rotary(d_head/2, base)))`.
+
+    d_head  channels of a head, a multiple of 4
+    base    of the frequencies
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    checks.whole(d_head=d_head)
+    if d_head % 4:
+        raise ValueError(f"d_head: expected a multiple of 4, got {d_head}")
+    one = frequencies.in_turns(frequencies.rotary(d_head // 2, base))
+    return RoPE(d_head, frequencies=frequencies.axial(one), layout=layout)
+
+
+ENTRY = Entry(
+    name="dinov3_rope",
+    class_name="RoPE",
+    builder="dinov3_rope",
+    title=Words("RoPE of DINOv3", "DINOv3 的二维旋转"),
+    kind="rotated",
+    published="2025-08",
+    axes=2,
+    formula="R(2πy)q, R(2πx)q, x and y in -1 … 1",
+    also_called=(
+        "dinov3",
+        "rope_dinov3",
+        "normalised 2-D RoPE",
+    ),
+    used_by=(
+        "DINOv3",
+        "EoMT",
+        "Sapiens 2",
+    ),
+    source="Siméoni et al. 2025, arXiv 2508.10104, section 3.2, and their code",
+    idea=Words(
+        "RoPE for images of any size: coordinates are the centres of the patches between -1 and 1, so that an "
+        "image always spans the same angles, however many patches it has.",
+        "用于任意大小图像的 RoPE：坐标取图块中心，范围为 -1 到 1，因此不论有多少图块，一幅图总覆盖相同的角度。",
+    ),
+)

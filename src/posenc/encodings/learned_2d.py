@@ -1,0 +1,55 @@
+"""A learned vector for each row and one for each column, summed.
+
+    x_(y,x) + rows[y] + columns[x]
+
+Lee et al. 2022, "Pix2Struct", section 2.2; Carion et al. 2020 (DETR's learned variant puts the two side by side).
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.learned_axes import LearnedAxes
+from posenc.entry import Entry
+
+
+@checked
+def learned_2d(d_model: int, *, max_positions: int = 128) -> LearnedAxes:
+    """`LearnedAxes` of two coordinates.
+
+    d_model        channels
+    max_positions  rows of each table: patches down and across
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return LearnedAxes(d_model, (max_positions, max_positions))
+
+
+ENTRY = Entry(
+    name="learned_2d",
+    class_name="LearnedAxes",
+    builder="learned_2d",
+    title=Words("Learned rows and columns", "可学习行列"),
+    kind="added",
+    published="2022-10",
+    needs=("parameters",),
+    axes=2,
+    formula="x + rows[y] + columns[x]",
+    also_called=(
+        "learned_axes",
+        "row_embedder",
+        "column_embedder",
+        "learned_xy",
+    ),
+    used_by=(
+        "Pix2Struct",
+        Words("Gemma 4 (vision)", "Gemma 4（视觉）"),
+        "PaddleOCR-VL",
+    ),
+    source="Lee et al. 2022, arXiv 2210.03347, section 2.2",
+    idea=Words(
+        "A patch gets the sum of the learned vector of its row and that of its column. There are far fewer "
+        "parameters than for each cell of a grid, and any aspect ratio fits as long as the tables last.",
+        "图块的向量是行向量与列向量之和，两者都学习得到。参数比每格一个向量少得多，只要不超出表的大小，任何长宽比都适用。",
+    ),
+)

@@ -1,0 +1,51 @@
+"""LeRoPE: RoPE whose frequencies are learned, each as a factor of its own.
+
+    ω'_i = ω_i·exp(α_i),   α learned, 0 when fresh
+
+Shipped with Mistral-Large-4; there is no paper. GRAPE-M's learned log-frequencies (arXiv 2512.07805) are the same per head.
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.learned_rope import LeRoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def lerope(d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> LeRoPE:
+    """`LeRoPE`, which takes all of RoPE's options.
+
+    d_head  channels of a head, even
+    base    of the frequencies that it starts from
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return LeRoPE(d_head, base=base, layout=layout)
+
+
+ENTRY = Entry(
+    name="lerope",
+    class_name="LeRoPE",
+    builder="lerope",
+    title=Words("LeRoPE", "可学习频率"),
+    kind="rotated",
+    published="2026-06",
+    needs=("parameters",),
+    formula="R(p)q · R(p')k, ω_i·exp(α_i)",
+    also_called=(
+        "learned_rope",
+        "learned_frequencies",
+        "learnable_rope",
+    ),
+    used_by=("Mistral-Large-4",),
+    source="transformers, models/mistral_large4: no paper",
+    idea=Words(
+        "Every frequency of RoPE is multiplied by the exponential of a learned number, which starts at 0. "
+        "Training so chooses the wavelengths. What was learned can be fixed afterwards as plain numbers.",
+        "RoPE 的每个频率乘以一个学到的数的指数，初始为 0。训练因此自己选择波长；学到的结果之后可以固定为普通数字。",
+    ),
+)

@@ -1,0 +1,58 @@
+"""Partial RoPE: the first channels of a head turn, the rest keeps still.
+
+    R(p) on the first ⌊f·d⌋ channels, with ω_i = base^(-2i/⌊f·d⌋)
+
+Wang and Komatsuzaki 2021 (GPT-J, 64 of 256 channels); Black et al. 2022, "GPT-NeoX-20B", section 2.1 (a quarter).
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def partial(d_head: int, *, fraction: float = 0.25, base: float = 10000.0, layout: Layout = "half") -> RoPE:
+    """RoPE with the frequencies of `frequencies.partial`; the defaults are those of GPT-NeoX.
+
+    d_head    channels of a head
+    fraction  how much of them turns: partial_rotary_factor or rotary_pct of a configuration
+    base      of the frequencies
+    layout    which channels make a pair; GPT-J interleaves
+
+    Raises ValueError where the channels that turn are not an even number.
+    """
+    return RoPE(d_head, frequencies=frequencies.partial(d_head, base, fraction), layout=layout)
+
+
+ENTRY = Entry(
+    name="partial",
+    class_name="RoPE",
+    builder="partial",
+    title=Words("Partial RoPE", "部分旋转"),
+    kind="rotated",
+    published="2021-06",
+    formula="R(p)q on the first ⌊f·d⌋ channels",
+    also_called=(
+        "partial_rotary",
+        "partial_rotary_factor",
+        "rotary_pct",
+        "partial_rope",
+    ),
+    used_by=(
+        "GPT-NeoX",
+        "Phi",
+        "StableLM",
+        "GLM-4.5",
+    ),
+    source="Wang and Komatsuzaki 2021, GPT-J; Black et al. 2022, arXiv 2204.06745, section 2.1",
+    idea=Words(
+        "A part of each head's channels is rotated; the others carry content only. It costs less, and a quarter "
+        "already does as well as all channels in GPT-NeoX's experiments.",
+        "每个头只旋转一部分通道，其余通道只承载内容。计算更少；在 GPT-NeoX 的实验中，四分之一已与全部旋转相当。",
+    ),
+)

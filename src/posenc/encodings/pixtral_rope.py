@@ -1,0 +1,56 @@
+"""Pixtral's 2-D RoPE: rows take every second frequency, columns the others.
+
+    ω_i = base^(-2i/d);   R(y) on ω_0, ω_2, ω_4, …,   R(x) on ω_1, ω_3, ω_5, …
+
+Agrawal et al. 2024, "Pixtral 12B", section 2.2.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def pixtral_rope(d_head: int, *, base: float = 10000.0, layout: Layout = "half") -> RoPE:
+    """RoPE with the frequencies of `frequencies.strided`: one spectrum dealt out to rows and columns.
+
+    d_head  channels of a head, a multiple of 4
+    base    of the frequencies
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return RoPE(d_head, frequencies=frequencies.strided(frequencies.rotary(d_head, base)), layout=layout)
+
+
+ENTRY = Entry(
+    name="pixtral_rope",
+    class_name="RoPE",
+    builder="pixtral_rope",
+    title=Words("RoPE of Pixtral", "Pixtral 的二维旋转"),
+    kind="rotated",
+    published="2024-10",
+    axes=2,
+    formula="R(y)q at ω_0, ω_2, …, R(x)q at ω_1, ω_3, …",
+    also_called=(
+        "rope-2d strided",
+        "pixtral",
+        "strided_rope",
+        "RoPE-2D",
+    ),
+    used_by=(
+        "Pixtral",
+        "Mistral Small 3.1",
+    ),
+    source="Agrawal et al. 2024, arXiv 2410.07073, section 2.2",
+    idea=Words(
+        "RoPE for images in which rows and columns share one spectrum: rows turn the even frequencies, columns "
+        "the odd ones. Unlike in axial RoPE, their frequencies differ.",
+        "用于图像的 RoPE：行与列分享同一组频率，行用第偶数个，列用第奇数个。与轴向旋转不同，两个轴的频率不一样。",
+    ),
+)

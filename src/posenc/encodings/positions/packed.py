@@ -1,0 +1,53 @@
+"""Documents packed into one row: each counts from 0 and sees itself only.
+
+    p = index in its document
+
+Krell et al. 2021, "Efficient Sequence Packing without Cross-contamination", section 3.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+
+@checked
+def packed(lengths: Sequence[int]) -> Positions:
+    """`Positions.packed` of documents with these lengths.
+
+    lengths  tokens of each document
+
+    Raises ValueError for a length that is not positive.
+    """
+    for length in lengths:
+        checks.whole(lengths=length)
+    return Positions.packed([0, *itertools.accumulate(lengths)])
+
+
+ENTRY = Entry(
+    name="packed",
+    class_name="Positions",
+    builder="packed",
+    title=Words("Packed documents", "打包的文档"),
+    kind="positions",
+    published="2021-07",
+    formula="p = index in its document",
+    also_called=(
+        "sequence_packing",
+        "cu_seqlens",
+        "document_mask",
+    ),
+    used_by=(Words("most training frameworks", "大多数训练框架"),),
+    source="Krell et al. 2021, arXiv 2107.02027, section 3.2",
+    idea=Words(
+        "Short texts are put one after the other into one row, which wastes no padding. Each counts its "
+        "positions from 0, and tokens do not see other texts.",
+        "把短文本接连放进一行，不浪费填充。每篇从 0 开始编号，词看不见别的文本。",
+    ),
+)

@@ -1,0 +1,53 @@
+"""Random Fourier features: sines and cosines of a Gaussian projection of coordinates between 0 and 1.
+
+    x + [sin 2πz | cos 2πz],   z = (2c - 1)·B,   B ~ N(0, scale²)
+
+Tancik et al. 2020, "Fourier Features Let Networks Learn High Frequency Functions in Low Dimensional Domains", section 5;
+Kirillov et al. 2023 (SAM), appendix A. Positions: posenc.positions_by("patch_centres", …, low=0.0, high=1.0).
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.fourier import RandomFourier
+from posenc.entry import Entry
+
+
+@checked
+def random_fourier(d_model: int, *, scale: float = 1.0) -> RandomFourier:
+    """`RandomFourier` of two coordinates, read as (x, y) as SAM does.
+
+    d_model  channels, an even number
+    scale    standard deviation of the matrix when drawn
+
+    Raises ValueError for an odd width.
+    """
+    return RandomFourier(d_model, reads=(1, 0), scale=scale)
+
+
+ENTRY = Entry(
+    name="random_fourier",
+    class_name="RandomFourier",
+    builder="random_fourier",
+    title=Words("Random Fourier features", "随机傅里叶特征"),
+    kind="added",
+    published="2020-06",
+    needs=("parameters",),
+    axes=2,
+    formula="x + [sin 2πBc, cos 2πBc]",
+    also_called=(
+        "fourier_features",
+        "gaussian_fourier",
+        "PositionEmbeddingRandom",
+    ),
+    used_by=("Segment Anything",),
+    source="Tancik et al. 2020, arXiv 2006.10739, section 5; Kirillov et al. 2023, arXiv 2304.02643, appendix A",
+    idea=Words(
+        "Points of an image are projected by a random matrix, which is drawn once and kept, and sines and "
+        "cosines are taken. Every channel sees a wave of its own direction and length, so that boxes and clicks "
+        "at any place can be encoded.",
+        "图像中的点先用一个随机矩阵投影（只抽取一次），再取正弦和余弦。每个通道看到方向和波长各不相同的波，任意位"
+        "置的框和点击都能编码。",
+    ),
+)

@@ -1,0 +1,55 @@
+"""Reformer's axial table: a position is split into two digits, each with a short learned vector.
+
+    x_p + [rows[⌊p/W⌋] | columns[p mod W]]
+
+Kitaev et al. 2020, "Reformer: The Efficient Transformer", and their code (AxialPositionalEncoding of trax).
+"""
+
+from __future__ import annotations
+
+import math
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.learned_axes import LearnedAxes
+from posenc.entry import Entry
+
+
+@checked
+def reformer(d_model: int, *, max_positions: int = 2048) -> LearnedAxes:
+    """`LearnedAxes` of one coordinate that is counted row by row through a box of max_positions places.
+
+    d_model        channels, an even number: half for each digit
+    max_positions  rows of the box times columns: W is the largest divisor up to its square root
+
+    Raises ValueError for an odd width.
+    """
+    checks.even(d_model=d_model)
+    checks.whole(max_positions=max_positions)
+    rows = max(n for n in range(1, math.isqrt(max_positions) + 1) if max_positions % n == 0)
+    return LearnedAxes(d_model, (rows, max_positions // rows), combine="concat", folded=True)
+
+
+ENTRY = Entry(
+    name="reformer",
+    class_name="LearnedAxes",
+    builder="reformer",
+    title=Words("Axial table of Reformer", "Reformer 的轴向表"),
+    kind="added",
+    published="2020-01",
+    needs=("parameters",),
+    formula="x + [rows[p div W] | columns[p mod W]]",
+    also_called=(
+        "axial_positional_embedding",
+        "axial_pos_embds",
+        "AxialPositionEmbeddings",
+    ),
+    used_by=("Reformer",),
+    source="Kitaev et al. 2020, arXiv 2001.04451, and their code",
+    idea=Words(
+        "A learned table for very long texts: the position is written with two digits, and each digit has a "
+        "learned vector of half the channels. Two tables of about √n rows replace one of n rows.",
+        "用于很长文本的可学习表：位置写成两位数，每一位有一个占一半通道的学到的向量。两张约 √n 行的表代替一张 n 行的表。",
+    ),
+)

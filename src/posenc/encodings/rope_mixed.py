@@ -1,0 +1,56 @@
+"""RoPE-Mixed: every pair of every head turns by a learned combination of the coordinates.
+
+    angle of pair i in head h = Σ_a p_a·ω_ahi,   all ω learned
+
+Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", section 3.2.
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.learned_rope import MixedRoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def rope_mixed(
+    d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
+) -> MixedRoPE:
+    """`MixedRoPE` for images.
+
+    d_head   channels of a head, a multiple of 4
+    n_heads  heads, of queries and of keys
+    axes     coordinates of a token
+    base     of the frequencies that it starts from; 10 in the authors' code
+    layout   which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return MixedRoPE(d_head, n_heads, axes=axes, base=base, layout=layout)
+
+
+ENTRY = Entry(
+    name="rope_mixed",
+    class_name="MixedRoPE",
+    builder="rope_mixed",
+    title=Words("RoPE-Mixed", "混合轴旋转"),
+    kind="rotated",
+    published="2024-03",
+    needs=("parameters",),
+    axes=2,
+    formula="R(Σ_a p_a ω_a)q, ω learned",
+    also_called=(
+        "rope_vit",
+        "mixed_rope",
+        "RoPEMixed",
+    ),
+    used_by=(Words("research: ViT and Swin by its authors", "研究：作者的 ViT 与 Swin"),),
+    source="Heo et al. 2024, arXiv 2403.13298, section 3.2",
+    idea=Words(
+        "In an image, each pair turns by a learned mixture of row and column instead of one of them, each head "
+        "in its own way. So diagonal directions can be told apart too.",
+        "在图像中，每个通道对按行与列的学到的组合旋转，而不是只按其中之一，各头不同。因此斜线方向也能分辨。",
+    ),
+)

@@ -1,0 +1,51 @@
+"""RoVE: values turn as well, and the output turns back by the position of the query.
+
+    o_i = R(i)ᵀ Σ_j a_ij R(j) v_j
+
+"VO-RoPE" and "RoVE" in preprints of 2025; shipped in DeepSeek-V4, whose keys are its values.
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def rove(d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+    """RoPE with sides ("query", "key", "value", "output").
+
+    d_head  channels of a head, even
+    base    of the frequencies
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return RoPE(d_head, base=base, layout=layout, sides=("query", "key", "value", "output"))
+
+
+ENTRY = Entry(
+    name="rove",
+    class_name="RoPE",
+    builder="rove",
+    title=Words("RoVE", "旋转值"),
+    kind="rotated",
+    published="2025-10",
+    formula="R(p)ᵀ Σ a R(p')v, with RoPE",
+    also_called=(
+        "vo_rope",
+        "rotary_value_embedding",
+        "rotated values",
+        "rotary_value",
+    ),
+    used_by=("DeepSeek-V4",),
+    source="transformers, models/deepseek_v4; preprints of 2025 call it RoVE and VO-RoPE",
+    idea=Words(
+        "RoPE in which values are rotated by their position and the output is rotated back by that of the query. "
+        "What a token contributes then depends on how far away it is, not only how much.",
+        "在 RoPE 的基础上，值也按位置旋转，输出再按查询的位置转回来。一个词的贡献因此不仅在大小上、也在内容上取决于距离。",
+    ),
+)

@@ -1,0 +1,52 @@
+"""Clipped RoPE: the slowest pairs fade out instead of leaving the trained range.
+
+    ω'_i = ω_i·(1 + cos(πk/(n-1)))/2   for the slowest n pairs, k = 0 … n-1
+
+arXiv 2602.05258, where it is named CoPE; the authors' code has n = 20. It has nothing to do with contextual positions.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def clipped(d_head: int, *, n: int = 20, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+    """RoPE with the frequencies of `frequencies.clipped`.
+
+    d_head  channels of a head, even
+    n       the slowest pairs, which fade out; all where there are fewer
+    base    of the trained frequencies
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return RoPE(d_head, frequencies=frequencies.clipped(frequencies.rotary(d_head, base), n), layout=layout)
+
+
+ENTRY = Entry(
+    name="clipped",
+    class_name="RoPE",
+    builder="clipped",
+    title=Words("Clipped RoPE", "截断 RoPE"),
+    kind="scaled",
+    published="2026-02",
+    formula="ω' = ω·(1 + cos(πk/(n-1)))/2, slowest n pairs",
+    also_called=(
+        "cope_clipped",
+        "clipped_rope",
+    ),
+    used_by=(Words("research: by its authors, up to 256k tokens", "研究：作者的实验，至 256k 词元"),),
+    source="arXiv 2602.05258, and the authors' code",
+    idea=Words(
+        "The slowest pairs never finish a turn in training, so they are what fails beyond it. Their frequencies "
+        "are faded to zero along half a cosine, which avoids the ripples of a hard cut.",
+        "最慢的通道对在训练中从未转满一圈，超出训练长度后出错的正是它们。沿半个余弦把它们的频率减弱到零，避免了硬"
+        "截断带来的波纹。",
+    ),
+)

@@ -1,0 +1,68 @@
+"""YaRN as DeepSeek's models have it: its magnitude goes to the softmax scale, of all channels.
+
+    ω' as in YaRN, cos and sin as they are,   softmax scale = (0.1·m·ln s + 1)²/√d_head
+
+DeepSeek-AI 2024, "DeepSeek-V2", section 3.1.4, and the code of DeepSeek-V3, whose m (mscale and mscale_all_dim) is 1.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def deepseek_yarn(
+    d_head: int,
+    *,
+    factor: float = 40.0,
+    original_length: int = 4096,
+    mscale: float = 1.0,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+) -> RoPE:
+    """RoPE with the frequencies of `frequencies.yarn` and the softmax scale of `frequencies.softmax_mscale`.
+
+    d_head           channels of a head, even
+    factor           s: the length wanted over the trained one; 40 in DeepSeek-V2 and V3
+    original_length  the trained length, in positions
+    mscale           m: 1 in DeepSeek-V3, 0.707 in V2
+    base             of the trained frequencies
+    layout           which channels make a pair; models on the hub have "half"
+
+    Raises ValueError for sizes that do not fit.
+    """
+    trained = frequencies.rotary(d_head, base)
+    scaled = frequencies.yarn(trained, factor, original_length, mscale=mscale, mscale_all_dim=mscale)
+    return RoPE(d_head, frequencies=frequencies.softmax_mscale(scaled, factor, mscale), layout=layout)
+
+
+ENTRY = Entry(
+    name="deepseek_yarn",
+    class_name="RoPE",
+    builder="deepseek_yarn",
+    title=Words("YaRN of DeepSeek", "DeepSeek 的 YaRN"),
+    kind="scaled",
+    published="2024-05",
+    formula="ω' = (1-γ)ω + γω/s, q·k (0.1 m ln s + 1)²/√d",
+    also_called=(
+        "softmax_mscale",
+        "yarn_mscale",
+        "mscale_all_dim",
+    ),
+    used_by=(
+        "DeepSeek-V2",
+        "DeepSeek-V3",
+        "Kimi K2",
+    ),
+    source="DeepSeek-AI 2024, arXiv 2405.04434, section 3.1.4, and DeepSeek-V3's code",
+    idea=Words(
+        "The frequencies are YaRN's. The factor that sharpens attention multiplies the softmax scale instead of "
+        "cosines and sines, so that channels which do not turn are sharpened too.",
+        "频率与 YaRN 相同。使注意力更尖锐的系数不乘在余弦和正弦上，而乘在 softmax 的缩放上，因此不旋转的通道也同样变尖锐。",
+    ),
+)

@@ -1,0 +1,72 @@
+"""Dynamic NTK: the base grows with the length of the request, and requests within the trained length keep it.
+
+    base' = base·(s·n/L - (s-1))^(d/(d-2))   for a request of n > L tokens
+
+A post (emozilla, June 2023); Peng et al. 2023, "YaRN", section 3.3; transformers' rope_type "dynamic".
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def dynamic(
+    d_head: int,
+    *,
+    factor: float = 2.0,
+    trained_length: int = 2048,
+    length: int = 1,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+) -> RoPE:
+    """RoPE with the frequencies of `frequencies.dynamic` at `length`; `at_length(n)` is the one of a request of n tokens.
+
+    d_head           channels of a head, even, from 4
+    factor           s: how steeply the base grows
+    trained_length   L, in positions
+    length           tokens of the request
+    base             of the trained frequencies
+    layout           which channels make a pair; models on the hub have "half"
+
+    Raises ValueError for sizes that do not fit.
+    """
+    family = frequencies.dynamic(frequencies.rotary(d_head, base), factor, trained_length)
+    return RoPE(d_head, frequencies=family, length=length, layout=layout)
+
+
+ENTRY = Entry(
+    name="dynamic",
+    class_name="RoPE",
+    builder="dynamic",
+    title=Words("Dynamic NTK", "动态 NTK"),
+    kind="scaled",
+    published="2023-06",
+    formula="base' = base·(s·n/L - (s-1))^(d/(d-2))",
+    also_called=(
+        "dynamic_ntk",
+        "DynamicNTKScalingRotaryEmbedding",
+        "dynamic_scaling",
+    ),
+    used_by=(
+        "InternLM2",
+        Words("Qwen (the first)", "初代 Qwen"),
+    ),
+    example="""\
+encoding = posenc.create("dynamic", d_head=64, trained_length=2048).at_length(8192)
+at = encoding.prepare(posenc.Positions.arange(batch, length))
+out = posenc.attend(q, k, v, encoding, at)
+""",
+    source="emozilla 2023, a post; Peng et al. 2023, arXiv 2309.00071, section 3.3",
+    idea=Words(
+        "NTK scaling by as much as a request needs: short requests are computed as trained, longer ones with a "
+        "larger base. A request must keep one base for all its cached keys, so it asks for its length once.",
+        "按请求的长度做 NTK 缩放：短请求与训练时完全相同，越长的请求底数越大。一个请求缓存的所有键必须使用同一个"
+        "底数，因此只在开始时按长度取一次。",
+    ),
+)

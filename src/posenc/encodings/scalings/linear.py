@@ -1,0 +1,61 @@
+"""Position interpolation: positions are divided by the extension, so that all of them fall into the trained range.
+
+    ω' = ω/s   which is   p' = p/s
+
+Chen et al. 2023, "Extending Context Window of Large Language Models via Positional Interpolation", section 3.2.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def linear(d_head: int, *, factor: float = 16.0, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+    """RoPE with the frequencies of `frequencies.linear`; 16 takes the paper's models from 2048 to 32768 tokens.
+
+    d_head           channels of a head, even
+    factor           s: the length wanted over the trained one
+    base             of the trained frequencies
+    layout           which channels make a pair; models on the hub have "half"
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return RoPE(d_head, frequencies=frequencies.linear(frequencies.rotary(d_head, base), factor), layout=layout)
+
+
+ENTRY = Entry(
+    name="linear",
+    class_name="RoPE",
+    builder="linear",
+    title=Words("Position interpolation", "位置插值"),
+    kind="scaled",
+    published="2023-06",
+    formula="ω' = ω/s",
+    also_called=(
+        "position_interpolation",
+        "positional_interpolation",
+        "PI",
+        "linear_scaling",
+        "LinearScalingRotaryEmbedding",
+        "superhot",
+    ),
+    used_by=(
+        Words("Gemma 3 (full-attention layers, factor 8)", "Gemma 3（全局注意力层，倍数 8）"),
+        "LongChat",
+        "Vicuna 16k",
+    ),
+    source="Chen et al. 2023, arXiv 2306.15595, section 3.2",
+    idea=Words(
+        "All positions are divided by the factor by which the context grows, so the model meets no angle that it "
+        "has not seen. Neighbouring tokens come closer together in angle, which a short fine-tuning must learn "
+        "to tell apart.",
+        "所有位置除以上下文扩展的倍数，模型因此不会遇到训练中没有见过的角度。相邻词的角度差变小，需要少量微调才能"
+        "重新分辨。",
+    ),
+)

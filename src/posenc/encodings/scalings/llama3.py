@@ -1,0 +1,72 @@
+"""Llama 3.1's scaling: by the wavelength of each pair, measured in trained lengths.
+
+    t = L·ω/2π turns:   t < 1: ω/s     t > 4: ω     between: ((1-u)/s + u)·ω,  u = (t-1)/(4-1)
+
+Llama Team 2024, "The Llama 3 Herd of Models", section 3.4.2, and the code released with Llama 3.1.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def llama3(
+    d_head: int,
+    *,
+    factor: float = 8.0,
+    low_freq_factor: float = 1.0,
+    high_freq_factor: float = 4.0,
+    original_length: int = 8192,
+    base: float = 500000.0,
+    layout: Layout = "interleaved",
+) -> RoPE:
+    """RoPE with the frequencies of `frequencies.llama3`; the defaults are those of Llama 3.1.
+
+    d_head            channels of a head, even
+    factor            s: 8 in Llama 3.1, 32 in Llama 3.2
+    low_freq_factor   pairs that turn less often in original_length are divided by factor
+    high_freq_factor  pairs that turn more often are kept
+    original_length   the trained length L, in positions
+    base              of the trained frequencies
+    layout            which channels make a pair; Meta's code interleaves, models on the hub have "half"
+
+    Raises ValueError for sizes that do not fit.
+    """
+    trained = frequencies.rotary(d_head, base)
+    scaled = frequencies.llama3(trained, factor, low_freq_factor, high_freq_factor, original_length)
+    return RoPE(d_head, frequencies=scaled, layout=layout)
+
+
+ENTRY = Entry(
+    name="llama3",
+    class_name="RoPE",
+    builder="llama3",
+    title=Words("Llama 3 scaling", "Llama 3 缩放"),
+    kind="scaled",
+    published="2024-07",
+    formula="ω' = ω/s, ω, or between, by L·ω/2π",
+    also_called=(
+        "llama3_scaling",
+        "llama-3.1",
+        "rope_scaling_llama3",
+    ),
+    used_by=(
+        "Llama 3.1",
+        "Llama 3.2",
+        "Llama 3.3",
+    ),
+    source="Llama Team 2024, arXiv 2407.21783, section 3.4.2, and the code of Llama 3.1",
+    idea=Words(
+        "Pairs with wavelengths beyond the trained length are slowed down by the whole factor, pairs that turn "
+        "more than four times within it are kept, and those between are blended. It is like YaRN without "
+        "sharpening, blended by turns instead of pairs.",
+        "波长超过训练长度的通道对按整个倍数变慢，训练长度内转四圈以上的保持不变，介于其间的按圈数混合。它像没有尖"
+        "锐化的 YaRN，只是按圈数而不是按序号过渡。",
+    ),
+)

@@ -1,0 +1,59 @@
+"""NTK-aware scaling: a larger base, so that the slowest pair is interpolated and the fastest hardly changes.
+
+    base' = base·s^(d/(d-2))
+
+A post of its author (bloc97, June 2023); Peng et al. 2023, "YaRN", section 3.1. HunYuan calls the same number alpha.
+"""
+
+from __future__ import annotations
+
+from posenc import frequencies
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+
+
+@checked
+def ntk(d_head: int, *, factor: float = 4.0, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+    """RoPE with the frequencies of `frequencies.ntk`.
+
+    d_head           channels of a head, even, from 4
+    factor           s: how many times slower the slowest pair turns
+    base             of the trained frequencies
+    layout           which channels make a pair; models on the hub have "half"
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return RoPE(d_head, frequencies=frequencies.ntk(frequencies.rotary(d_head, base), factor), layout=layout)
+
+
+ENTRY = Entry(
+    name="ntk",
+    class_name="RoPE",
+    builder="ntk",
+    title=Words("NTK-aware scaling", "NTK 感知缩放"),
+    kind="scaled",
+    published="2023-06",
+    formula="base' = base·s^(d/(d-2))",
+    also_called=(
+        "ntk_aware",
+        "ntk_alpha",
+        "ntk_rope",
+        "NTKScaledRotaryEmbedding",
+    ),
+    used_by=(
+        "HunYuan",
+        Words(
+            "Code Llama (in spirit: a base of 1 000 000)",
+            "Code Llama（思路相同：base 取 1 000 000）",
+        ),
+    ),
+    source="bloc97 2023, a post; Peng et al. 2023, arXiv 2309.00071, section 3.1",
+    idea=Words(
+        "The base of the frequencies grows so that the slowest pair turns slower by the whole factor and the "
+        "fastest not at all. Near tokens stay well apart, and it often works without fine-tuning.",
+        "增大频率的底数，使最慢的通道对按整个倍数变慢，最快的几乎不变。相近的词仍然容易分辨，常常不微调也能用。",
+    ),
+)

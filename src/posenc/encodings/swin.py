@@ -1,0 +1,56 @@
+"""Swin's bias: a learned number for every head and difference of two patches in a window.
+
+    logits += b[h, Δy, Δx]
+
+Liu et al. 2021, "Swin Transformer", section 3.2, equation 4. Windows are documents: posenc.positions_by("windows", …).
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.window_bias import WindowBias
+from posenc.entry import Entry
+
+
+@checked
+def swin(n_heads: int, *, height: int = 7, width: int = 7) -> WindowBias:
+    """`WindowBias` of a window.
+
+    n_heads        query heads
+    height, width  of the window, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return WindowBias(n_heads, (height, width))
+
+
+ENTRY = Entry(
+    name="swin",
+    class_name="WindowBias",
+    builder="swin",
+    title=Words("Swin", "窗口偏置"),
+    kind="biased",
+    published="2021-03",
+    needs=("parameters",),
+    axes=2,
+    formula="q·k + b[Δy, Δx]",
+    also_called=(
+        "window_bias",
+        "swin_transformer",
+        "relative_position_bias_table",
+        "relative_position_index",
+    ),
+    used_by=(
+        "Swin",
+        "Donut",
+        "MaskFormer",
+        "HTSAT",
+    ),
+    source="Liu et al. 2021, arXiv 2103.14030, section 3.2",
+    idea=Words(
+        "Attention stays within windows of an image, and each difference in rows and columns within a window has "
+        "a learned number for each head, added to the score.",
+        "注意力限制在图像的窗口之内；窗口内每一种行差与列差在每个头上有一个学到的数，加到注意力分数上。",
+    ),
+)

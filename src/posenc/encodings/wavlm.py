@@ -1,0 +1,53 @@
+"""WavLM's gated bias: T5's, multiplied by a gate that each hidden state computes.
+
+    logits += g_hi·b[h, bucket(i - j)],   g_hi = α·(β·c_h - 1) + 2,   α and β from the head's slice of the hidden state
+
+Chen et al. 2021, "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", section 3.1.
+"""
+
+from __future__ import annotations
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.families.t5_gated import GatedT5
+from posenc.entry import Entry
+
+
+@checked
+def wavlm(n_heads: int, d_head: int, *, n_buckets: int = 320, max_distance: int = 800) -> GatedT5:
+    """`GatedT5`, for attention both ways.
+
+    n_heads, d_head  query heads and their channels; hidden states have n_heads·d_head
+    n_buckets        rows of the table
+    max_distance     from here on, everything falls into the last bucket
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return GatedT5(n_heads, d_head, n_buckets=n_buckets, max_distance=max_distance)
+
+
+ENTRY = Entry(
+    name="wavlm",
+    class_name="GatedT5",
+    builder="wavlm",
+    title=Words("Gated T5 of WavLM", "WavLM 的门控偏置"),
+    kind="biased",
+    published="2021-10",
+    needs=(
+        "parameters",
+        "hidden_states",
+    ),
+    formula="q·k + g·b[bucket(i-j)]",
+    also_called=(
+        "gated_relative_position_bias",
+        "gated_t5",
+        "gru_rel_pos",
+    ),
+    used_by=("WavLM",),
+    source="Chen et al. 2021, arXiv 2110.13900, section 3.1",
+    idea=Words(
+        "T5's bias times a gate: each token's hidden state decides for each head how much the distance matters. "
+        "So frames of speech and of silence can look at their neighbours in different ways.",
+        "T5 偏置乘以一个门：每个词的隐藏状态在每个头上决定距离有多重要。语音帧与静音帧因此可以用不同的方式看待邻近的帧。",
+    ),
+)

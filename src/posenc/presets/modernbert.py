@@ -1,0 +1,58 @@
+"""ModernBERT: every third layer sees everything, with its own base.
+
+    layers 0, 3, 6, …: ω_i = 160 000^(-2i/d)     all others: ω_i = 10 000^(-2i/d), in a window
+
+Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2.1. The window belongs to the call: attend(…, window=128).
+"""
+
+from __future__ import annotations
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.layouts import Layout
+from posenc.per_layer import PerLayer
+
+
+@checked
+def modernbert(
+    d_head: int, n_layers: int = 22, *, base: float = 160000.0, local_base: float = 10000.0, layout: Layout = "half"
+) -> PerLayer:
+    """The encodings of ModernBERT's layers, for attention both ways; a layer takes its own with at_layer(n).
+
+    d_head      channels of a head, even
+    n_layers    layers of the model
+    base        of the full layers
+    local_base  of the layers with a window
+    layout      which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    checks.whole(n_layers=n_layers)
+    far, near = (RoPE(d_head, base=one, layout=layout) for one in (base, local_base))
+    return PerLayer([far if n % 3 == 0 else near for n in range(n_layers)])
+
+
+ENTRY = Entry(
+    name="modernbert",
+    class_name="PerLayer",
+    builder="modernbert",
+    title=Words("ModernBERT", "ModernBERT 的分层底数"),
+    kind="preset",
+    published="2024-12",
+    formula="RoPE(160 000), 2 × RoPE(10 000), …",
+    also_called=(
+        "modern_bert",
+        "global_rope_theta",
+        "local_rope_theta",
+    ),
+    used_by=("ModernBERT",),
+    source="Warner et al. 2024, arXiv 2412.13663, section 2.1",
+    idea=Words(
+        "An encoder of long texts: two of three layers look at 128 tokens around, with RoPE's usual base, and "
+        "every third at all of them with a larger one.",
+        "用于长文本的编码器：三层中两层只看周围 128 个词，使用 RoPE 通常的底数；每第三层看全部，底数更大。",
+    ),
+)

@@ -49,20 +49,21 @@ def tokens_of(name: str, batch: int, length: int) -> Positions:
     return Positions.arange(batch, length) if axes == 1 else diagonal(Positions.arange(batch, length), axes)
 
 
-def diagonal(at: Positions, axes: int) -> Positions:
-    """Token p at (p, p, …)."""
-    return at.replaced(coords=at.coords[..., None].expand(*at.coords.shape, axes).contiguous())
+def diagonal(at: Positions, axes: int, *, flat: bool = False) -> Positions:
+    """Token p at (p, p, …), or (p, 0, …) where it is flat."""
+    rest = at.coords * 0 if flat else at.coords
+    return at.replaced(coords=torch.stack([at.coords, *[rest] * (axes - 1)], dim=-1))
 
 
 class OnTheDiagonal(PositionalEncoding):
-    """An encoding of several coordinates, read as one of words in a row: word p lies at (p, p, …).
+    """An encoding of several coordinates, read as one of words in a row: word p lies at (p, p, …), or at (p, 0, …).
 
     So the laws, whose tokens have one coordinate, can be tried on it. All else is the encoding's own.
     """
 
-    def __init__(self, inner: PositionalEncoding) -> None:
+    def __init__(self, inner: PositionalEncoding, *, flat: bool = False) -> None:
         super().__init__()
-        self.inner = inner
+        self.inner, self.flat = inner, flat
         self.sites, self.traits, self.learned_tables = inner.sites, inner.traits, inner.learned_tables  # type: ignore[misc]
 
     @property
@@ -70,7 +71,7 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.owner
 
     def at_diagonal(self, at: Positions) -> Positions:
-        return diagonal(at, self.inner.coordinate_axes)
+        return diagonal(at, self.inner.coordinate_axes, flat=self.flat)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
         return self.inner.tables(self.at_diagonal(at), dtype)
@@ -91,10 +92,10 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.softmax_scale(d_head)
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.heads(start, stop))
+        return OnTheDiagonal(self.inner.heads(start, stop), flat=self.flat)
 
     def at_layer(self, n: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.at_layer(n))
+        return OnTheDiagonal(self.inner.at_layer(n), flat=self.flat)
 
 
 def only(names: Iterable[str], *chosen: str) -> list[Any]:

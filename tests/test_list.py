@@ -130,7 +130,7 @@ def test_no_word_leads_to_two_encodings():
 
 
 def test_every_name_is_made_from_sizes_alone():
-    sizes = dict.fromkeys(SIZES, 4) | {"d_model": 16}
+    sizes = dict.fromkeys(SIZES, 4) | {"d_model": 64}
     for name in posenc.names():
         encoding = posenc.create(name, **{size: value for size, value in sizes.items() if size != "d_head"})
         assert isinstance(encoding, posenc.PositionalEncoding)

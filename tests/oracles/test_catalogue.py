@@ -150,7 +150,7 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
         ("rotary", '"rope"'), ("RotaryPositionalEmbedding", '"rope"'), ("旋转位置编码", '"rope"'), ("RoPE", '"rope"'),
         ("Rotary Embedding", '"rope"'), ("正弦位置编码", '"sinusoidal"'), ("可学习位置编码", '"learned"'),
         ("LearnablePositionalEncoding", '"learned"'), ("相对位置编码", '"shaw"'), ("relative", '"shaw"'),
-        ("XLNet", '"transformer_xl"'),
+        ("xl-net", '"xlnet"'),
         ("relative_attention_bias", '"t5"'), ("linear biases", '"alibi"'), ("无位置编码", '"nope"'), ("x-pos", '"xpos"'),
         ("positional_encoding", "posenc.sinusoidal_table(length, d_model)"),
         ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"), ("M_k", "posenc.shift_matrix(k, d_model)"),
@@ -183,7 +183,7 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
 def test_unknown_options_name_the_right_one():
     with pytest.raises(TypeError, match=r"rope: unknown option 'bse'; did you mean 'base'\? \(rope takes base, layout"):
         create("rope", d_head=8, bse=3)
-    with pytest.raises(TypeError, match="rope: unknown option 'n_buckets'; it is an option of t5"):
+    with pytest.raises(TypeError, match=r"rope: unknown option 'n_buckets'; it is an option of .*\bt5\b"):
         create("rope", d_head=8, n_buckets=3)
     with pytest.raises(TypeError, match=r"nope: unknown option 'zzz' \(nope takes no options\)"):
         create("nope", zzz=1)

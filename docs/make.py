@@ -7,7 +7,6 @@ python docs/make.py --check      exit 1 if a page is not what the package would 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,9 @@ from posenc.bilingual import Language, Words
 from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
 from posenc.description import NEEDS, SEAMS, SIZES, TRAITS, describe
 from posenc.entry import KINDS, SHORT, Entry
-from posenc.plots.views import drawable
+from posenc.methods import GROUPS, NOT_YET
+from posenc.plots.figures import save
+from posenc.plots.views import Request, drawable, picture_of, views_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -36,6 +37,7 @@ def pages() -> dict[Path, str]:
     made = {}
     for language, suffix in LANGUAGES.items():
         made[HERE / f"catalogue{suffix}"] = catalogue(described, language)
+        made[HERE / f"methods{suffix}"] = methods(language)
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))
         made[HERE / "pictures" / f"envelopes{suffix.replace('.md', '.svg')}"] = picture(language)
@@ -74,8 +76,10 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
         "# 编码目录\n" if zh else "# The catalogue\n",
         "[English](catalogue.md) · 中文\n" if zh else "English · [中文](catalogue.zh-CN.md)\n",
         f"参数量按 {SIZES_SHOWN} 计。\n" if zh else f"Parameters at {SIZES_SHOWN}.\n",
-        f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。\n" if zh else
-        f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n",
+        f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。"
+        "文献中的方法逐一列在[方法一览](methods.zh-CN.md)。\n" if zh else
+        f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n"
+        "The methods of the literature, one by one: [methods](methods.md).\n",
     ]  # fmt: skip
     for kind, words in KINDS.items():
         rows = [row for row in described if row["kind"] == kind]
@@ -84,6 +88,33 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
             f"{words.read(language)}\n",
             *table_of(rows, language),
         ]
+    return "\n".join(lines) + "\n"
+
+
+def methods(language: Language) -> str:
+    """Every method of the literature one by one: its entry, or why there is none."""
+    zh, suffix = language == "zh", LANGUAGES[language]
+    every = [method for _, rows in GROUPS.values() for method in rows]
+    here = sum(method.entry in BY_NAME for method in every)
+    lines = [
+        GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/methods.py"),
+        "# 方法一览\n" if zh else "# Methods of the literature\n",
+        "[English](methods.md) · 中文 · [目录](catalogue.zh-CN.md)\n" if zh else
+        "English · [中文](methods.zh-CN.md) · [catalogue](catalogue.md)\n",
+        f"共 {len(every)} 种方法，其中 {here} 种有条目。\n" if zh else
+        f"{len(every)} methods, {here} of them with an entry.\n",
+    ]  # fmt: skip
+    for words, rows in GROUPS.values():
+        lines += [
+            f"\n## {words.read(language)}\n",
+            "| 方法 | 条目 | 来源 |" if zh else "| method | entry | source |",
+            "|---|---|---|",
+        ]
+        for method in rows:
+            found = f"[{method.entry}](encodings/{method.entry}{suffix})" if method.entry in BY_NAME else ""
+            said = method.instead or (None if found else NOT_YET)
+            cell = ("；" if zh else "; ").join(part for part in (found, said.read(language) if said else "") if part)
+            lines.append(f"| {method.title} | {cell} | {method.source} |")
     return "\n".join(lines) + "\n"
 
 
@@ -205,11 +236,10 @@ def main() -> int:
     (HERE / "pictures").mkdir(exist_ok=True)
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
-    pictured = [entry.name for entry in ENTRIES if drawn(entry)]
-    for name in pictured:
+    for name in drawable():
         out = HERE / "pictures" / f"{name}.png"
         if not out.exists() or "--all" in sys.argv[1:]:
-            subprocess.run([sys.executable, "-m", "posenc", "show", name, "--out", str(out), "--force"], check=True)
+            save(picture_of(name, views_of(name)[0], Request())[0], out)
             with Image.open(out) as drawing:
                 fewer = drawing.convert("RGB").quantize(COLOURS)
             fewer.save(out, optimize=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.entry import ROOM, ROOMS, Entry
+from posenc.methods import GROUPS, NOT_YET, Method
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -194,9 +195,26 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
 
 @checked
 def hint(word: str) -> str:
-    """'; did you mean …?' for a word from elsewhere, or nothing."""
+    """'; did you mean …?' for a word from elsewhere, that a known method is not here, or nothing."""
+    missing = missing_method(word)
+    if missing is not None:
+        said = (missing.instead or NOT_YET).en
+        return f"; that is {missing.title} ({missing.source}): {said}"
     found = look_up(word)
     return f"; did you mean {found}?" if found else ""
+
+
+@checked
+def missing_method(word: str) -> Method | None:
+    """The method of the literature that a word names exactly and that has no entry; None for all other words."""
+    if _fold(word) in _known():
+        return None
+    for _, methods in GROUPS.values():
+        for method in methods:
+            meant = {_fold(one) for one in (method.title, method.entry, *method.also)}
+            if method.entry not in BY_NAME and _fold(word) in meant - {""}:
+                return method
+    return None
 
 
 @checked
@@ -214,14 +232,25 @@ def look_up(word: str) -> str | None:
 @checked
 def entry_of(word: str) -> Entry | None:
     """The entry that goes by a word, exactly or nearly, here or elsewhere."""
-    known: dict[str, Entry] = {}
-    for entry in ENTRIES:
-        own_class = () if entry.builder else (entry.class_name,)
-        known |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
-    folded = _fold(word)
+    if missing_method(word) is not None:
+        return None
+    known, folded = _known(), _fold(word)
     close = [folded] if folded in known else difflib.get_close_matches(folded, known, n=1, cutoff=0.75)
     return known[close[0]] if close else None
 
 
+def _known() -> dict[str, Entry]:
+    """Every folded name, class, title, alias and title of a method, and its entry."""
+    known: dict[str, Entry] = {}
+    for entry in ENTRIES:
+        own_class = () if entry.builder else (entry.class_name,)
+        known |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
+    for _, methods in GROUPS.values():
+        for method in methods:
+            if method.entry in BY_NAME:
+                known = {_fold(word): BY_NAME[method.entry] for word in (method.title, *method.also)} | known
+    return known
+
+
 def _fold(word: str) -> str:
-    return "".join(character for character in word.lower() if character.isalnum())
+    return "".join(character for character in word.lower() if character.isalnum() or character == "+")

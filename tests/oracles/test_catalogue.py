@@ -11,6 +11,7 @@ import torch
 import posenc
 from posenc import Positions, attend, catalogue, create, names
 from posenc.encoding import Site
+from posenc.methods import GROUPS
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 3, "max_positions": 50}
@@ -165,6 +166,33 @@ def test_other_names_point_to_the_right_place(word, place):
     with pytest.raises(AttributeError) as missing:
         getattr(posenc, word)
     assert f"did you mean {'posenc.create(' if place[0] == chr(34) else ''}{place}" in str(missing.value)
+
+
+@pytest.mark.parametrize("method", [one for _, rows in GROUPS.values() for one in rows], ids=lambda method: method.title)
+def test_a_method_leads_to_itself_or_is_said_to_be_missing(method):
+    """FoPE never leads to RoPE."""
+    for word in {method.title, method.entry, *method.also} - {""}:
+        if method.entry in catalogue.BY_NAME:
+            found = catalogue.entry_of(word)
+            assert found is None or found.name == method.entry or found.name in names_in(method.title), word
+        else:
+            assert catalogue.entry_of(word) is None
+            assert catalogue.look_up(word) is None
+            with pytest.raises(ValueError, match=re.escape(f"unknown encoding {word!r}; that is {method.title} (")):
+                create(word)
+
+
+def names_in(title):
+    """CABLE and FoX are one class; "CoPE, contextual" is CoPE."""
+    return {entry.name for entry in catalogue.ENTRIES if entry.title.en.lower() in title.lower()}
+
+
+def test_no_hint_misleads():
+    """What looked alike led elsewhere once."""
+    for word in ("pope", "hope", "cape", "deberta", "ssmax", "yarn", "llama3", "swin", "xlnet", "lerope", "drope", "shape"):
+        assert catalogue.entry_of(word).name == word
+    assert catalogue.entry_of("rope++") is None or catalogue.entry_of("rope++").name == "rope_pp"
+    assert catalogue.entry_of("cpe").name == "conditional"
 
 
 def test_a_near_miss_is_recognised_and_nonsense_is_not():

@@ -37,7 +37,7 @@ def command(
 
     Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
-    from posenc.catalogue import BY_NAME, ENTRIES, entry_of, look_up
+    from posenc.catalogue import BY_NAME, ENTRIES, entry_of, hint, look_up
     from posenc.description import describe
 
     language = chosen_language(lang)
@@ -47,7 +47,9 @@ def command(
         if entry is None:
             place = look_up(word)
             raise typer.BadParameter(
-                f"{word!r}: that is {place}" if place else f"no encoding is called {word!r}; known: {', '.join(BY_NAME)}",
+                f"{word!r}: that is {place}"
+                if place
+                else f"no encoding is called {word!r}{hint(word)}; known: {', '.join(BY_NAME)}",
                 param_hint="WORD",
             )
         chosen = [entry]

@@ -41,7 +41,6 @@ ENTRY = Entry(
         "rope-2d strided",
         "pixtral",
         "strided_rope",
-        "RoPE-2D",
     ),
     used_by=(
         "Pixtral",

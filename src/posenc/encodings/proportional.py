@@ -33,12 +33,11 @@ ENTRY = Entry(
     name="proportional",
     class_name="RoPE",
     builder="proportional",
-    title=Words("p-RoPE", "比例旋转"),
+    title=Words("Proportional RoPE", "比例旋转"),
     kind="rotated",
     published="2024-10",
     formula="R(p)q, ω_i = 0 for the slowest pairs",
     also_called=(
-        "p_rope",
         "proportional_rope",
         "truncated_rope",
     ),

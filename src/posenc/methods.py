@@ -1,0 +1,184 @@
+"""Every method of the literature that posenc has or means to have: which entry it is, or why there is none.
+
+`docs/methods.md` is this table. A name that leads to no entry yet says so instead of leading somewhere else.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from posenc.bilingual import Words
+
+NOT_YET = Words("not here yet", "尚未收录")
+
+
+class Method(NamedTuple):
+    """One method.
+
+    title    its name in texts
+    entry    the name of its entry, there or to come
+    source   paper, or code
+    also     other words that mean it, for hints while it has no entry
+    instead  what to do or why there is none, where no entry is to come; said beside the entry where there is one
+    """
+
+    title: str
+    entry: str
+    source: str
+    also: tuple[str, ...] = ()
+    instead: Words | None = None
+
+
+# What belongs in every such library; what is good to have; what else was asked for.
+GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
+    "A": (
+        Words("A: in the models that people use", "A：人们在用的模型里有的"),
+        (
+            Method("Sinusoidal", "sinusoidal", "arXiv 1706.03762"),
+            Method("Learned", "learned", "arXiv 1705.03122"),
+            Method("2-D sinusoids", "sinusoidal_2d", "arXiv 2111.06377"),
+            Method("Shaw's relative vectors", "shaw", "arXiv 1803.02155"),
+            Method("Transformer-XL", "transformer_xl", "arXiv 1901.02860"),
+            Method("XLNet", "xlnet", "arXiv 1906.08237"),
+            Method("T5's buckets", "t5", "arXiv 1910.10683"),
+            Method("ALiBi", "alibi", "arXiv 2108.12409"),
+            Method("ALiBi of Falcon", "falcon_alibi", "transformers, models/falcon"),
+            Method("DeBERTa", "deberta", "arXiv 2006.03654"),
+            Method("DeBERTa v2", "deberta_v2", "arXiv 2111.09543"),
+            Method("Swin", "swin", "arXiv 2103.14030"),
+            Method("Swin v2", "swin_v2", "arXiv 2111.09883"),
+            Method("BEiT", "beit", "arXiv 2106.08254"),
+            Method("Decomposed relative positions", "decomposed", "arXiv 2112.01526"),
+            Method("KERPLE", "kerple", "arXiv 2205.09921"),
+            Method("FIRE", "fire", "arXiv 2310.04418"),
+            Method("FoX, the forgetting transformer", "fox", "arXiv 2503.02130"),
+            Method("Inkling's bank", "inkling", "transformers, models/inkling"),
+            Method("RoPE", "rope", "arXiv 2104.09864"),
+            Method("Partial RoPE", "partial", "arXiv 2204.06745"),
+            Method("Proportional RoPE", "proportional", "arXiv 2410.06205"),
+            Method("Position interpolation", "linear", "arXiv 2306.15595"),
+            Method("NTK-aware scaling", "ntk", "arXiv 2309.00071"),
+            Method("NTK by parts", "ntk_by_parts", "arXiv 2309.00071"),
+            Method("YaRN", "yarn", "arXiv 2309.00071"),
+            Method("YaRN of DeepSeek", "deepseek_yarn", "arXiv 2405.04434"),
+            Method("Dynamic NTK", "dynamic", "arXiv 2309.00071"),
+            Method("Llama 3's scaling", "llama3", "arXiv 2407.21783"),
+            Method("LongRoPE", "longrope", "arXiv 2402.13753"),
+            Method("Adjusted base", "adjusted_base", "arXiv 2309.16039"),
+            Method("xPos", "xpos", "arXiv 2212.10554"),
+            Method("Axial RoPE", "axial_rope", "arXiv 2303.11331"),
+            Method("RoPE of Pixtral", "pixtral_rope", "arXiv 2410.07073"),
+            Method("RoPE of DINOv3", "dinov3_rope", "arXiv 2508.10104"),
+            Method("LeRoPE", "lerope", "transformers, models/mistral_large4"),
+            Method("RoPE-Mixed", "rope_mixed", "arXiv 2403.13298"),
+            Method("M-RoPE", "mrope", "arXiv 2409.12191"),
+            Method("Interleaved M-RoPE", "interleaved_mrope", "arXiv 2511.21631"),
+            Method("Positions of M-RoPE", "mrope_ids", "arXiv 2409.12191"),
+            Method("RoVE, rotated values", "rove", "transformers, models/deepseek_v4"),
+            Method("Decoupled RoPE", "decoupled_rope", "arXiv 2405.04434"),
+            Method("NoPE", "nope", "arXiv 2203.16634"),
+            Method("iRoPE", "irope", "the code of Llama 4"),
+            Method("RoPE in windows, NoPE beyond", "rnope_swa", "arXiv 2501.18795"),
+            Method("A base for each kind of layer", "gemma3", "arXiv 2503.19786"),
+            Method("SSMax", "ssmax", "arXiv 2501.19399"),
+            Method("Log-n scaling", "log_n", "a post (kexue.fm 8823)"),
+            Method("Temperature of Llama 4", "llama4_temperature", "the code of Llama 4"),
+            Method("Temperature of Ministral 3", "ministral_temperature", "transformers, models/ministral3"),
+            Method("Temperature of Beam", "beam_temperature", "transformers, models/beam"),
+            Method("Temperature of Inkling", "inkling_temperature", "transformers, models/inkling"),
+            Method("Temperature of Mistral-Large-4", "mistral_large4_temperature", "transformers, models/mistral_large4"),
+            Method("Real positions", "patch_centres", "arXiv 2508.10104"),
+        ),
+    ),
+    "B": (
+        Words("B: good to have", "B：值得有的"),
+        (
+            Method("CAPE", "cape", "arXiv 2106.03143"),
+            Method("SHAPE", "shape", "arXiv 2109.05644"),
+            Method("Randomized positions", "randomized", "arXiv 2305.16843"),
+            Method("PoSE", "pose", "arXiv 2309.10400"),
+            Method("Convolutional", "convolutional", "arXiv 1904.11660"),
+            Method("Conditional (CPE)", "conditional", "arXiv 2102.10882"),
+            Method("TUPE", "tupe", "arXiv 2006.15595", ("untied_positional_encoding",)),
+            Method("CoPE, contextual", "cope", "arXiv 2405.18719"),
+            Method("DAPE", "dape", "arXiv 2405.14722", ("dape_v2", "data_adaptive_positional_encoding")),
+            Method("Stick-breaking", "stick_breaking", "arXiv 2410.17980", ("stickbreaking", "stick_breaking_attention")),
+            Method("GRAPE", "grape", "arXiv 2512.07805", ("grape_a", "grape_ap", "grape_m")),
+            Method(
+                "LongRoPE2",
+                "longrope",
+                "arXiv 2502.20082",
+                (),
+                Words(
+                    "its factors are given to longrope; the search for them is not here",
+                    "把系数交给 longrope；搜索系数的部分未收录",
+                ),
+            ),
+            Method("Resonance RoPE", "resonance", "arXiv 2403.00071"),
+            Method(
+                "RoPE-ID",
+                "",
+                "arXiv 2603.18017",
+                ("rope_id",),
+                Words(
+                    "not verified against the paper; partial turns half of the channels",
+                    "尚未对照论文核实；partial 可只旋转一半通道",
+                ),
+            ),
+            Method("Clipped RoPE", "clipped", "arXiv 2602.05258"),
+            Method("FoPE", "fope", "arXiv 2412.17739", ("fourier_position_embedding",)),
+            Method("LieRE", "liere", "arXiv 2406.10322", ("lie_rotational_positional_encodings",)),
+            Method("STRING", "string", "arXiv 2502.02562", ("separable_translationally_invariant",)),
+            Method("ComRoPE", "comrope", "arXiv 2506.03737", ("commuting_rope",)),
+            Method("RoPE++", "rope_pp", "arXiv 2512.07525", ("rope++", "ropepp", "imaginary_rope")),
+            Method("PoPE", "pope", "arXiv 2509.10534", ("polar_position_embedding",)),
+            Method("PaTH", "path", "arXiv 2505.16381", ("path_attention", "path_fox", "householder_positions")),
+            Method("Selective RoPE", "selective_rope", "arXiv 2511.17388"),
+            Method("RePo", "repo", "arXiv 2512.14391", ("context_repositioning",)),
+            Method("DroPE", "drope", "arXiv 2512.12167"),
+            Method("ReRoPE", "rerope", "a post (kexue.fm 9708)"),
+            Method("Self-Extend", "self_extend", "arXiv 2401.01325"),
+            Method("Dual chunk attention", "dual_chunk", "arXiv 2402.17463", ("dca", "chunkllama")),
+            Method("StreamingLLM", "streaming_llm", "arXiv 2309.17453"),
+            Method("LM-Infinite", "lm_infinite", "arXiv 2308.16137"),
+            Method("HoPE, high-frequency", "hope", "arXiv 2410.21216"),
+            Method("LeViT", "levit", "arXiv 2104.01136"),
+        ),
+    ),
+    "also": (
+        Words("Also asked for", "另外被问到的"),
+        (
+            Method("CABLE", "cable", "arXiv 2503.08067"),
+            Method("CARoPE", "carope", "arXiv 2507.23083", ("context_aware_rope",)),
+            Method("RIFLEx", "riflex", "arXiv 2502.15894"),
+            Method("Wall", "wall", "a post and flash-linear-attention's code", ("wall_attention",)),
+            Method("Abacus", "abacus", "arXiv 2405.17399", ("abacus_embeddings",)),
+            Method("Position coupling", "position_coupling", "arXiv 2405.20671"),
+            Method(
+                "PRoPE",
+                "prope",
+                "arXiv 2507.10496",
+                ("projective_rope", "camera_rope", "p_rope"),
+                Words(
+                    "of cameras; p-RoPE, where slow pairs keep still, is proportional",
+                    "用于相机；慢通道对不动的 p-RoPE 是 proportional",
+                ),
+            ),
+            Method("GTA", "gta", "arXiv 2310.10375", ("geometry_aware_attention",)),
+            Method("LapPE", "lappe", "arXiv 2003.00982", ("laplacian_pe", "laplacian_eigenvectors")),
+            Method("RWSE", "rwse", "arXiv 2110.07875", ("random_walk_pe", "rwpe")),
+            Method("WIRE", "wire", "arXiv 2509.22259"),
+            Method("V2PE", "v2pe", "arXiv 2412.09616"),
+            Method("VideoRoPE", "videorope", "arXiv 2502.05173", ("video_rope",)),
+            Method("TMRoPE", "tmrope", "arXiv 2503.20215", ("time_aligned_mrope",)),
+            Method("DyPE", "dype", "arXiv 2510.20766"),
+            Method("iRPE", "irpe", "arXiv 2107.14222", ("image_rpe",)),
+            Method("BiPE", "bipe", "arXiv 2401.16421"),
+            Method("Sandwich", "sandwich", "arXiv 2212.10356"),
+            Method("Reformer's axial table", "reformer", "arXiv 2001.04451"),
+            Method("DETR's sinusoids", "detr", "arXiv 2005.12872"),
+            Method("Random Fourier features", "random_fourier", "arXiv 2006.10739"),
+            Method("FLOATER", "floater", "arXiv 2003.09229"),
+        ),
+    ),
+}

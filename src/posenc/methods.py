@@ -132,7 +132,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("ComRoPE", "comrope", "arXiv 2506.03737", ("commuting_rope",)),
             Method("RoPE++", "rope_pp", "arXiv 2512.07525", ("rope++", "ropepp", "imaginary_rope")),
             Method("PoPE", "pope", "arXiv 2509.10534", ("polar_position_embedding",)),
-            Method("PaTH", "path", "arXiv 2505.16381", ("path_attention", "path_fox", "householder_positions")),
+            Method("PaTH", "path", "arXiv 2505.16381", ("path_attention", "householder_positions")),
             Method("Selective RoPE", "selective_rope", "arXiv 2511.17388"),
             Method("RePo", "repo", "arXiv 2512.14391", ("context_repositioning",)),
             Method("DroPE", "drope", "arXiv 2512.12167"),
@@ -148,6 +148,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
     "also": (
         Words("Also asked for", "另外被问到的"),
         (
+            Method("PaTH with a forget gate", "path_fox", "arXiv 2505.16381"),
             Method("CABLE", "cable", "arXiv 2503.08067"),
             Method("CARoPE", "carope", "arXiv 2507.23083", ("context_aware_rope",)),
             Method("RIFLEx", "riflex", "arXiv 2502.15894"),

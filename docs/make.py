@@ -16,7 +16,7 @@ from PIL import Image
 from which_backend import table
 
 from posenc.bilingual import Language, Words
-from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
+from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION, entry_for
 from posenc.description import NEEDS, SEAMS, SIZES, TRAITS, describe
 from posenc.entry import KINDS, SHORT, Entry
 from posenc.methods import GROUPS, NOT_YET
@@ -95,7 +95,7 @@ def methods(language: Language) -> str:
     """Every method of the literature one by one: its entry, or why there is none."""
     zh, suffix = language == "zh", LANGUAGES[language]
     every = [method for _, rows in GROUPS.values() for method in rows]
-    here = sum(method.entry in BY_NAME for method in every)
+    here = sum(entry_for(method) is not None for method in every)
     lines = [
         GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/methods.py"),
         "# 方法一览\n" if zh else "# Methods of the literature\n",
@@ -111,7 +111,8 @@ def methods(language: Language) -> str:
             "|---|---|---|",
         ]
         for method in rows:
-            found = f"[{method.entry}](encodings/{method.entry}{suffix})" if method.entry in BY_NAME else ""
+            entry = entry_for(method)
+            found = f"[{entry.name}](encodings/{entry.name}{suffix})" if entry else ""
             said = method.instead or (None if found else NOT_YET)
             cell = ("；" if zh else "; ").join(part for part in (found, said.read(language) if said else "") if part)
             lines.append(f"| {method.title} | {cell} | {method.source} |")

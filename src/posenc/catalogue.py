@@ -212,9 +212,15 @@ def missing_method(word: str) -> Method | None:
     for _, methods in GROUPS.values():
         for method in methods:
             meant = {_fold(one) for one in (method.title, method.entry, *method.also)}
-            if method.entry not in BY_NAME and _fold(word) in meant - {""}:
+            if _fold(word) in meant - {""} and entry_for(method) is None:
                 return method
     return None
+
+
+@checked
+def entry_for(method: Method) -> Entry | None:
+    """The entry of a method of the literature: the one of that name, or one that is called by its title."""
+    return BY_NAME.get(method.entry) or _called().get(_fold(method.title))
 
 
 @checked
@@ -240,16 +246,22 @@ def entry_of(word: str) -> Entry | None:
 
 
 def _known() -> dict[str, Entry]:
-    """Every folded name, class, title, alias and title of a method, and its entry."""
+    """Every folded word that means an entry: what it is called, and what a method of the literature is."""
     known: dict[str, Entry] = {}
-    for entry in ENTRIES:
-        own_class = () if entry.builder else (entry.class_name,)
-        known |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
     for _, methods in GROUPS.values():
         for method in methods:
-            if method.entry in BY_NAME:
-                known = {_fold(word): BY_NAME[method.entry] for word in (method.title, *method.also)} | known
-    return known
+            if (entry := entry_for(method)) is not None:
+                known |= {_fold(word): entry for word in (method.title, *method.also)}
+    return known | _called()
+
+
+def _called() -> dict[str, Entry]:
+    """Every folded name, class, title and alias, and its entry."""
+    called: dict[str, Entry] = {}
+    for entry in ENTRIES:
+        own_class = () if entry.builder else (entry.class_name,)
+        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
+    return called
 
 
 def _fold(word: str) -> str:

@@ -87,7 +87,7 @@ def test_no_output_stands_without_its_code():
 def test_every_function_of_the_notes_has_its_place(language):
     text = PAGES[language].read_text(encoding="utf-8")
     assert [name for name in FROM_THE_NOTES if name not in text] == []
-    assert text.startswith({"en": "# Coming from the notes\n", "zh": "# 从笔记来\n"}[language])
+    assert text.startswith({"en": "# From the notes to posenc\n", "zh": "# 从笔记到 posenc\n"}[language])
     assert PAGES[{"en": "zh", "zh": "en"}[language]].name in text
 
 

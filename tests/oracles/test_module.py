@@ -149,7 +149,7 @@ def test_decoding_turns_values_as_forward_does():
 
 
 def test_the_backend_asked_for_is_the_one_that_runs():
-    """CoPE reads the logits, which sdpa never shows: asked for by name, it refuses."""
+    """CoPE reads the logits, which sdpa does not expose: sdpa requested by name raises."""
     module = filled(CoPE(3, n_positions=4))
     x, at = torch.from_numpy(draw(1, 1, 4, D_MODEL)), Positions.arange(1, 4)
     for impl in ("auto", "reference"):

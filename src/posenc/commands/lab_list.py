@@ -29,10 +29,6 @@ HEADINGS = {
         "trials": ("试验", "各长度的分数", "分钟", "键"),
     },
 }
-MEASURES = {
-    "en": {"bits": "bits per target, lower is better", "exact": "share of rows entirely correct"},
-    "zh": {"bits": "每个目标的比特数，越低越好", "exact": "整行正确的比例"},
-}
 
 
 def command(
@@ -113,19 +109,12 @@ def trials(path: Path) -> list[dict[str, Any]]:
 
 
 def as_data(line: Line) -> dict[str, Any]:
-    return {
-        "key": line.key,
-        "task": line.task,
-        "encoding": line.encoding,
-        "seed": line.seed,
-        "oracle": line.oracle,
-        "state": line.state,
-        "seconds": line.seconds,
-        "scores": {str(length): value for length, value in line.scores.items()},
-    }
+    said = {name: getattr(line, name) for name in ("key", "task", "encoding", "seed", "oracle", "state", "seconds")}
+    return {**said, "scores": {str(length): value for length, value in line.scores.items()}}
 
 
 def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
+    from posenc.commands.lab_table import UNIT
     from posenc.wrapped import Wrapped
 
     table = _table(HEADINGS[language]["presets"], range(1, 6))
@@ -145,7 +134,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
         table.add_row(
             f"[bold]{one['name']}[/bold]",
             Wrapped(one["title"][language]),
-            Wrapped(MEASURES[language][one["measure"]]),
+            Wrapped(UNIT[one["measure"]].read(language)),
             Wrapped(one["unit"][language]),
         )
     console.print(table)

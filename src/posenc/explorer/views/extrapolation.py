@@ -10,14 +10,13 @@ import math
 from pprint import pformat
 from typing import Any, Literal, NamedTuple
 
-import torch
 from pydantic import Field
 
 from posenc import frequencies
 from posenc.dialects import ConfigError, read_config
 from posenc.dialects.spec import STARTS, Rotation
 from posenc.explorer import measured
-from posenc.explorer.data import Data
+from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.frequencies import Frequencies
 from posenc.inspection.extension import extensible, pretrained_length, rotation_to_change
@@ -28,6 +27,11 @@ ORDER = 130
 Task = Literal["language_model", "masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop"]
 LOW, HIGH = 1.0, 4.0  # low_freq_factor and high_freq_factor of Llama 3
 MOST_PAIRS = 512
+
+ARRAYS = (
+    *("omega", "in_training", "at_target", "covered", "new"),
+    *("mean", "seeds", "low", "high", "changed", "changed_seeds"),
+)
 
 
 class Parameters(Base):
@@ -69,28 +73,7 @@ def data(asked: Parameters) -> Data:
         "llama3": frequencies.llama3(given.plain, asked.factor, LOW, HIGH, given.trained),
         **({} if given.theirs is None else {"config": given.theirs}),
     }
-    omega = torch.tensor([list(f) for f in of.values()], dtype=torch.float64)
-    in_training = omega[0] * given.trained
-    at_target = omega * (given.trained * asked.factor)
-    turn = 2 * torch.pi
-    covered = in_training.clamp(max=turn)
-    new = (at_target.clamp(max=turn) - covered).clamp(min=0)
-    mean, seeds, low, high = measured.curves(asked.task)
-    changed, changed_seeds, *_ = measured.changed(asked.task)
-    arrays = {
-        "omega": omega,
-        "in_training": in_training,
-        "at_target": at_target,
-        "covered": covered,
-        "new": new,
-        "mean": mean,
-        "seeds": seeds,
-        "low": low,
-        "high": high,
-        "changed": changed,
-        "changed_seeds": changed_seeds,
-    }
-    return Data(arrays, _python(asked, given), _facts(asked, given, of))
+    return computed(_python(asked, given), ARRAYS, _facts(asked, given, of))
 
 
 def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[str, Any]:

@@ -122,15 +122,6 @@ def test_frames_before_the_mark_are_the_same_for_all_methods():
     np.testing.assert_allclose(rope["changed"], rope["out"] - nope["out"], atol=1e-12)
 
 
-@pytest.mark.parametrize("encoding", ["sinusoidal", "shaw", "cope"])
-def test_the_printed_program_makes_the_same_arrays(encoding):
-    data = asked(encoding=encoding, case="i_love_you", n_heads=2, causal=True)
-    made: dict[str, object] = {}
-    exec(data.python, made)
-    for name, array in data.arrays.items():
-        np.testing.assert_array_equal(made[name], array)
-
-
 def test_the_mark_moves_with_the_method(opened):
     page = opened("attention")
     marks = {

@@ -105,15 +105,6 @@ def test_only_what_is_added_to_embeddings_changes_with_the_place_of_the_text(cau
     assert (found["t5"]["parameters"], found["shaw"]["parameters"]) == (32 * 4, 2 * 33 * 16)
 
 
-def test_what_is_printed_makes_the_same_numbers():
-    for given in views.view("compare").EXPORTED:
-        data = views.view("compare").data(given)
-        made: dict[str, object] = {}
-        exec(data.python, made)
-        for name, values in data.arrays.items():
-            np.testing.assert_allclose(np.asarray(made[name]), np.asarray(values), atol=1e-12, err_msg=name)
-
-
 def test_one_chosen_twice_is_shown_once():
     assert [one["name"] for one in asked(first="rope", second="rope", third="none", fourth="rope").facts["methods"]] == [
         "rope"

@@ -70,16 +70,6 @@ def test_errors_are_the_largest_of_ten_positions():
         assert error.item() == pytest.approx(wanted, rel=0.5, abs=2e-16)
 
 
-@pytest.mark.parametrize("request_", views.view("shift").EXPORTED[::4], ids=str)
-def test_the_python_gives_the_same_numbers(request_):
-    data = views.data("shift", request_.model_dump())
-    namespace: dict[str, object] = {}
-    exec(data.python, namespace)
-    for name, values in data.arrays.items():
-        np.testing.assert_array_equal(np.asarray(namespace[name]), np.asarray(values), err_msg=name)
-    assert namespace["error"] == data.facts["error"]
-
-
 def test_a_hand_is_dragged_and_the_matrix_stays(opened):
     page = opened("shift?p=10&k=3&row=2&column=2")
     before = shown(page, "cell")

@@ -75,15 +75,6 @@ def test_what_is_out_of_bounds_is_refused(asked):
         views.data("similarity", asked)
 
 
-def test_every_exported_answer_runs_as_printed():
-    for asked in views.view("similarity").EXPORTED:
-        data = views.view("similarity").data(asked)
-        namespace: dict[str, object] = {}
-        exec(data.python, namespace)
-        for name, values in data.arrays.items():
-            np.testing.assert_allclose(np.asarray(namespace[name]), np.asarray(values), atol=1e-12, err_msg=name)
-
-
 def test_the_answer_comes_before_the_curve_is_whole(opened):
     page = opened("similarity")
     assert page.locator(".sliding").is_hidden()

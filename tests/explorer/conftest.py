@@ -1,6 +1,6 @@
-"""The page in a real browser, served as `posenc explore` serves it.
+"""Opens the page in Chromium, served by the same server as `posenc explore`.
 
-Where no Chromium is found these tests are skipped, with a notice; in continuous integration they fail.
+Without Chromium these tests are skipped with a notice; in continuous integration they fail.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """For one file of tests: while Playwright runs, nothing else in this process can run an event loop."""
+    """One browser for each test file: while Playwright runs, this process cannot run another event loop."""
     path = os.environ.get("POSENC_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         if os.environ.get("CI"):
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, server: str) -> Iterator[Opened]:
     """`opened("table?length=8", lang="zh", width=390, dark=True, still=True)`: the page with that view drawn.
 
-    At the end nothing may have been printed to the console, and nothing asked of anyone but the server.
+    At the end, the console must be empty and all requests must have gone to the server.
     """
     contexts, said, asked = [], [], []
 

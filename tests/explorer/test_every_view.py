@@ -1,4 +1,4 @@
-"""What holds for every view: its words, its code, its address, keys alone, a small screen, a screen reader."""
+"""Tests of every view: texts, code, URL, keyboard, small screen, screen reader."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FOCUSABLE = "input, select, textarea, button, a[href], summary, [role=applicatio
 
 @pytest.fixture(scope="module")
 def visit(browser, server) -> Iterator[Visit]:
-    """`visit("table?length=5", lang="zh", dark=True)`: one page a language and theme that goes from view to view.
+    """`visit("table?length=5", lang="zh", dark=True)`: one page for each language and theme, which goes from view to view.
 
-    Nothing may be printed to the console or asked of anyone but the server; `silent` looks.
+    `silent` checks that the console is empty and that all requests go to the server.
     """
     pages: dict[tuple[str, bool], Any] = {}
 
@@ -64,7 +64,7 @@ def visit(browser, server) -> Iterator[Visit]:
 
 
 def drawn(name: str) -> str:
-    """The selector of a view that is drawn, or of the start page."""
+    """The selector of a drawn view, or of the start page."""
     return f"main[data-ready]:has(.view-{name})" if name else "main[data-ready]:not(:has(.count))"
 
 
@@ -152,7 +152,7 @@ def test_keys_reach_everything(visit, name):
 
 
 def shown(page: Any) -> dict[str, Any]:
-    """What the reader sees of a view's state."""
+    """The visible state of a view."""
     return page.evaluate(
         """() => ({
           controls: [...document.querySelectorAll(".controls :is(input, select, textarea)")]
@@ -181,7 +181,7 @@ MOVE = """() => {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_reload_keeps_what_was_moved(visit, server, name):
-    """Every control is moved, and every drawing that takes keys; the address alone brings all of it back."""
+    """Moves every control and every drawing that accepts keys; a reload restores all of them from the URL."""
     page = visit(name)
     at_first = shown(page)
     assert page.evaluate(MOVE) == []
@@ -203,7 +203,7 @@ def test_a_reload_keeps_what_was_moved(visit, server, name):
 
 
 def settle(page: Any) -> None:
-    """Until the numbers have come and the address is written."""
+    """Waits until the numbers have arrived and the URL is written."""
     page.wait_for_selector(".stage:not([aria-busy])", state="attached")
     page.evaluate("new Promise((done) => setTimeout(done, 150))")  # the address follows 120 ms later, by the same clock
     page.wait_for_selector(".stage:not([aria-busy])", state="attached")
@@ -213,7 +213,7 @@ def settle(page: Any) -> None:
 
 
 def compared(name: str, arrays: dict[str, Any], code: str) -> None:
-    """Runs the code as printed; the variables that are called as the arrays hold their numbers."""
+    """Runs the printed code and compares its variables with the arrays of the same names."""
     namespace: dict[str, Any] = {}
     exec(code, namespace)
     common = [one for one in arrays if one in namespace]

@@ -1,4 +1,4 @@
-"""The page as one file: it opens from disk, asks nobody, and shows what the server shows."""
+"""The page as one file: it opens from disk without requests and shows the same as with the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_BYTES = 6_000_000
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    """As the command writes it, in a process of its own."""
+    """The file that the command writes, in a separate process."""
     path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
     command = [sys.executable, "-m", "posenc", "explore", "--export", str(path)]
     done = subprocess.run(command, capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""The page in a notebook: a widget that asks the kernel, and a frame where anywidget is missing."""
+"""The page in a notebook: a widget that sends requests to the kernel, or a frame without anywidget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server answers what it is asked, to this machine only, and everything else with one readable line: never a 500."""
+"""The server answers valid requests from this machine, and all others with one readable line, never with a 500."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def get(server: str, path: str, **headers: str) -> Answer:
 
 
 def unpacked(body: bytes) -> dict[str, np.ndarray]:
-    """Written from the format's description alone."""
+    """Written from the description of the format, without code of posenc."""
     assert body[:8] == b"posenc\x01\x00"
     (length,) = struct.unpack("<I", body[8:12])
     start = -(-(12 + length) // 8) * 8
@@ -93,7 +93,7 @@ def unpacked(body: bytes) -> dict[str, np.ndarray]:
 
 
 def right(server: str, length: int = 5) -> None:
-    """The server still gives the numbers that it should."""
+    """The server still gives the right numbers."""
     answer = ask(server, "/data/table", {"length": length, "d_model": 4, "base": 100})
     wanted = [[(math.sin, math.cos)[c % 2](p * 100 ** (-2 * (c // 2) / 4)) for c in range(4)] for p in range(length)]
     assert answer.status == 200
@@ -102,7 +102,7 @@ def right(server: str, length: int = 5) -> None:
 
 @pytest.fixture
 def complaints() -> Iterator[list[str]]:
-    """What the server wrote to the terminal."""
+    """The server's output on the terminal."""
     heard: list[str] = []
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: heard.append(f"{record.getMessage()} {record.exc_info}")
@@ -432,7 +432,7 @@ def test_every_parameter_at_and_beyond_its_bounds(server, name):
 
 
 def hostile(server: str, count: int) -> Iterator[bytes]:
-    """Requests none of which may be answered with anything but a refusal; the same ones every time."""
+    """Invalid requests, the same in every run; each must be refused."""
     draw = random.Random(20170612)
     host = server[7:].encode()
     methods = [
@@ -554,7 +554,7 @@ def test_a_thousand_malformed_requests(server, complaints):
 
 
 def files() -> list[bytes]:
-    """A small table as every kind of file that is read, and some that are not."""
+    """A small table in every supported file format, and some unsupported files."""
     table = np.sin(np.arange(12)[:, None] * 10.0 ** -np.arange(8))
     made = []
     for array in (

@@ -1,4 +1,4 @@
-"""Attention in eight frames: every matrix by hand, every method's step, and the page that shows them."""
+"""Attention in eight frames: every matrix, the step of every method, and the page that shows them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def value(page, role: str = "value") -> float:
 @pytest.mark.parametrize("encoding", METHODS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_frame_follows_from_the_one_before(encoding, causal):
-    """Written out in numpy: projections, products, mask, softmax, mixing; what a method adds is taken from the library."""
+    """Computed in numpy: projections, products, mask, softmax, output; the contribution of a method comes from the library."""
     data = asked(case="ai_is_growing", encoding=encoding, n_heads=2, causal=causal)
     a = {name: np.asarray(array) for name, array in data.arrays.items()}
     assert data.facts["sites"] == SITES.get(encoding, data.facts["sites"])

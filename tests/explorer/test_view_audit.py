@@ -1,4 +1,4 @@
-"""The reader's own table: every planted one is named, files come in by button and by drop, refusals are sentences."""
+"""The reader's own table: every planted table is recognised, files are opened by button and by drop, refusals are sentences."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_file_by_the_button_and_back(opened):
 
 
 def test_a_refused_file_says_why_and_leaves_the_rest(opened):
-    """Refused before it is sent, for its size; refusals by the server are test_what_is_no_table_is_refused."""
+    """Refused for its size before it is sent; test_what_is_no_table_is_refused tests refusals by the server."""
     page = opened("audit", lang="zh")
     large = {"name": "a.npy", "mimeType": "application/octet-stream", "buffer": bytes(2**24 + 1)}
     page.set_input_files("#audit-file", large)

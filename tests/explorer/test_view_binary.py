@@ -1,4 +1,4 @@
-"""Counting with clocks: bits, hands and distances are those of the position."""
+"""Counting with clocks: bits, hands and distances follow from the position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shown(page, role):
 
 
 def settled(page, address):
-    """The address says so, and Python has answered."""
+    """Waits until the URL is written and Python has answered."""
     page.wait_for_url(re.compile(address))
     page.wait_for_selector(".stage:not([aria-busy])")
 

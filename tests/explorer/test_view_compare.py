@@ -1,4 +1,4 @@
-"""Side by side: every encoding's scores against ones written out here, and the page shows the library's values."""
+"""Comparison of encodings: scores agree with those computed here, and the page shows the library's values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 def turned(x: np.ndarray) -> np.ndarray:
-    """Pairs of neighbouring channels turned by p·10000^(-2i/d)."""
+    """Neighbouring channels rotated by p·10000^(-2i/d)."""
     d = x.shape[-1]
     angle = np.arange(x.shape[1])[:, None] * 10000 ** (-np.arange(0, d, 2) / d)
     even, odd = x[..., 0::2], x[..., 1::2]
@@ -79,7 +79,7 @@ def test_means_are_over_the_diagonals():
 
 @pytest.mark.parametrize("causal", [True, False])
 def test_only_what_is_added_to_embeddings_changes_with_the_place_of_the_text(causal):
-    """Also that every encoding of the catalogue can be asked for, and which draws stripes."""
+    """Every encoding of the catalogue can be chosen; checks which of them draw stripes."""
     found, arrays = {}, {}
     for at in range(0, len(ALL), 4):
         four = (*ALL[at : at + 4], "none")[:4]

@@ -29,7 +29,7 @@ def plain(d, base):
 
 
 def scaled(d, base, trained, s):
-    """The five methods, each written out anew."""
+    """The five methods, written independently."""
     omega = plain(d, base)
     low, high = (d * math.log(trained / (2 * math.pi * turns)) / (2 * math.log(base)) for turns in (32, 1))
     low, high = max(math.floor(low), 0), min(math.ceil(high), d - 1)
@@ -56,7 +56,7 @@ def test_every_method_is_its_formula(d, base, trained, s):
 
 
 def test_the_figures_of_the_notes():
-    """18 of 64 pairs never finish a turn; only unchanged and NTK-aware frequencies meet new angles."""
+    """18 of 64 pairs never finish a turn; only unchanged and NTK-aware frequencies reach new angles."""
     data = views.data("extrapolation", {})
     assert data.facts["unfinished"] == 18
     assert (np.asarray(data.arrays["new"]) > 1e-9).sum(1).tolist() == [18, 0, 17, 0, 0]
@@ -94,7 +94,7 @@ def test_the_digest_is_what_the_results_say():
 
 
 def test_curves_are_those_of_the_report():
-    """Every seed of every cell, from the table that the report ships."""
+    """Every seed of every cell, from the report's table."""
     with (STANDARD / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["mode"] == "same targets" and row["value"]]
     kept = {(row["task"], row["encoding"], row["setting"], row["length"], row["seed"]): float(row["value"]) for row in rows}

@@ -1,4 +1,4 @@
-"""Two layouts: the page's channels and scores are the library's, and a mix-up is said."""
+"""Two layouts: the page shows the library's channels and scores, and reports a wrong layout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def arrays(**asked):
 
 
 def turned(x, positions, layout, base):
-    """x [t, d], turned pair by pair."""
+    """x [t, d], rotated pair by pair."""
     n = x.shape[1] // 2
     out = np.empty_like(x)
     for i in range(n):
@@ -28,7 +28,7 @@ def turned(x, positions, layout, base):
 
 
 def moved(x, source, target):
-    """Every pair from its two channels of one layout to those of the other."""
+    """Moves every pair from its channels in one layout to those in the other."""
     n = x.shape[1] // 2
     out = np.empty_like(x)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""The order of words: outputs and weights against attention written out here, and what the reader can move."""
+"""The order of words: outputs and weights agree with attention computed here; words can be moved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def numbers(page, selector: str) -> list[float]:
 
 
 def read(page) -> str:
-    """The words of the lower row, as they stand from left to right."""
+    """The words of the lower row, from left to right."""
     chips = page.locator(".moving [data-word]").all()
     return "".join(chip.locator("b").inner_text() for chip in sorted(chips, key=lambda chip: chip.bounding_box()["x"]))
 

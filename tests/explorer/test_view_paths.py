@@ -1,4 +1,4 @@
-"""Paths of positions: the record is what its settings say, FLOATER's path solves its equation, the page shows both."""
+"""Paths of positions: the record matches its settings, FLOATER's path solves its equation, and the page shows both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arrays(**asked):
 
 
 def test_the_record_is_of_its_settings():
-    """About and arrays fit each other, and the file is small."""
+    """The settings and the arrays agree, and the file is small."""
     about, record = trained.about(), trained.record()
     assert trained.FILE.stat().st_size < 300_000
     assert about["settings"] == json.loads(json.dumps(trained.SETTINGS))
@@ -69,7 +69,7 @@ def test_the_first_snapshots_come_out_again():
 
 
 def runge_kutta(snapshot, until, every=16):
-    """FLOATER's first path by the classical method with fixed steps, nothing of posenc's."""
+    """FLOATER's first path by the classical Runge-Kutta method with fixed steps, without posenc."""
     one = {name: trained.record()[f"floater.{name}"][snapshot].astype(float) for name in (
         "start", "inner.weight", "inner.bias", "outer.weight", "outer.bias")}  # fmt: skip
 
@@ -116,7 +116,7 @@ def test_likeness_of_a_sinusoidal_table_is_its_sum_of_cosines():
 
 
 def test_what_the_page_says_of_training_is_in_the_record():
-    """Neighbours grow alike, distant rows unlike; one head looks at the token before, none at the first."""
+    """Neighbouring rows become similar, distant rows dissimilar; one head attends to the previous token, none to the first."""
     learned, floater = arrays(), arrays(encoding="floater")
     table = trained.record()["learned"].astype(float)
     unit = table / np.linalg.norm(table, axis=2, keepdims=True)

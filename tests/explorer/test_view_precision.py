@@ -1,4 +1,4 @@
-"""Digits by position: every error against mpmath or the mistaken code written out here, and the page against those."""
+"""Digits by position: every error agrees with mpmath or with the faulty code copied here, and the page shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pair of channels of q and k: what the page shows is the library's, and sliding both leaves the score alone."""
+"""A pair of channels of q and k: the page shows the library's values, and moving both does not change the score."""
 
 from __future__ import annotations
 

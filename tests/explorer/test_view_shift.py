@@ -1,4 +1,4 @@
-"""A shift is a rotation: the matrix, the rows it moves and what rounding leaves."""
+"""A shift is a rotation: the matrix, the shifted rows and the rounding error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shown(page, role):
 
 
 def settled(page, address):
-    """The address says so, and Python has answered."""
+    """Waits until the URL is written and Python has answered."""
     page.wait_for_url(re.compile(address))
     page.wait_for_selector(".stage:not([aria-busy])")
 

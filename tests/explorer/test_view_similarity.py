@@ -1,4 +1,4 @@
-"""Near and far: every curve is its formula, the notes' figures hold, and the page finds the curves again by itself."""
+"""Similarity by distance: every curve agrees with its formula and the notes' numbers; the page computes the same curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of waves: the page's values are the library's, and everything that can be moved moves."""
+"""The table of waves: the page shows the library's values, and every control works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four terms of a score: each by its formula, with their sum, their diagonals and what a shift does to them."""
+"""The four terms of a score: each agrees with its formula; their sum, diagonals and changes under a shift."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def still(numbers) -> list[bool]:
 
 
 def test_who_survives_a_shift_and_whose_diagonals_are_constant():
-    """Content · content, and more only where projections are the identity; with Transformer-XL all, one by i-j alone."""
+    """Content · content, and others only if projections are the identity; with Transformer-XL all, one of them depends on i-j only."""
     _, drawn = asked(shift=100)
     _, identity = asked(shift=100, projection="identity")
     assert still(drawn["absolute"]["moved"]) == [True, False, False, False]

@@ -1,4 +1,4 @@
-"""The wavelength ladder: by the formula, and as a model's configuration asks for it."""
+"""Wavelengths: by the formula, and from a model's configuration."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def value(page, role: str = "value") -> float:
 @pytest.mark.parametrize("encoding", METHODS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_frame_follows_from_the_one_before(encoding, causal):
-    """Computed in numpy: projections, products, mask, softmax, output; the contribution of a method comes from the library."""
+    """Computed in numpy: projections, products, mask, softmax, output; what a method adds comes from the library."""
     data = asked(case="ai_is_growing", encoding=encoding, n_heads=2, causal=causal)
     a = {name: np.asarray(array) for name, array in data.arrays.items()}
     assert data.facts["sites"] == SITES.get(encoding, data.facts["sites"])

@@ -58,7 +58,7 @@ def still(numbers) -> list[bool]:
 
 
 def test_who_survives_a_shift_and_whose_diagonals_are_constant():
-    """Content · content, and others only if projections are the identity; with Transformer-XL all, one of them depends on i-j only."""
+    """Content · content, others only if projections are the identity; with Transformer-XL all, one by i-j alone."""
     _, drawn = asked(shift=100)
     _, identity = asked(shift=100, projection="identity")
     assert still(drawn["absolute"]["moved"]) == [True, False, False, False]

@@ -1,4 +1,4 @@
-"""The reader's own table: every planted table is recognised, files are opened by button and by drop, refusals are sentences."""
+"""The reader's own table: every planted table is recognised, files come by button and by drop, refusals are sentences."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_alibi_has_the_slopes_of_the_paper_for_every_number_of_heads(n_heads):
 
 
 def test_the_figures_that_the_page_tells():
-    """Of eight heads, the steepest has 1 % left at distance 9.2, the flattest at 1179; of 12 heads, head 9 is the steepest, 0.7071."""
+    """Of 8 heads, the steepest has 1 % left at 9.2, the flattest at 1179; of 12, head 9 is the steepest, 0.7071."""
     horizon = asked().arrays["horizon"]
     assert (round(float(horizon[0]), 1), round(float(horizon[7]))) == (9.2, 1179)
     slopes = asked(n_heads=12).arrays["slopes"]

@@ -116,7 +116,7 @@ def test_likeness_of_a_sinusoidal_table_is_its_sum_of_cosines():
 
 
 def test_what_the_page_says_of_training_is_in_the_record():
-    """Neighbouring rows become similar, distant rows dissimilar; one head attends to the previous token, none to the first."""
+    """Neighbouring rows become similar, distant ones dissimilar; one head attends to the previous token."""
     learned, floater = arrays(), arrays(encoding="floater")
     table = trained.record()["learned"].astype(float)
     unit = table / np.linalg.norm(table, axis=2, keepdims=True)

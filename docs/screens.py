@@ -7,11 +7,13 @@ Needs Chromium, Playwright and a font for Chinese. Titles and sentences are read
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from posenc.explorer import views
@@ -45,10 +47,11 @@ START = {"en": "The start page", "zh": "首页"}
 
 
 def keep(page: Page, name: str, language: str) -> None:
+    """Writes the screenshot with a palette of 256 colours, which takes a third of the bytes."""
     tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
-    page.screenshot(
-        path=PICTURES / f"{name}-{language}.png", full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall}
-    )
+    shot = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall})
+    picture = Image.open(io.BytesIO(shot)).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    picture.save(PICTURES / f"{name}-{language}.png", optimize=True)
 
 
 def section(page: Page, name: str, language: str, number: int) -> str:

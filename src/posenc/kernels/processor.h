@@ -1,6 +1,6 @@
-// Which instructions the kernels use: on x86-64 the widest that the processor has, or no wider than POSENC_KERNELS says, so
-// that every variant can be tested on a machine that has them all. Elsewhere there is one variant, for every processor of
-// that kind; on arm64 the compiler writes NEON, which all of those have.
+// The instructions that the kernels use. On x86-64: the widest that the processor supports, limited by POSENC_KERNELS, so that
+// every variant can be tested on one machine. On other processors there is one variant; on arm64 it uses NEON, which all of
+// them support.
 #pragma once
 
 #include <cstdlib>
@@ -27,10 +27,10 @@ inline constexpr const char* NAMES[] = {"portable", "avx2", "avx512", "avx512_bf
 #endif
 
 #if defined(__x86_64__)
-// Asked of the processor itself: zig's __builtin_cpu_supports says no to everything.
+// Uses cpuid directly, because zig's __builtin_cpu_supports always returns false.
 inline int of_x86() {
   unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return PORTABLE;  // the system saves no wide registers
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return PORTABLE;  // the system does not save wide registers
   unsigned saved, high;
   __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
   if ((saved & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b >> 5 & 1)) return PORTABLE;

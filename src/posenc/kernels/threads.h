@@ -1,8 +1,8 @@
 // Work shared by torch's own threads.
 //
-// torch brings an OpenMP runtime (libgomp, or libomp, which answers to the same name). A second pool of threads beside it would
-// fight for the cores, so its GOMP_parallel is looked up in the process. Without one (torch for Windows has none), plain threads
-// are started.
+// torch loads an OpenMP runtime (libgomp, or libomp with the same symbol). A second pool of threads would compete with it for the
+// cores, so its GOMP_parallel is looked up in the process. Without a runtime (torch for Windows has none), plain threads are
+// started.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline Parallel of_openmp() {
 #endif
 }
 
-// body(begin, end) over 0 … total - 1 in chunks, by up to `threads` threads.
+// Calls body(begin, end) over 0 … total - 1 in chunks, with up to `threads` threads.
 template <class Body>
 void in_parallel(int64_t total, int64_t chunk, int threads, const Body& body) {
   if (threads <= 1 || total <= chunk) return body(0, total);

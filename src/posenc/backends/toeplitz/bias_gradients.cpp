@@ -1,11 +1,11 @@
-// Gradients of self-attention with a bias of the distance, the bias included, for sequences that fit the second cache.
+// Gradients of self-attention with a bias of the distance, including the bias, for sequences that fit the second-level cache.
 //
 //   P  = exp(q·kᵀ·scale + bias - sums)     dS = P∘(dO·vᵀ - rowsum(dO∘O))
 //   dq = dS·k·scale     dk = dSᵀ·q·scale     dv = Pᵀ·dO     dbias = dS summed along its diagonals
 //
-// Four queries and 16 keys at a time; what depends on the key lies transposed, so that sums over channels are sums of vectors
-// of keys. Every sum has one order, and no multiply is fused with an add: all processors and thread counts give the same bits.
-// Legend: b batch, h query heads, g key heads, t tokens, d channels. Strides count elements; channels lie side by side.
+// Four queries and 16 keys at a time. Data of keys is transposed, so that sums over channels are sums of vectors of keys. Sums have
+// a fixed order and multiply-adds are not fused: all processors and thread counts give the same bits.
+// Legend: b batch, h query heads, g key heads, t tokens, d channels. Strides count elements; channels are adjacent.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -20,7 +20,7 @@
 
 namespace posenc {
 
-// As attention.py packs it.
+// The layout that attention.py packs.
 struct BiasGradients {
   const float *q, *k, *v, *grad, *out, *sums;         // sums [b, h, t]
   const float* bias;                                  // [h, 2t - 1] or, causal, [h, t]; the largest distance first
@@ -40,7 +40,7 @@ typedef int32_t Integers __attribute__((vector_size(64)));
 
 ALWAYS_INLINE int64_t whole(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-// e^x with an error of 1 unit at most: x = n·ln 2 + r, |r| ≤ ln 2 / 2, Taylor's series of e^r; 0 where e^x is below 2^-125.
+// e^x with an error of at most 1 unit in the last place: x = n·ln 2 + r, |r| ≤ ln 2 / 2, Taylor's series of e^r; 0 where e^x is below 2^-125.
 ALWAYS_INLINE void exponentiate(Lanes& x) {
   const Integers seen = ~(x < -86.6f);  // NaN stays
   x = (Lanes)((Integers)x & seen);
@@ -72,7 +72,7 @@ struct Scratch {
   }
 };
 
-// The queries first … first + 3 of one head against all keys that any of them sees.
+// The queries first … first + 3 of one head with all keys that any of them sees.
 ALWAYS_INLINE void four_queries(const BiasGradients& of, const Scratch& s, int64_t b, int64_t h, int64_t first) {
   const int64_t rows = std::min(ROWS, of.length - first), width = of.width, keys = s.keys, channels = s.channels;
   const int64_t seen = of.distances == of.length ? whole(first + rows) : keys;
@@ -135,7 +135,7 @@ ALWAYS_INLINE void four_queries(const BiasGradients& of, const Scratch& s, int64
       of.d_q[((b * of.length + first + i) * of.heads + h) * width + c] = s.d_q[i * channels + c] * scale;
 }
 
-// Everything of some key heads, and so of the query heads that share them.
+// All gradients of some key heads and of the query heads that share them.
 ALWAYS_INLINE void key_heads(const BiasGradients& of, int64_t begin, int64_t end) {
   const int64_t group = of.heads / of.key_heads, length = of.length, width = of.width, distances = of.distances;
   Scratch s(length, width);

@@ -1,9 +1,9 @@
-// Turns pairs of channels: (a, b) -> (a cos - b sin, b cos + a sin), in one pass over memory and with one rounding.
+// Rotates pairs of channels: (a, b) -> (a cos - b sin, b cos + a sin), in one pass over memory and with one rounding.
 //
 //   x, out [b, h, t, d]    cos, sin [b, h, t, n], any strides; those of an expanded axis are 0
 //
-// The n pairs are channels start ... start + 2n - 1, the rest is copied. Sums and products are those of plain torch, each rounded
-// by itself, so the results are too, bit for bit: fp32 for float, bfloat16 and half, fp64 for double.
+// The n pairs are channels start ... start + 2n - 1; the other channels are copied. Every sum and product is rounded as in plain
+// torch, so results are equal bit for bit: fp32 for float, bfloat16 and half, fp64 for double.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -27,7 +27,7 @@
 
 namespace posenc {
 
-// As native.py packs it.
+// The layout that native.py packs.
 struct Rotation {
   int64_t x, out, cos, sin;  // addresses
   int64_t size[4], table_size[4], start;
@@ -44,7 +44,7 @@ INLINE To bits(From from) {
   return to;
 }
 
-// How a number is stored and what it is computed in.
+// The type in which a number is stored and the type of its arithmetic.
 
 template <class T>
 struct Plain {
@@ -58,16 +58,16 @@ struct BFloat16 {
   using Stored = uint16_t;
   using Wide = float;
   static INLINE float widen(uint16_t x) { return bits<float>(static_cast<uint32_t>(x) << 16); }
-  static INLINE uint16_t round(float x) {  // results of arithmetic: a NaN is quiet, and stays one without its lower bits
+  static INLINE uint16_t round(float x) {  // results of arithmetic: a NaN is quiet and stays a NaN without its lower bits
     const uint32_t u = bits<uint32_t>(x), to_nearest_even = 0x7fffu + ((u >> 16) & 1u);
     return static_cast<uint16_t>((u + (x == x ? to_nearest_even : 0u)) >> 16);
   }
 };
 
-// Where the processor rounds to bfloat16 itself.
+// For processors with an instruction that rounds to bfloat16.
 struct RoundedByUnit : BFloat16 {};
 
-// Without branches and without fp32 subnormals, so that it vectorises and does not mind flushing to zero.
+// Without branches, so that it vectorises, and without fp32 subnormals, so that flushing to zero changes nothing.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -80,7 +80,7 @@ struct Half {
   static INLINE uint16_t round(float x) {
     const uint32_t w = bits<uint32_t>(x), sign = (w >> 16) & 0x8000u, size = w & 0x7fffffffu;
     const uint32_t exponent = std::max(size & 0x7f800000u, 0x38800000u);  // of the result's last place, at least 2^-14
-    // Adding 2^(exponent + 13) rounds to eleven bits, to nearest even; what is added on top is taken off as bits.
+    // Adding 2^(exponent + 13) rounds to eleven bits, to nearest even; the added constant is removed from the bits.
     const float rounded = bits<float>(size) + bits<float>(exponent + (13u << 23));
     const uint32_t low = bits<uint32_t>(rounded) & 0x0fffu;
     const uint32_t finite = ((exponent - 0x38800000u) >> 13) + low;
@@ -89,7 +89,7 @@ struct Half {
   }
 };
 
-// `lots` times `rows` rows at equal distances, whose channels lie side by side: what the variants for processors have in common.
+// `lots` times `rows` rows at equal distances with adjacent channels: the part that the processor variants share.
 template <class N>
 struct Run {
   const typename N::Stored* x;
@@ -111,7 +111,7 @@ template <class N, bool half_in, bool half_out>
 INLINE void turn_pairs(const Run<N>& run, const typename N::Stored* x, typename N::Stored* out, const typename N::Wide* cos,
                        const typename N::Wide* sin, int64_t from) {
   const int64_t n = run.pairs;
-  // Two differences: of a difference beside a sum gcc makes fused multiply-adds, even where contraction is off.
+  // Two differences: for a difference and a sum gcc emits fused multiply-adds even with contraction off.
   const typename N::Wide sign = run.back ? -1 : 1, opposite = run.back ? 1 : -1;
   LANES_ARE_INDEPENDENT
   for (int64_t i = from; i < n; ++i) {
@@ -122,7 +122,8 @@ INLINE void turn_pairs(const Run<N>& run, const typename N::Stored* x, typename 
   }
 }
 
-// A row's arithmetic is too long for the processor to reach rows ahead by itself: without this, its time adds to memory's.
+// Prefetches rows ahead. The processor does not do it, because the arithmetic of a row is too long; without it the memory's time
+// is added to the arithmetic's.
 template <class N>
 INLINE int64_t bytes_ahead(const Run<N>& run) {
   const int64_t row = run.channels * static_cast<int64_t>(sizeof(*run.x));
@@ -131,7 +132,7 @@ INLINE int64_t bytes_ahead(const Run<N>& run) {
 
 template <class N>
 INLINE void ask_for_rows_ahead(const Run<N>& run, const typename N::Stored* x, int64_t ahead) {
-  const auto there = reinterpret_cast<uintptr_t>(x) + ahead;  // may be beyond the end, which is harmless
+  const auto there = reinterpret_cast<uintptr_t>(x) + ahead;  // may be beyond the end, which has no effect
   const int64_t row = run.channels * static_cast<int64_t>(sizeof(*x));
   for (int64_t line = 0; line < row; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(there + line));
 }
@@ -157,7 +158,7 @@ INLINE void turn_run(const Run<N>& run) {
     }
 }
 
-// The same for the vectors that processors have; which, is decided when it runs.
+// The same for each width of vectors; the width is chosen at run time.
 
 template <class N, bool half_in, bool half_out>
 void portable(const Run<N>& run) {
@@ -171,7 +172,7 @@ __attribute__((target("avx2"))) void avx2(const Run<N>& run) {
 }
 
 // Clang accepts the bfloat16 instruction below only as an intrinsic, and the intrinsic only in functions of a target that has it.
-// It is executed only where RoundedByUnit is chosen, which is where the processor has it.
+// It is executed only if RoundedByUnit is chosen, on processors that have it.
 #if defined(__clang__)
 #define WITH_AVX512 OF_512_BITS("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
 #else
@@ -183,8 +184,8 @@ WITH_AVX512 void avx512(const Run<N>& run) {
   turn_run<N, half_in, half_out>(run);
 }
 
-// Compilers make three times as many instructions of the 16-bit types as are needed, so those are written out; and with
-// them fp32, which so is written past the caches.
+// Compilers emit three times as many instructions for the 16-bit types as necessary, so the code uses intrinsics. fp32 uses them
+// for streaming stores.
 
 template <class N>
 struct Vector;  // `lanes` stored numbers, of which each part of 16 is computed at once
@@ -208,7 +209,7 @@ struct Vector<Plain<float>> {
 };
 
 template <class N>
-struct Words {  // what both 16-bit types share
+struct Words {  // shared by both 16-bit types
   static constexpr int lanes = 32, parts = 2;
   static WITH_AVX512 INLINE __m512i count() {
     return _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6,
@@ -245,7 +246,7 @@ struct Vector<BFloat16> : Words<BFloat16> {
 
 template <>
 struct Vector<RoundedByUnit> : Vector<BFloat16> {
-  static WITH_AVX512 INLINE __m512i pack(const __m512* x) {  // the unit makes subnormal numbers zero, so those are left to the other
+  static WITH_AVX512 INLINE __m512i pack(const __m512* x) {  // the instruction flushes subnormals to zero, so they use the other code
     constexpr int subnormal = 0x20;
     if (__builtin_expect(_mm512_fpclass_ps_mask(x[0], subnormal) | _mm512_fpclass_ps_mask(x[1], subnormal), 0))
       return Vector<BFloat16>::pack(x);
@@ -283,7 +284,7 @@ WITH_AVX512 void written_out(const Run<N>& run) {
   const int64_t n = run.pairs, ahead = bytes_ahead(run), whole_vectors = n / L * L, left = n % L;
   const __m512 sign = _mm512_set1_ps(run.back ? -0.0f : 0.0f);
   const __m512i even = V::index(0, 2), odd = V::index(1, 2), lower = V::merged(0), upper = V::merged(L / 2);
-  // What is left of a row after whole vectors: numbers of the two vectors that are read, of those written, of the tables.
+  // The rest of a row after whole vectors: numbers of the two vectors that are read, of those written, of the tables.
   const Mask in_a = lowest<Mask>(half_in ? left : std::min<int64_t>(2 * left, L)), in_b = lowest<Mask>(half_in ? left : 2 * left - L);
   const Mask out_a = lowest<Mask>(half_out ? left : std::min<int64_t>(2 * left, L)), out_b = lowest<Mask>(half_out ? left : 2 * left - L);
   const __mmask16 of_table[2] = {lowest<__mmask16>(std::min<int64_t>(left, 16)), lowest<__mmask16>(left - 16)};
@@ -296,7 +297,7 @@ WITH_AVX512 void written_out(const Run<N>& run) {
       const auto* const x = whole_x + run.start;
       auto* const out = whole_out + run.start;
       ask_for_rows_ahead(run, whole_x, ahead);
-      // Pairs i ... i + L - 1, or as many as are left: `whole` is known when this is compiled.
+      // Pairs i ... i + L - 1, or the remaining ones; `whole` is a compile-time constant.
       const auto turn = [&](int64_t i, auto whole) WITH_AVX512 {
         __m512i a, b;
         if constexpr (whole) {
@@ -325,7 +326,7 @@ WITH_AVX512 void written_out(const Run<N>& run) {
         auto *const to_a = out + (half_out ? i : 2 * i), *const to_b = out + (half_out ? n + i : 2 * i + L);
         if constexpr (!whole) {
           V::store(to_a, out_a, a);
-          if (out_b) V::store(to_b, out_b, b);  // a store of nothing takes as long as one of something
+          if (out_b) V::store(to_b, out_b, b);  // an empty masked store takes as long as a full one
         } else if constexpr (past_caches) {
           _mm512_stream_si512(reinterpret_cast<__m512i*>(to_a), a), _mm512_stream_si512(reinterpret_cast<__m512i*>(to_b), b);
         } else {
@@ -345,7 +346,7 @@ WITH_AVX512 void written_out(const Run<N>& run) {
 template <class N>
 using Turn = void (*)(const Run<N>&);
 
-// The best variant here, which says whether it writes past the caches as asked.
+// The best variant for this processor; it reports whether it uses streaming stores as requested.
 template <class N, bool half_in, bool half_out>
 Turn<N> variant([[maybe_unused]] bool& past_caches) {
 #if defined(__x86_64__)
@@ -362,8 +363,8 @@ Turn<N> variant([[maybe_unused]] bool& past_caches) {
   return portable<N, half_in, half_out>;
 }
 
-// Outputs from here on are not in a cache by the time they are read: written past it, their lines need not be read first.
-constexpr int64_t CHUNK = int64_t{1} << 17;  // bytes: less is not worth a second thread
+// Larger outputs are no longer in a cache when they are read: streaming stores need not read their cache lines first.
+constexpr int64_t CHUNK = int64_t{1} << 17;  // bytes: the smallest chunk for which a second thread pays
 constexpr int64_t LARGE = int64_t{1} << 22;
 
 template <class T>
@@ -383,12 +384,12 @@ void rotate(const Rotation& r) {
   bool past_caches = lines && r.x != r.out && r.size[0] * r.size[1] * r.size[2] * bytes >= LARGE;
   const Turn<N> turn = r.half_in ? (r.half_out ? variant<N, true, true>(past_caches) : variant<N, true, false>(past_caches))
                                  : (r.half_out ? variant<N, false, true>(past_caches) : variant<N, false, false>(past_caches));
-  // Where channels do not lie side by side, or moving pairs would overwrite those that are still to be read.
+  // For channels that are not adjacent, or if writing pairs would overwrite others that are still to be read.
   const bool gathers = r.x_stride[3] != 1, gathers_tables = r.cos_stride[3] != 1 || r.sin_stride[3] != 1;
   const bool scatters = r.out_stride[3] != 1 || (r.x == r.out && r.half_in != r.half_out);
   const bool one_by_one = gathers || gathers_tables || scatters;
-  // Rows are taken in the order in which they lie in memory, in runs; runs over a few tokens of all heads, whose cos and sin
-  // would stay in the first cache, were slower.
+  // Rows are processed in memory order. Processing a few tokens of all heads, whose cos and sin stay in the first-level cache,
+  // was slower.
   const bool along_heads = r.size[1] > 1 && (r.size[2] == 1 || r.x_stride[2] > r.x_stride[1]);
   const int64_t tokens = r.size[2], heads = r.size[1];
   const int64_t of_token = along_heads ? heads * bytes : bytes;

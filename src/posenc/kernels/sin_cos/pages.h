@@ -1,7 +1,7 @@
-// Fresh memory in few pages.
+// Large pages for newly allocated memory.
 //
-// What malloc takes from the system arrives page by page, at the first write to each: 8192 interruptions for 32 MiB, which cost
-// ten times what writing does. Linux gives 2 MiB at once where it is asked to.
+// Memory that malloc gets from the system is mapped page by page at the first write: 8192 page faults for 32 MiB, ten times the
+// time of writing. Linux maps 2 MiB at once on request.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace posenc {
 
-// Advice, to be given before the first write; changes no value and nothing where the memory is there already.
+// A hint, given before the first write. It changes no value, and has no effect on memory that is already mapped.
 inline void in_large_pages(void* at, int64_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   constexpr uintptr_t page = 4096, large = 2 << 20;

@@ -1,11 +1,11 @@
 // sin and cos of position times frequency, in fp64 and rounded once.
 //
 //     consecutive   sin(a+b) = sin a cos b + cos a sin b,   cos(a+b) = cos a cos b - sin a sin b
-//                   sin and cos are taken for the first block of positions and for the start of every block;
-//                   all other entries are one product of the two
-//     anywhere      position by position
+//                   sin and cos are computed for the first block of positions and for the start of every block;
+//                   all other entries are products of the two
+//     others        sin and cos of every position
 //
-// No fused multiply-add: every processor gives the same bits.
+// Without fused multiply-adds: all processors give the same bits.
 // Legend: b rows, t tokens, n frequencies. Strides count elements.
 
 #include <algorithm>
@@ -27,13 +27,13 @@
 
 namespace {
 
-constexpr int64_t TILE = 256;      // frequencies at a time: what is kept of them fits the first cache
-constexpr int64_t BLOCK = 16384;   // entries of the first block at most: 256 KiB, kept in the second cache
-constexpr int64_t POSITIONS = 64;  // and its positions: one sine in 64 entries is taken for the starts
-constexpr int64_t CHUNK = 32768;   // entries that are worth a thread
-constexpr int64_t STREAM = 4 << 20;  // bytes from which on a table is written past the caches
+constexpr int64_t TILE = 256;      // frequencies at a time, so that their data fits the first-level cache
+constexpr int64_t BLOCK = 16384;   // most entries of the first block: 256 KiB, kept in the second-level cache
+constexpr int64_t POSITIONS = 64;  // and its positions: one sine in 64 entries is computed for block starts
+constexpr int64_t CHUNK = 32768;   // the fewest entries for a thread
+constexpr int64_t STREAM = 4 << 20;  // bytes from which a table is written with streaming stores
 
-// Where a table lies. sin and cos of one entry are neighbours (cos = sin + 1, pair = 2) or in planes (pair = 1).
+// The memory of a table. sin and cos of one entry are neighbours (cos = sin + 1, pair = 2) or in planes (pair = 1).
 template <class Out>
 struct Table {
   Out *sin, *cos;
@@ -46,11 +46,11 @@ struct Table {
 };
 
 // Angles up to a million quarter turns: π/2 = QUARTER + REST, and up to 2^20 times the 33 bits of QUARTER are exact.
-// What is left, |r| ≤ π/4, goes into the polynomials of Sun's fdlibm (k_sin.c, k_cos.c), error below 2^-57.
+// The remainder, |r| ≤ π/4, is used in the polynomials of Sun's fdlibm (k_sin.c, k_cos.c), error below 2^-57.
 constexpr double FAR = 1.6e6, ROUNDER = 6755399441055744.0;  // 1.5 · 2^52: adding it rounds to a whole number
 constexpr double QUARTERS = 6.36619772367581382433e-01, QUARTER = 1.57079632673412561417e+00, REST = 6.07710050650619224932e-11;
 
-// sin and cos of n angles, right to 2e-16; angles beyond FAR by the C library.
+// sin and cos of n angles with errors below 2e-16; angles beyond FAR use the C library.
 ALWAYS_INLINE void sin_cos(const double* __restrict angle, int64_t n, double* __restrict sin, double* __restrict cos) {
   int64_t far = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -87,7 +87,7 @@ ALWAYS_INLINE void put(Out* sin_at, Out* cos_at, int64_t pair, int64_t n, const 
   }
 }
 
-// Whole lines of the caches, written past them.
+// Streaming stores of whole cache lines.
 ALWAYS_INLINE void stream(void* to, const void* from, int64_t bytes) {
 #if defined(__x86_64__)
   for (int64_t i = 0; i < bytes; i += 16)
@@ -160,7 +160,7 @@ struct Anywhere {
   bool real;
   int64_t length, n, row, token, axis;  // strides of coords
   const double* frequencies;
-  const int64_t* axes;  // which coordinate each frequency reads; the only one where null
+  const int64_t* axes;  // the coordinate that each frequency reads; null if there is one
   Table<Out> out;
 };
 
@@ -199,7 +199,7 @@ ALWAYS_INLINE void fill(const Angles& of, int64_t begin, int64_t end) {
   sin_cos(of.angle + begin, end - begin, of.sin + begin, of.cos + begin);
 }
 
-// One build of each body for each width of vectors; the widest that the processor has is taken.
+// One build of each body for each vector width; the widest that the processor supports is used.
 #if defined(__x86_64__)
 template <class Work>
 __attribute__((target("avx512f,avx512dq,avx512vl"))) void with_512_bits(const Work& work, int64_t begin, int64_t end) {
@@ -226,7 +226,7 @@ void run(const Work& work, int64_t begin, int64_t end) {
 
 template <class Out>
 void consecutive(const int64_t* starts, int64_t rows, int64_t length, const double* frequencies, int64_t n, Table<Out> out, int threads) {
-  // The block does not depend on the length, so an entry does not know how many follow.
+  // The block does not depend on the length, so an entry is the same in tables of any length.
   const int64_t block = std::max<int64_t>(std::min(POSITIONS, BLOCK / n), 1);
   const int64_t turns = std::min(block, length);
   std::vector<double> angle(turns * n), sin(turns * n), cos(turns * n);

@@ -33,6 +33,9 @@ def command(
     facts: Annotated[bool, typer.Option("--facts", help="Also what holds for nearly every model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Wavelengths against the lengths as .png, .svg or .pdf.", show_default=False)
+    ] = None,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
     families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
@@ -72,7 +75,7 @@ def command(
         for option, value in alone.items():
             if value is not None:
                 raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
-        _several(configs, length, as_json, language)
+        _several(configs, length, as_json, language, picture)
         return
     found, spec = _read(configs[0])
     from posenc.inspection.report import report
@@ -80,12 +83,23 @@ def command(
     data = report(spec, length, language)
     extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
     if extensions:
+        from posenc.inspection.runtimes import runtimes
+
         data["extensions"] = [
             {
                 "method": e.method,
                 "factor": e.factor,
                 "fragment": e.fragment,
                 "note": e.note.read(language),
+                "runtimes": [
+                    {
+                        "name": one.name,
+                        "version": one.version,
+                        "command": one.command,
+                        "ignores": one.ignores.read(language),
+                    }
+                    for one in runtimes(e)
+                ],
                 "frequencies": list(e.after),
                 "cos_sin_scale": e.after.cos_sin_scale,
             }
@@ -100,6 +114,8 @@ def command(
 
         write(out, data, extensions, language)
         typer.echo(f"wrote {out}", err=as_json)
+    if picture is not None:
+        _draw(picture, data, length or extend_to)
     if as_json:
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
     else:
@@ -127,13 +143,29 @@ def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     return found, read_config(found if config == "-" else config)
 
 
-def _several(configs: list[str], length: int | None, as_json: bool, language: Language) -> None:
+def _draw(path: Path, data: dict[str, Any], length: int | None) -> None:
+    """Saves the picture of one model. Raises ValueError for a model without rotary frequencies."""
+    from posenc.inspection.folder import picture
+    from posenc.plots.figures import save
+
+    drawn = picture(data, [], length)
+    if drawn is None:
+        raise ValueError(f"--picture {path}: {data['family']} has no rotary frequencies to draw")
+    save(drawn, path)
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _several(configs: list[str], length: int | None, as_json: bool, language: Language, picture: Path | None) -> None:
     """One table of all models, or a JSON list of their reports."""
     if configs.count("-") > 1:
         raise typer.BadParameter("only one of them can be standard input", param_hint="CONFIG")
     from posenc.inspection.report import report
 
     reports = [report(_read(config)[1], length, language) for config in configs]
+    if picture is not None:
+        for config, data in zip(configs, reports, strict=True):
+            name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
+            _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length)
     if as_json:
         typer.echo(json.dumps(reports, ensure_ascii=False, allow_nan=False))
     else:

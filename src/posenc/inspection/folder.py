@@ -53,8 +53,11 @@ def page(data: dict[str, Any], extensions: list[Extension], language: Language =
     return file.getvalue()
 
 
-def picture(data: dict[str, Any], extensions: list[Extension]) -> Curves | None:
-    """Wavelength by pair, before and after each method; without extensions, each set of frequencies of the model."""
+def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | None = None) -> Curves | None:
+    """Wavelength by pair, before and after each method; without extensions, each set of frequencies of the model.
+
+    Across it: the usable length, every window or chunk, and the `wanted` length.
+    """
     if extensions:
         first = extensions[0]
         lines = [("now", list(first.before))] + [(e.method, list(e.after)) for e in extensions]
@@ -67,19 +70,26 @@ def picture(data: dict[str, Any], extensions: list[Extension]) -> Curves | None:
             if "rotation" in use
         ]
         title = f"Wavelengths of {data['family']}"
-    return _curves(title, dict(lines), _levels(data, extensions)) if lines else None
+    return _curves(title, dict(lines), _levels(data, extensions), _across(data, wanted)) if lines else None
+
+
+def _across(data: dict[str, Any], wanted: int | None) -> dict[str, int]:
+    """Lengths that are drawn beside the usable one, by their names."""
+    groups = [group for part in data["parts"] for group in part["groups"]]
+    found = {f"{name} {group[name]:,}": group[name] for group in groups for name in ("window", "chunk") if group[name]}
+    return found | ({f"wanted length {wanted:,}": wanted} if wanted else {})
 
 
 def _levels(data: dict[str, Any], extensions: list[Extension]) -> tuple[float, str] | None:
     """The line above which a pair does not complete a turn."""
-    lengths = [part["trained_length"] for part in data["parts"] if part["trained_length"]]
+    lengths = [part["usable_length"] for part in data["parts"] if part["usable_length"]]
     if extensions:
         length = round(extensions[0].length / extensions[0].factor)
         return length, f"trained length {length:,}"
-    return (lengths[0], f"trained length {lengths[0]:,}") if lengths else None
+    return (lengths[0], f"usable length {lengths[0]:,}") if lengths else None
 
 
-def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] | None) -> Curves:
+def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] | None, across: dict[str, int]) -> Curves:
     from posenc.plots.picture import Curves, Line, Mark
 
     alike: dict[tuple[float, ...], list[str]] = {}
@@ -90,8 +100,11 @@ def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] 
         moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(rounded) if value]
         x, y = zip(*moving, strict=True)
         drawn.append(Line(", ".join(names), torch.tensor(x, dtype=torch.float64), torch.tensor(y, dtype=torch.float64)))
+    for name, length in across.items():
+        ends = torch.tensor([0.0, max(float(line.x[-1]) for line in drawn)], dtype=torch.float64)
+        drawn.append(Line(name, ends, torch.full_like(ends, float(length))))
     idea = (
-        "A pair above the line does not complete a turn within the trained length,",
+        "A pair above a length does not complete a turn within it,",
         "so beyond it that pair has angles not seen in training.",
     )
     rule = Mark(0.0, float(level[0]), level[1]) if level else None

@@ -93,6 +93,9 @@ LABELS = {
     "factor": Words("factor {0:.6g}; frequencies in radians per position", "倍数 {0:.6g}；频率以弧度/位置计"),
     "frequencies": Words(",fastest,middle,slowest,cos/sin,what it is", ",最快,居中,最慢,cos/sin,是什么"),
     "now": Words("now", "现在"),
+    "run": Words("to run it with {0}", "用 {0} 运行"),
+    "ignores": Words("ignores {0}", "忽略 {0}"),
+    "other methods": Words("   (others: --method)", "   （其他方法：--method）"),
     "shortened": Words(
         "long lists are shortened here; --json and --out have them in full", "长列表在此缩短；--json 和 --out 给出全部"
     ),

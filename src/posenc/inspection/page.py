@@ -15,6 +15,7 @@ from posenc.bilingual import Language
 from posenc.inspection.extension import Extension
 from posenc.inspection.labels import KINDS, LABELS, SENTENCES
 from posenc.inspection.remarks import listed
+from posenc.inspection.runtimes import runtimes
 from posenc.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -249,8 +250,23 @@ class Page:
         for extension in [one for one in extensions if one.fragment]:
             self.console.print(f"\n[bold]{extension.method}[/bold]")
             self.console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
+        self.runtimes(extensions)
         if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
             self.console.print(f"[dim]{self.say('shortened')}[/dim]")
+
+    def runtimes(self, extensions: list[Extension]) -> None:
+        """How to run the first method that the family supports."""
+        chosen = next((one for one in extensions if one.fragment), None)
+        if chosen is None:
+            return
+        others = self.say("other methods") if len(extensions) > 1 else ""
+        self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
+        for one in runtimes(chosen):
+            self.console.print(
+                Wrapped(f"  {one.name} {one.version}, {self.say('ignores', one.ignores.read(self.language))}")
+            )
+            if one.command:
+                self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)
 
 
 def _title(part: dict[str, Any]) -> str:

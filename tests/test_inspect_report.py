@@ -1,0 +1,224 @@
+"""The report of posenc inspect: verdict, layers at their reach, facts, languages, several models, commands, pictures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+from posenc.commands import inspect_
+from posenc.dialects import read_config
+from posenc.inspection.limit import limit
+
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+         "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip
+GEMMA = {"model_type": "gemma3_text", "hidden_size": 2560, "num_attention_heads": 8, "head_dim": 256,
+         "num_hidden_layers": 34, "rope_theta": 1e6, "rope_local_base_freq": 1e4, "sliding_window": 1024,
+         "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "max_position_embeddings": 131072}  # fmt: skip
+
+
+def inspect(*arguments: str, config: dict[str, Any] = LLAMA, width: int = 80):
+    app = typer.Typer()
+    app.command()(inspect_.command)
+    env = {"COLUMNS": str(width), "NO_COLOR": "1", "LANG": "C", "LC_ALL": ""}
+    return CliRunner().invoke(app, list(arguments or ["-"]), input=json.dumps(config), env=env)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# The verdict.
+
+
+@pytest.mark.parametrize(("config", "first", "second"), [
+    (LLAMA, "llama: trained on 4,096 positions", "beyond 4,096: 18 of 64 pairs in 32 layers reach angles"),
+    (LLAMA | {"rope_scaling": {"type": "linear", "factor": 8.0}},
+     "llama: trained on 4,096 positions, scaled to 32,768 by linear ×8", "beyond 32,768: 18 of 64 pairs"),
+    (LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+     "llama: trained on 4,096 positions, scaled to 8,192 by dynamic NTK ×2", "beyond 4,096: all frequencies change"),
+    ({"model_type": "gpt2", "n_positions": 512}, "gpt2: trained on 512 positions", "beyond 512: position 512 and later have"),
+    ({"model_type": "t5", "n_positions": 512},
+     "t5 · decoder: trained on 512 positions",
+     "longer: no length is an error: distances from 128 on share a bucket"),
+    ({"model_type": "mistral", "rope_theta": 1e4, "max_position_embeddings": 32768, "sliding_window": 4096},
+     "mistral: trained on 32,768 positions", "longer: no new angle: layers that rotate see at most 4,096 tokens"),
+    (LLAMA | {"rope_theta": 100.0, "max_position_embeddings": 65536}, "llama: trained on 65,536 positions",
+     "longer: every pair completes a turn in training"),
+    ({"model_type": "mamba"}, "mamba: no attention layers of its own", ""),
+])  # fmt: skip
+def test_the_report_begins_with_its_verdict(config, first, second):
+    lines = inspect(config=config).stdout.splitlines()
+    assert lines[0] == first
+    assert lines[1].startswith(second)
+    assert not second or lines[2].startswith("what to do: ")
+
+
+def test_an_error_in_the_file_comes_before_what_to_do():
+    lines = inspect(config=LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}).stdout.splitlines()
+    assert lines[2] == "first: 1 error in this file, under findings"
+
+
+@pytest.mark.parametrize("factor", [2.0, 8.0])
+@pytest.mark.parametrize("kind", ["yarn", "linear"])
+def test_the_first_failure_is_the_first_new_angle(kind, factor):
+    """An angle is new when it is larger than all that the pair had in training, and the pair has not completed a turn."""
+    config = LLAMA | {"rope_scaling": {"type": kind, "factor": factor, "original_max_position_embeddings": 4096}}
+    if kind == "linear":
+        del config["rope_scaling"]["original_max_position_embeddings"]
+    found = limit(read_config(config))
+    frequencies = torch.tensor(list(read_config(config).encoding(0).frequencies.values), dtype=torch.float64)
+    plain = 10000.0 ** (-torch.arange(64, dtype=torch.float64) / 64)
+    open_turns = plain * 4096 < 2 * torch.pi
+    for length, new in ((found.fails, False), (round(found.fails * 1.01), True)):
+        angles = frequencies[open_turns] * length
+        assert bool((angles > plain[open_turns] * 4096 * (1 + 1e-9)).any()) == new
+
+
+# Layers.
+
+
+def test_windowed_layers_are_judged_at_what_they_see():
+    data = json.loads(inspect("-", "--json", config=GEMMA).stdout)
+    sliding, full = data["parts"][0]["groups"]
+    assert (sliding["window"], full["window"]) == (1024, None)
+    assert (sliding["encodings"][0]["meaning"]["unfinished"], sliding["encodings"][0]["meaning"]["length"]) == (57, 1024)
+    assert full["encodings"][0]["meaning"]["length"] == 131072
+    assert "57 of 128 rotating pairs do not complete a turn in 1,024, all that the layer sees" in words(
+        inspect(config=GEMMA).stdout
+    )
+
+
+def test_layers_without_attention_are_numbered_and_shown():
+    config = {"model_type": "qwen3_next", "num_hidden_layers": 8, "rope_theta": 1e7, "max_position_embeddings": 262144}
+    text = words(inspect(config=config).stdout)
+    assert "qwen3_next 8 layers" in text
+    assert "layers 3, 7 full attention, causal" in text
+    assert "layers 0–2, 4–6 linear attention, not attention: no positions" in text
+    spec = read_config(config)
+    assert [type(spec.encoding(n)).__name__ for n in range(8)] == ["NoPE", "NoPE", "NoPE", "RoPE"] * 2
+    with pytest.raises(ValueError, match="layer: 0 is linear attention, not attention"):
+        spec.attend(0, *[torch.zeros(1, 1, 1, 256)] * 3, None)
+
+
+def test_exact_is_one_argument_and_the_old_name_warns():
+    spec = read_config(LLAMA)
+    assert spec.encoding(0, exact="model").frequencies.arithmetic == "float32"
+    assert spec.encoding(0).frequencies.arithmetic == "float64"
+    with pytest.warns(DeprecationWarning, match="arithmetic is now exact"):
+        assert spec.encoding(0, arithmetic="float32").frequencies.arithmetic == "float32"
+    with pytest.raises(ValueError, match="exact: expected"):
+        spec.encoding(0, exact="float32")
+
+
+# Findings and facts.
+
+
+def test_facts_of_every_model_are_told_once_and_on_demand():
+    plain, asked = inspect(config=GEMMA).stdout, inspect("-", "--facts", config=GEMMA).stdout
+    assert "must be permuted" not in plain
+    assert "bf16 collide" not in plain
+    assert words(asked).count("must be permuted: posenc convert") == 1
+    assert "fp32 angles" not in plain.split("\nno findings")[-1]
+    assert "exact='model'" in words(asked)
+
+
+# Width and language.
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("config", [LLAMA, GEMMA, {"model_type": "whisper"}, {"model_type": "deepseek_v3"}])
+def test_a_report_fits_into_80_columns(config, lang):
+    from rich.cells import cell_len
+
+    shown = inspect("-", "--facts", "--length", "300000", "--lang", lang, config=config).stdout
+    assert max(cell_len(line.rstrip()) for line in shown.splitlines()) <= 80
+
+
+def test_the_report_is_in_chinese():
+    shown = inspect("-", "--facts", "--lang", "zh", config=LLAMA).stdout
+    lines = shown.splitlines()
+    assert lines[0] == "llama: 训练长度 4,096"
+    assert lines[1] == "超过 4,096：32 层中，64 对里有 18 对出现训练中没有的角度"
+    assert lines[2].startswith("怎么办：")
+    assert "波长" in shown
+    assert "must be permuted" not in shown
+    assert inspect("-", "--lang", "fr").exit_code == 2
+
+
+# Several models.
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[str]:
+    for name, config in (("small", LLAMA), ("gemma", GEMMA)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    return [str(tmp_path / "small"), str(tmp_path / "gemma" / "config.json")]
+
+
+def test_several_models_stand_side_by_side(two, tmp_path):
+    rows = {line.split("  ")[0]: re.split(r"  +", line.strip())[1:] for line in inspect(*two).stdout.splitlines()}
+    assert rows["layers"] == ["32", "34"]
+    assert rows["usable"] == ["4,096", "131,072"]
+    assert rows["windows"] == ["none", "1,024"]
+    assert rows["scaling"] == ["none", "linear ×8"]
+    both = json.loads(inspect(*two, "--json").stdout)
+    assert [one["family"] for one in both] == ["llama", "gemma3_text"]
+    assert inspect(*two, "--extend-to", "262144").exit_code == 2
+
+
+# Extending.
+
+
+def test_every_program_gets_its_whole_command(tmp_path):
+    data = json.loads(inspect("-", "--extend-to", "16384", "--json").stdout)
+    by_method = {one["method"]: {run["name"]: run for run in one["runtimes"]} for one in data["extensions"]}
+    assert set(by_method["yarn"]) == {"transformers", "vLLM", "SGLang", "llama.cpp"}
+    vllm = shlex.split(by_method["yarn"]["vLLM"]["command"])
+    assert json.loads(vllm[vllm.index("--hf-overrides") + 1]) == {"rope_parameters": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 10000.0}}  # fmt: skip
+    assert vllm[-2:] == ["--max-model-len", "16384"]
+    sglang = shlex.split(by_method["yarn"]["SGLang"]["command"])
+    assert json.loads(sglang[sglang.index("--json-model-override-args") + 1])["rope_scaling"]["factor"] == 4.0
+    assert by_method["yarn"]["llama.cpp"]["command"] == (
+        "llama-server -m MODEL.gguf -c 16384 --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096"
+    )
+    assert by_method["linear"]["llama.cpp"]["command"].endswith("--rope-scaling linear --rope-scale 4")
+    assert by_method["llama3"]["llama.cpp"]["command"] == ""
+    assert all(run["version"] and run["ignores"] for runs in by_method.values() for run in runs.values())
+    shown = words(inspect("-", "--extend-to", "16384").stdout)
+    assert "vLLM 0.33, ignores max_position_embeddings" in shown
+
+
+def test_the_command_for_transformers_makes_that_model():
+    from transformers import AutoConfig
+
+    data = json.loads(inspect("-", "--extend-to", "16384", "--method", "yarn", "--json").stdout)
+    command = data["extensions"][0]["runtimes"][0]["command"]
+    given = eval(command.replace("AutoModelForCausalLM.from_pretrained", "dict").replace('"MODEL", ', ""))
+    plain = {key: value for key, value in LLAMA.items() if key != "model_type"}
+    config = AutoConfig.for_model("llama", **{**plain, **given}).to_dict()
+    expected = read_config(LLAMA | data["extensions"][0]["fragment"]).encoding(0).frequencies
+    assert read_config(config).encoding(0).frequencies.values == expected.values
+
+
+# Pictures.
+
+
+def test_one_picture_for_each_model(two, tmp_path):
+    assert inspect("-", "--length", "300000", "--picture", str(tmp_path / "a.png")).exit_code == 0
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert inspect(*two, "--picture", str(tmp_path / "b.svg")).exit_code == 0
+    assert "window 1,024" in (tmp_path / "b-gemma.svg").read_text()
+    assert (tmp_path / "b-small.svg").exists()
+    assert isinstance(
+        inspect("-", "--picture", str(tmp_path / "c.png"), config={"model_type": "gpt2"}).exception, ValueError
+    )

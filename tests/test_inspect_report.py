@@ -44,7 +44,7 @@ def words(text: str) -> str:
      "llama: trained on 4,096 positions, scaled to 32,768 by linear ×8", "beyond 32,768: 18 of 64 pairs"),
     (LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
      "llama: trained on 4,096 positions, scaled to 8,192 by dynamic NTK ×2", "beyond 4,096: all frequencies change"),
-    ({"model_type": "gpt2", "n_positions": 512}, "gpt2: trained on 512 positions", "beyond 512: position 512 and later have"),
+    ({"model_type": "gpt2", "n_positions": 512}, "gpt2: trained on 512 positions", "beyond 512: position 512 and later"),
     ({"model_type": "t5", "n_positions": 512},
      "t5 · decoder: trained on 512 positions",
      "longer: no length is an error: distances from 128 on share a bucket"),

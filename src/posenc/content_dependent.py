@@ -134,6 +134,14 @@ def short_convolution(
     return out if index is None else taken(out, index.argsort(dim=1))
 
 
+def filled_up(count: int, block: int, device: torch.device) -> Int[Tensor, "n"]:
+    """0 … count - 1, and the last one again until blocks of that size are full. A graph over lengths needs it: padding by
+    nothing is another graph.
+    """
+    whole = (count + block - 1) // block * block
+    return torch.arange(whole, device=device).clamp(max=count - 1)
+
+
 def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
     """The tokens of every row at its own indices."""
     return x.gather(1, index.view(*index.shape, *[1] * (x.ndim - 2)).expand(*index.shape, *x.shape[2:]))

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import along_the_path, short_convolution, taken
+from posenc.content_dependent import along_the_path, filled_up, short_convolution, taken
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -156,9 +156,10 @@ def path_scores(
 ) -> Float[Tensor, "b h i j"]:
     """k_j·H_{j+1} … H_p·q_i for every pair, p the query's place among the keys, which lie in the order of the path."""
     keys = k.shape[2]
-    rest = -keys % BLOCK
-    k, w = (F.pad(one, (0, 0, 0, rest)).unflatten(2, (-1, BLOCK)) for one in (k, w))  # [b, h, blocks, B, d]
-    beta = F.pad(beta, (0, rest)).unflatten(2, (-1, BLOCK))
+    filled = filled_up(keys, BLOCK, q.device)  # the last key again where a block is not full, with β = 0
+    beta = beta.index_select(2, filled) * (torch.arange(len(filled), device=q.device) < keys)
+    k, w = (one.index_select(2, filled).unflatten(2, (-1, BLOCK)) for one in (k, w))  # [b, h, blocks, B, d]
+    beta = beta.unflatten(2, (-1, BLOCK))
     lower = (beta[..., None] * (w @ w.transpose(-1, -2))).tril(-1)
     eye = torch.eye(BLOCK, dtype=q.dtype, device=q.device)
     inverse = torch.linalg.solve_triangular(eye + lower, eye * beta[..., None, :], upper=False, unitriangular=True)
@@ -170,7 +171,7 @@ def path_scores(
         met = (q @ w[:, :, block].transpose(-1, -2)) * passed[:, None]
         found.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
         q = q - met @ whole[:, :, block]
-    return torch.cat(found[::-1], dim=-1)[..., :keys]
+    return torch.cat(found[::-1], dim=-1).index_select(-1, torch.arange(keys, device=q.device))
 
 
 ENTRY = Entry(

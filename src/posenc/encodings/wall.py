@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import by_document_and_order, running_sum
+from posenc.content_dependent import by_document_and_order, filled_up, running_sum
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -130,16 +130,15 @@ def by_blocks(
 ) -> Float[Tensor, "b h t t"]:
     """The same for tokens in causal order, each a query and a key; some finite number where the key comes after."""
     tokens = q.shape[2]
-    rest = -tokens % BLOCK
-    last = sums[:, :, -1:].expand(-1, -1, rest, -1)
-    sums = torch.cat([sums, last], dim=2).unflatten(2, (-1, BLOCK))  # [b, h, blocks, B, d]
-    q, k = (F.pad(x, (0, 0, 0, rest)).unflatten(2, (-1, BLOCK)) for x in (q, k))
+    filled = filled_up(tokens, BLOCK, q.device)
+    q, k, sums = (x.index_select(2, filled).unflatten(2, (-1, BLOCK)) for x in (q, k, sums))  # [b, h, blocks, B, d]
     blocks, columns = q.shape[2], []
     within = _within(q, k, sums)  # [b, h, blocks, B, B]
     for block in range(blocks):
         later = _after(q, k[:, :, block, None], sums, sums[:, :, block, None])  # [b, h, blocks, B, B]
         columns.append(torch.cat([later[:, :, :block], within[:, :, block, None], later[:, :, block + 1 :]], dim=2))
-    return torch.stack(columns, dim=-2).flatten(-2).flatten(2, 3)[:, :, :tokens, :tokens]
+    scores, own = torch.stack(columns, dim=-2).flatten(-2).flatten(2, 3), torch.arange(tokens, device=q.device)
+    return scores.index_select(2, own).index_select(3, own)
 
 
 def _after(q: Tensor, k: Tensor, of_q: Tensor, of_k: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Wheels for every platform, built on this one: tags, sizes, machines, and the bits of the one that runs here."""
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -99,6 +100,46 @@ def test_wheels_of_all_platforms_are_right_and_the_one_for_this_machine_gives_th
         assert plain[0] == "POSENC_WITHOUT_KERNELS is set"
         assert native[1].startswith(str(tmp_path))
         assert native[2] == plain[2]
+
+
+# How this machine runs programs of another platform, and the Debian packages that it needs for that.
+EMULATED = {
+    "manylinux_2_28_aarch64": (["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"], "qemu-user and libc6-arm64-cross"),
+    "win_amd64": (["wine"], "wine"),
+}
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("platform", EMULATED)
+@pytest.mark.skipif(sysconfig.get_platform() != "linux-x86_64", reason="emulators are called on Linux on x86-64")
+def test_the_library_of_another_machine_gives_the_same_bits(platform, tmp_path):
+    """One program calls every kernel of this machine's library and of the other's, and prints hashes of the results."""
+    emulator, packages = EMULATED[platform]
+    if not shutil.which(emulator[0]) or not all(Path(one).exists() for one in emulator[2:]):
+        pytest.skip(f"needs the Debian packages {packages}")
+    wheels.build_wheels(wheels.build_sdist(tmp_path), tmp_path, ["manylinux_2_28_x86_64", platform])
+    here = told_by_kernels("manylinux_2_28_x86_64", tmp_path, [])
+    there = told_by_kernels(platform, tmp_path, emulator)
+    assert len(here) == 11
+    assert there.pop("instructions") == ("neon" if "aarch64" in platform else here["instructions"])
+    here.pop("instructions")
+    assert there == here
+
+
+def told_by_kernels(platform, folder, emulator):
+    """What tests/run_kernels.cpp prints of the library in the wheel for that platform."""
+    (wheel,) = folder.glob(f"*{platform}.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        library = Path(packed.extract(f"posenc/kernels/{wheels.PLATFORMS[platform].library}", folder / platform))
+    program = folder / f"{platform}.exe"
+    compiler = [sys.executable, "-m", "ziglang", "c++", "-target", wheels.PLATFORMS[platform].target]
+    source = ROOT / "tests" / "run_kernels.cpp"
+    subprocess.run([*compiler, "-std=c++17", "-O3", source, "-o", program], check=True)
+    environment = {**os.environ, "WINEDEBUG": "-all"}
+    command = [*emulator, program, f"./{library.name}"]
+    done = subprocess.run(command, cwd=library.parent, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(line.rsplit(" ", 1) for line in done.stdout.split("\n") if line)
 
 
 def bits(site, **more):

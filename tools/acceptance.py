@@ -1,8 +1,8 @@
 """Runs the acceptance tests in named targets; a target that passed is skipped until a file of the repository changes.
 
-    python tools/acceptance.py               all targets, then their times and the sum
+    python tools/acceptance.py               all targets but ON_REQUEST, then their times and the sum
     python tools/acceptance.py lab laws      some targets
-    python tools/acceptance.py --list        the targets and what is known of them
+    python tools/acceptance.py --list        all targets, what passed, and how long each took when it last passed
 
 Results are kept in .acceptance/, one file a target, as soon as the target ends: a run that was stopped continues where
 it was.
@@ -19,13 +19,23 @@ import sysconfig
 import time
 import venv
 from pathlib import Path
+from typing import Any
 
 PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / ".acceptance"
 REST = "rest"  # the acceptance tests of all other files
 OLDEST_TRANSFORMERS = "transformers-5.16"  # all tests of posenc.transformers, in an environment with that version
-OLDEST_PACKAGES = ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9")
+ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
+    OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
+    "torch-2.11": ("torch==2.11.0",),
+    "torch-2.15": ("torch==2.15.0",),
+}
+# Run only when named: torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
+ON_REQUEST = ("torch-2.11", "torch-2.15")
+OF_TORCH = [
+    f"tests/test_{name}.py" for name in ("laws", "kernels", "graphs", "compile", "export")
+]  # without acceptance tests
 TARGETS = {
     "laws": ["tests/test_laws.py", "tests/test_laws_families.py", "tests/families"],
     "mutations": ["tests/test_mutations.py"],
@@ -38,29 +48,33 @@ TARGETS = {
     ],
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     "recipes": ["tests/test_recipes.py"],
+    "export": ["tests/test_export.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
+    **dict.fromkeys(ON_REQUEST, OF_TORCH),
     REST: ["tests"],
 }
 
 
 def command(target: str) -> list[str]:
     """The pytest command of a target. Every acceptance test is in exactly one target that runs as installed."""
-    if target == OLDEST_TRANSFORMERS:
-        return [str(oldest_environment()), "-m", "pytest", *TARGETS[target]]
-    elsewhere = (REST, OLDEST_TRANSFORMERS)
+    if target in ENVIRONMENTS:
+        shorter = ["-m", "not acceptance"] if target in ON_REQUEST else []
+        return [str(environment(target)), "-m", "pytest", *shorter, *TARGETS[target]]
+    elsewhere = (REST, *ENVIRONMENTS)
     others = [path for name, paths in TARGETS.items() if name not in elsewhere for path in paths] if target == REST else []
     return [sys.executable, "-m", "pytest", "-m", "acceptance", *TARGETS[target], *(f"--ignore={path}" for path in others)]
 
 
-def oldest_environment() -> Path:
-    """The python of an environment with OLDEST_PACKAGES and all else that is installed here; made where it is missing."""
-    folder = RECORDS / "-".join((OLDEST_TRANSFORMERS, hashlib.sha256(repr(OLDEST_PACKAGES).encode()).hexdigest()[:8]))
+def environment(target: str) -> Path:
+    """The python of an environment with the target's packages and all else that is installed here; made if missing."""
+    packages = ENVIRONMENTS[target]
+    folder = RECORDS / "-".join((target, hashlib.sha256(repr(packages).encode()).hexdigest()[:8]))
     python = folder / "bin" / "python"
     complete = folder / "complete"
     if not complete.exists():
         venv.create(folder, with_pip=True, clear=True)
         quiet = ["--disable-pip-version-check", "--quiet"]
-        subprocess.run([python, "-m", "pip", "install", *quiet, *OLDEST_PACKAGES], check=True)
+        subprocess.run([python, "-m", "pip", "install", *quiet, *packages], check=True)
         own = subprocess.run([python, "-c", PACKAGES], capture_output=True, text=True, check=True).stdout.strip()
         rest = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
         (Path(own) / "zz_rest.pth").write_text(rest)
@@ -80,17 +94,31 @@ def state() -> str:
     return digest.hexdigest()
 
 
+def recorded(target: str) -> dict[str, Any]:
+    """The state of the repository in which the target last passed and the seconds it took; empty if it never did."""
+    record = RECORDS / f"{target}.json"
+    known: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+    return known
+
+
 def passed(target: str, now: str) -> float | None:
     """The seconds that the target took, if it passed in this state of the repository."""
-    record = RECORDS / f"{target}.json"
-    known = json.loads(record.read_text()) if record.exists() else {}
+    known = recorded(target)
     return known["seconds"] if known.get("state") == now else None
+
+
+def listed(target: str, now: str) -> str:
+    """One line: whether the target passed, and how long it took."""
+    known = recorded(target)
+    if not known:
+        return f"{target:18} never passed"
+    when = "passed" if known["state"] == now else "passed before files changed"
+    return f"{target:18}{known['seconds'] / 60:7.1f} min  {when}"
 
 
 def run(target: str, now: str) -> float | None:
     """Runs a target and records that it passed; None if it failed."""
     record = RECORDS / f"{target}.json"
-    record.unlink(missing_ok=True)
     begin = time.monotonic()
     status = subprocess.run(command(target), cwd=ROOT, check=False).returncode
     if status == 2:
@@ -106,29 +134,28 @@ def run(target: str, now: str) -> float | None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Runs the acceptance tests in named targets that can be resumed.")
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all unless some are named")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--list", action="store_true", help="print the targets and which passed")
     asked = parser.parse_args(arguments)
     if unknown := [name for name in asked.targets if name not in TARGETS]:
         parser.error(f"unknown targets {', '.join(unknown)}: choose from {', '.join(TARGETS)}")
-    now, targets = state(), asked.targets or list(TARGETS)
+    now = state()
+    if asked.list:
+        print(*(listed(target, now) for target in asked.targets or TARGETS), sep="\n")
+        return 0
     times: dict[str, float | None] = {}
-    for target in targets:
-        known = passed(target, now)
-        if known is None and not asked.list:
+    for target in asked.targets or [name for name in TARGETS if name not in ON_REQUEST]:
+        times[target] = passed(target, now)
+        if times[target] is None:
             print(f"acceptance: {target}", flush=True)
-            known = run(target, now)
-        elif known is not None and not asked.list:
+            times[target] = run(target, now)
+        else:
             print(f"acceptance: {target} passed before, in this state of the repository")
-        times[target] = known
     print()
     for target, seconds in times.items():
-        print(
-            f"{target:12}"
-            + (f"{seconds / 60:7.1f} min" if seconds is not None else "  not run" if asked.list else "   failed")
-        )
-    print(f"{'sum':12}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
-    return 0 if asked.list or None not in times.values() else 1
+        print(f"{target:18}" + (f"{seconds / 60:7.1f} min" if seconds is not None else "   failed"))
+    print(f"{'sum':18}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
+    return 1 if None in times.values() else 0
 
 
 if __name__ == "__main__":

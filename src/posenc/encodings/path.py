@@ -34,6 +34,7 @@ from posenc.encoding import (
     working_dtype,
 )
 from posenc.entry import Entry
+from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -155,6 +156,11 @@ def path_scores(
     places: Int[Tensor, "b i"],
 ) -> Float[Tensor, "b h i j"]:
     """k_j·H_{j+1} … H_p·q_i for every pair, p the query's place among the keys, which lie in the order of the path."""
+    if exporting():
+        raise NotImplementedError(
+            "PaTH: passes the blocks of keys one after the other in Python, so that an exported graph would be right for "
+            "one number of blocks only; ONNX has no triangular solve either"
+        )
     keys = k.shape[2]
     filled = filled_up(keys, BLOCK, q.device)  # the last key again where a block is not full, with β = 0
     beta = beta.index_select(2, filled) * (torch.arange(len(filled), device=q.device) < keys)

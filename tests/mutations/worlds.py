@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -27,11 +28,11 @@ OF_KERNELS = (
     "gradients_agree",
 )
 # A few that reach every seam and backend, for files that serve all encodings.
-EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope")
+EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope", "fox")
 
 
 def built() -> dict[str, Callable[[], Any]]:
-    """Name to maker, for every encoding that the laws can try: one coordinate, nothing read from hidden states."""
+    """Name to maker, for every encoding that the laws can try: one coordinate, and all that these are tried with."""
     import posenc
     from posenc.encodings import temperature
     from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
@@ -41,11 +42,12 @@ def built() -> dict[str, Callable[[], Any]]:
         return lambda: posenc.create(name, **SIZES, **options)
 
     sys.path.insert(0, str(TESTS))
+    import test_laws
     import test_laws_embeddings
     import test_laws_families
-    from sampling import WITHOUT_STATES
+    from sampling import IN_A_ROW
 
-    made = {name: create(name) for name in WITHOUT_STATES}
+    made = {name: functools.partial(test_laws.build, name) for name in IN_A_ROW if name not in test_laws.LEFT_OUT}
     made |= {
         "stack": lambda: posenc.Stack(*(posenc.create(part, **SIZES) for part in ("learned", "rope", "alibi", "shaw"))),
         "values": create("rope", sides=("query", "key", "value", "output")),

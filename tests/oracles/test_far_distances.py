@@ -166,9 +166,10 @@ def test_a_scale_or_cap_of_the_call_is_refused():
 
 
 def test_wrong_arguments():
-    for make in (lambda: SelfExtend(D, group=0), lambda: ReRoPE(D, window=0), lambda: LMInfinite(D, near=0)):
-        with pytest.raises(ValueError, match=r"(group|window|near): expected a whole number from 1, got 0"):
-            make()
+    of_infinite = ({"near": 0}, {"ceiling": 0})
+    for kind, options in ((SelfExtend, {"group": 0}), (ReRoPE, {"window": 0}), *((LMInfinite, one) for one in of_infinite)):
+        with pytest.raises(ValueError, match=rf"{next(iter(options))}: expected a whole number from 1, got 0"):
+            kind(D, **options)
     with pytest.raises(ValueError, match="chunk: expected fewer positions than trained_length=8, got 8"):
         DualChunk(D, trained_length=8, chunk=8)
     with pytest.raises(ValueError, match="leak: expected a positive number, got 0"):

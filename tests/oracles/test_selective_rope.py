@@ -129,6 +129,11 @@ def test_wrong_arguments():
     q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
     with pytest.raises(ValueError, match=r"at: carries nothing read by SelectiveRoPE.*call read\(x, at\) of this layer"):
         attend(q, q, q, SelectiveRoPE(M, H, D), at)
+    encoding = SelectiveRoPE(M, H, D)
+    read = encoding.read(torch.zeros(1, 4, M), at)
+    for tokens in (1, 3, 5):
+        with pytest.raises(ValueError, match=rf"has positions \[1, 4\] for tokens \[1, {tokens}\]"):
+            encoding.rotate(torch.zeros(1, H, tokens, D), read, "query")
     with pytest.raises(ValueError, match="parts: expected a number that divides d_model=8, got 3"):
         SelectiveRoPE(M, H, D, parts=3)
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):

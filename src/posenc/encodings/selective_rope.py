@@ -133,7 +133,6 @@ class SelectiveRoPE(PositionalEncoding):
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         if x.shape[1] % self.own:
             raise ValueError(f"SelectiveRoPE: {x.shape[1]} heads cannot share the steps of {self.own}")
         with full_precision(x):

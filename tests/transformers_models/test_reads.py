@@ -10,6 +10,8 @@ from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.families.t5_content import T5OfContent
 from posenc.encodings.families.t5_gated import GatedT5
+from posenc.encodings.fox import FoX
+from posenc.encodings.temperature import TemperedBias
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
 
 MADE = {
@@ -18,6 +20,11 @@ MADE = {
     "distance_bank": lambda: DistanceBank(HEADS, HEADS * WIDTH, extent=64),
     "distance_bank with a temperature": lambda: DistanceBank(HEADS, HEADS * WIDTH, extent=64, floor=4),
     "stacked": lambda: posenc.Stack(posenc.create("rope", d_head=WIDTH), T5OfContent(HEADS, HEADS * WIDTH)),
+    "fox": lambda: FoX(HEADS * WIDTH, HEADS),
+    "fox on rope": lambda: posenc.Stack(posenc.create("rope", d_head=WIDTH), FoX(HEADS * WIDTH, HEADS)),
+    "selective_rope": lambda: posenc.create("selective_rope", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
+    "path": lambda: posenc.create("path", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
+    "wall": lambda: posenc.create("wall", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "of queries": lambda: T5OfContent(HEADS, WIDTH, reads="query"),
 }
 
@@ -69,16 +76,16 @@ def test_parameters_that_read_learn():
     assert all(one.grad is not None and one.grad.abs().max() > 0 for one in pt.parameters(model))
 
 
-class Remembers(posenc.PositionalEncoding):
-    """Reads earlier tokens' states, which a cache of transformers does not hold."""
+class Moves(posenc.PositionalEncoding):
+    """Moves positions, which a cache of transformers does not keep."""
 
     def read(self, x, at, past=None):
-        return at
+        return at.replaced(coords=at.coords + 1)
 
 
 TWO_AXES = posenc.frequencies.axial(posenc.frequencies.rotary(WIDTH // 2))
 REFUSED = {
-    "earlier tokens": (Remembers, pt.Unsupported, "encoding: Remembers reads what it read of earlier tokens"),
+    "other positions": (Moves, pt.Unsupported, "encoding: Moves moves positions as hidden states say"),
     "neighbours": (lambda: Convolutional(64), pt.Unsupported, "encoding: Convolutional reads neighbouring tokens"),
     "another width": (lambda: T5OfContent(HEADS, 48), ValueError, "encoding: T5OfContent does not fit layer 0: .*d_in"),
     "two axes": (
@@ -101,5 +108,35 @@ def test_what_a_layer_cannot_hand_over_is_refused_before_anything_changes(what):
 
 
 def test_every_encoding_that_reads_hidden_states_is_tried_here():
-    tried = {type(part) for name in MADE for part in MADE[name]().modules()}
-    assert {kind for kind in FromHidden.__subclasses__() if kind.__module__.startswith("posenc.")} <= tried
+    """But not what is made of one of them: TemperedBias, Stack, and subclasses of FoX and PaTH."""
+    tried = tuple({type(part) for name in MADE for part in MADE[name]().modules()} - {torch.nn.Module})
+    reading = {kind for kind in subclasses(posenc.PositionalEncoding) if kind.read is not posenc.PositionalEncoding.read}
+    left = {kind for kind in reading if kind.__module__.startswith("posenc.") and not issubclass(kind, tried)}
+    assert left <= {FromHidden, TemperedBias}
+
+
+def subclasses(kind):
+    return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["fox on rope", "path"])
+def test_what_was_read_follows_the_keys(name):
+    """Beams reorder the cache, assisted decoding cuts it back, a window forgets: tokens are those without a cache."""
+    model = model_of()
+    pt.attach(model, encoding(name))
+    prompt = {"input_ids": IDS, "attention_mask": torch.tensor([[0] * 4 + [1] * 6, [1] * 10])}
+    settings = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    plain = model.generate(**prompt, **settings, use_cache=False)
+    assert torch.equal(model.generate(**prompt, **settings), plain)
+    beams = model.generate(**prompt, **settings, num_beams=3)
+    assert torch.equal(beams, model.generate(**prompt, **settings, num_beams=3, use_cache=False))
+    draft = pt.attach(model_of(num_hidden_layers=2), posenc.create("nope"))
+    alone = model.generate(input_ids=IDS[:1], **settings)
+    assert torch.equal(model.generate(input_ids=IDS[:1], **settings, assistant_model=draft), alone)
+    with pytest.raises(TypeError, match=r"past_key_values: .* a static cache does not keep; use a dynamic cache"):
+        model.generate(**prompt, **settings, cache_implementation="static")
+    half = model.to(torch.bfloat16)
+    first = half(input_ids=IDS[:, :6], use_cache=True)
+    rest = half(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits
+    near(rest.float(), logits(half)[:, 6:].float(), 0.05)

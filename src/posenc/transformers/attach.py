@@ -71,6 +71,12 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     }
     shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
 
+    if shares_keys and (keeping := [one for one in of_layers.values() if Layer(one).keeps_states]):
+        raise Unsupported(
+            f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
+            f"{type(model).__name__} take the keys of others"
+        )
+
     interface.register()
     record = before or Attached([], implementations(found.module), {})
     held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()

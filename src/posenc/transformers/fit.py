@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from posenc.attention import attend
-from posenc.content_dependent import FromHidden
 from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.positions import Positions
@@ -26,12 +25,6 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     name = type(encoding).__name__
     if "local" not in encoding.traits:
         raise Unsupported(f"encoding: {name} reads neighbouring tokens, which a cache of transformers does not hold")
-    for part in _parts(encoding):
-        if type(part).read is not PositionalEncoding.read and not isinstance(part, FromHidden):
-            raise Unsupported(
-                f"encoding: {type(part).__name__} reads what it read of earlier tokens, which a cache of transformers "
-                "does not hold"
-            )
     _check_sizes(n, encoding, decoder.attention[n])
     _try(decoder, n, encoding)
 
@@ -57,12 +50,6 @@ def _device(module: nn.Module) -> torch.device:
     return torch.device(next((one for one in said if one is not None), next(module.parameters()).device))
 
 
-def _parts(encoding: PositionalEncoding) -> list[PositionalEncoding]:
-    """The encodings inside that are not made of others."""
-    inside = [one for one in encoding.modules() if isinstance(one, PositionalEncoding)]
-    return [one for one in inside if not any(isinstance(child, PositionalEncoding) for child in list(one.modules())[1:])]
-
-
 def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
     heads = _heads(module)
     wanted = encoding.configuration.get("n_heads")
@@ -82,9 +69,15 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
         at = Positions.arange(1, hidden.shape[1], device=known.device)
         if encoding.sites & Site.EMBED:
             encoding.embed(hidden, at)
-        attend(q, k, v, encoding, encoding.read(hidden, at))
+        read = encoding.read(hidden, at)
+        attend(q, k, v, encoding, read)
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error
+    if not torch.equal(read.coords, at.coords):
+        raise Unsupported(
+            f"encoding: {type(encoding).__name__} moves positions as hidden states say, which a cache of transformers "
+            "does not keep"
+        )
 
 
 def _heads(module: nn.Module) -> int | None:

@@ -2,6 +2,8 @@
 
     hidden states ── read ──► q, k, v ──► RotatedKeys.update: k and v rotated, then cached ──► attention: q rotated
 
+What an encoding reads of hidden states, and needs of earlier tokens too, is cached as further channels of the keys. It
+follows them wherever the cache takes them: beams, cropping, windows, other devices.
 Keys are cached rotated wherever they are cached: each is rotated once, in the call that brings it. This is right because a
 rotated token depends on itself and its own position alone. Without a cache, where layers share their keys, and where latent
 vectors are cached in their place, attention rotates the keys that it is handed.
@@ -15,8 +17,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from posenc.content_dependent import FromHidden
 from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encodings.temperature import TemperedBias
 from posenc.positions import Positions
+from posenc.stack import Stack
+from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ class Layer:
 
     keys            heads and channels of the keys that attention is handed; (0, 0) if not known
     caches_rotated  whether its keys may be rotated before they are cached
+    keeps_states    whether what was read of earlier tokens is needed too: FromHidden needs the queries' alone
     """
 
     def __init__(
@@ -35,7 +42,9 @@ class Layer:
     ) -> None:
         self.encoding, self.keys, self.caches_rotated = encoding, keys, caches_rotated
         parts = [part for part in encoding.modules() if isinstance(part, PositionalEncoding)]
-        self.reads = any(type(part).read is not PositionalEncoding.read for part in parts)
+        reading = [part for part in parts if type(part).read is not PositionalEncoding.read]
+        self.reads = bool(reading)
+        self.keeps_states = any(not isinstance(part, (FromHidden, Stack, TemperedBias)) for part in reading)
         self.learned_tables = any(part.learned_tables for part in parts)
 
 
@@ -46,11 +55,32 @@ class LayerCall:
         self.layer, self.call = layer, call
         self.encoding = layer.encoding
         self.keys_are_rotated = False
+        self.hidden: Tensor | None = None
         self.new_with_states: Positions | None = None
+        self.keys_with_states: Positions | None = None
 
-    def read(self, hidden: Float[Tensor, "b t m"]) -> None:
-        """Hands the encoding the hidden states that go into the projections."""
-        self.new_with_states = self.encoding.read(hidden, self._tabled(self.call.new, hidden.dtype))
+    def read(self, hidden: Float[Tensor, "b t m"], past: Positions | None = None) -> Positions:
+        """Hands the encoding the hidden states that go into the projections; new positions with what it read."""
+        self.hidden = hidden
+        self.new_with_states = self.encoding.read(hidden, self._tabled(self.call.new, hidden.dtype), past)
+        return self.new_with_states
+
+    def read_after(self, held: Float[Tensor, "b g s c"] | None) -> Positions:
+        """Reads again after earlier tokens, where `held` is what `packed` made of what was read of them."""
+        new = self.new_with_states
+        assert new is not None
+        assert self.hidden is not None
+        if held is not None:
+            length = held.shape[2] + new.length
+            of_keys = self.call.positions(length)[1].expand(new.batch)
+            past = of_keys.narrow(0, held.shape[2]).replaced(states=unpacked(held, new.states))
+            new = self.read(self.hidden, past)
+            joined = {
+                owner: tuple(torch.cat(both, dim=1) for both in zip(past.states[owner], read, strict=True))
+                for owner, read in new.states.items()
+            }
+            self.keys_with_states = of_keys.replaced(states=joined)
+        return new
 
     def new(self, dtype: torch.dtype) -> Positions:
         """Positions of the new tokens, with the encoding's tables and what was read."""
@@ -59,7 +89,9 @@ class LayerCall:
     def rotated(self, q: Float[Tensor, "b h t d"], keys: int) -> tuple[Tensor, Positions, Positions]:
         """The queries, rotated where the keys are, and the positions of queries and keys."""
         at_q, (plain, at_k) = self.new(q.dtype), self.call.positions(keys)
-        if plain is at_k:
+        if self.keys_with_states is not None:
+            at_k = self.keys_with_states
+        elif plain is at_k:
             at_k = at_q
         elif not self.keys_are_rotated:
             at_k = self._tabled(at_k, q.dtype)
@@ -89,10 +121,40 @@ class RotatedKeys:
 
         Latent attention caches what keys are computed from, in other shapes: that is left as it is.
         """
-        if (key.shape[1], key.shape[3]) != self._entered.layer.keys:
+        layer, read = self._entered.layer, self._entered.new_with_states
+        keeps_states = layer.keeps_states and read is not None and bool(read.states)
+        if (key.shape[1], key.shape[3]) != layer.keys:
+            if keeps_states:
+                raise TypeError("past_key_values: latent attention caches no keys, beside which states could be kept")
             return self._cache.update(key, value, *given, **named)
-        at, encoding = self._entered.new(key.dtype), self._entered.encoding
-        with full_precision(key):
-            key, value = encoding.rotate(key, at, "key"), encoding.rotate(value, at, "value")
-        self._entered.keys_are_rotated = True
+        if keeps_states:
+            return self._update_with_states(key, value, *given, **named)
+        key, value = self._rotated(key, value, self._entered.new(key.dtype))
         return self._cache.update(key, value, *given, **named)
+
+    def _rotated(self, key: Tensor, value: Tensor, at: Positions) -> tuple[Tensor, Tensor]:
+        self._entered.keys_are_rotated = True
+        encoding = self._entered.encoding
+        with full_precision(key):
+            return encoding.rotate(key, at, "key"), encoding.rotate(value, at, "value")
+
+    def _update_with_states(self, key: Tensor, value: Tensor, layer_idx: int, *given: Any, **named: Any) -> Any:
+        """The same where the encoding needs what it read of earlier tokens."""
+        layers = self._cache.layers
+        kept = layers[layer_idx] if layer_idx < len(layers) else None
+        if hasattr(kept, "max_cache_len"):
+            raise TypeError(
+                f"past_key_values: {type(self._entered.encoding).__name__} reads hidden states, which a static cache "
+                "does not keep; use a dynamic cache"
+            )
+        held: Tensor | None = getattr(kept, "keys", None)
+        at = self._entered.new_with_states
+        assert at is not None
+        channels = packed(at.states, key).shape[3]
+        first = held is None or held.ndim != 4 or not held.shape[2]
+        at = self._entered.read_after(None if first or held is None else held[..., -channels:])
+        key, value = self._rotated(key, value, at)
+        keys, values = self._cache.update(
+            torch.cat([key, packed(at.states, key)], dim=-1), value, layer_idx, *given, **named
+        )
+        return keys[..., : key.shape[3]], values

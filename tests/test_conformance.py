@@ -1,5 +1,10 @@
 """posenc.check on implementations by others: correct ones pass, each planted bug is named."""
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -74,3 +79,84 @@ def test_a_failure_that_does_not_come_again_is_not_reported():
 def test_a_callable_that_fails_at_once_is_unusable():
     with pytest.raises(posenc.conformance.Unusable, match=r"rotate: .* KeyError"):
         posenc.check(rotate=lambda x, positions: {}["missing"])
+
+
+def command(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "posenc", "check", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+IMPLEMENTATION = """
+import torch
+
+def rotate(x, positions):
+    frequencies = 10000.0 ** (-torch.arange(0, x.shape[-1], 2).float() / x.shape[-1])
+    angles = (positions.to(x.dtype)[..., None] * frequencies)[:, None]
+    first, second = x.chunk(2, -1)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+"""
+
+
+def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
+    (tmp_path / "mine.py").write_text(IMPLEMENTATION)
+    wrong = command("mine.py", "--json", cwd=tmp_path)
+    assert wrong.returncode == 1, wrong.stderr
+    found = json.loads(wrong.stdout)
+    failed = [result["law"] for result in found["results"] if result["verdict"] == "failed"]
+    assert failed == ["tokens_of_16_bits_lose_16_bits_only"]
+    assert found["identity"]["convention"] == "Llama 1 and 2"
+    (tmp_path / "mine.py").write_text(IMPLEMENTATION.replace("positions.to(x.dtype)", "positions.float()"))
+    right = command("mine.py:rotate", "--expect", "layout=half,base=10000", cwd=tmp_path)
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert "matches Llama 1 and 2" in right.stdout
+    assert command("mine:rotate", "--expect", "layout=interleaved", cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["absent.py"], "no such file"),
+        (["mine.py:absent"], "has no absent"),
+        (["mine.py", "--as", "turn"], "expected one of rotate"),
+        (["mine.py", "--expect", "half"], "expected NAME=VALUE"),
+        (["math:sin"], "which seam is sin"),
+        (["mine.py", "--without", "grace"], "expected some of"),
+    ],
+)
+def test_wrong_usage_has_exit_code_2(tmp_path, arguments, said):
+    (tmp_path / "mine.py").write_text(IMPLEMENTATION)
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+PLUGGED = (
+    IMPLEMENTATION
+    + """
+import pytest
+
+@pytest.mark.posenc(rotate=rotate, expect={"layout": "half"}, laws=["one_by_one_equals_at_once",
+    "tokens_of_16_bits_lose_16_bits_only", "tables_survive_to_empty"])
+def test_mine(law):
+    law()
+"""
+)
+
+
+def test_the_plugin_makes_a_test_of_each_law(tmp_path):
+    (tmp_path / "test_mine.py").write_text(PLUGGED)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "posenc.pytest_plugin", "-p", "no:cacheprovider", "test_mine.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    assert "test_mine[one_by_one_equals_at_once] PASSED" in done.stdout
+    assert "test_mine[tokens_of_16_bits_lose_16_bits_only] FAILED" in done.stdout
+    assert "test_mine[tables_survive_to_empty] SKIPPED" in done.stdout
+    assert "test_mine[is_what_is_expected] PASSED" in done.stdout
+    assert "flash-attention/issues/823" in done.stdout

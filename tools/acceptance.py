@@ -49,6 +49,7 @@ TARGETS = {
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
+    "check": ["tests/conformance", "tests/test_conformance.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
     **dict.fromkeys(ON_REQUEST, OF_TORCH),
     REST: ["tests"],

@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "Draw a picture of one encoding, in the terminal or to a file.",
     "convert": "Convert a checkpoint to the other rotary layout, bit for bit.",
     "export-tables": "Write the tables of an encoding to an npz, safetensors or C file, for programs outside torch.",
+    "check": "Try the laws on anyone's implementation: which fail, on which input, and what it is.",
     "inspect": "Read a config.json: how the model uses positions, and what fails beyond its training length.",
     "compare-configs": "Compare how two models use positions; print where they first differ.",
     "walk": "Print the worked examples of the founding notes, with every matrix.",

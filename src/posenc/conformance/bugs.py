@@ -34,6 +34,11 @@ BUGS: dict[str, Bug] = {
         "EleutherAI/gpt-neox/issues/1003 huggingface/diffusers/pull/13922 kekzl/imp/pull/1325",
         "compute positions, frequencies and angles in float32 or float64; cast the finished cosines and sines",
     ),
+    "not relative": _bug(
+        "a query's product with a key depends on where they are: positions are rounded, or frequencies change",
+        "EleutherAI/gpt-neox/issues/1003 huggingface/transformers/issues/25104 kekzl/imp/pull/1325",
+        "compute angles in float32 or float64, with frequencies that do not depend on the position",
+    ),
     "cast state": _bug(
         "the table or the frequencies are a buffer that .half() or .to(bfloat16) rounds",
         "huggingface/transformers/issues/25681 NVIDIA-NeMo/Automodel/pull/2549 deepspeedai/DeepSpeed/issues/5812",

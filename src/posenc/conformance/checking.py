@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -19,7 +19,7 @@ from posenc.conformance.subject import TRAITS, Seam, prepared
 from posenc.encoding import PositionalEncoding
 
 MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
-DECLARED = "is_what_is_expected"
+EXPECTED = "is_what_is_expected"
 _CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign"} | {
     "bucket_starts": "buckets",
     "n_buckets": "buckets",
@@ -108,6 +108,17 @@ def check(
     return Report(name or _name(function), seam, tuple(results), known, time.perf_counter() - begin)
 
 
+def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> list[str]:
+    """The names of the laws that `check` with these arguments would try, without running the implementation."""
+    if encoding is not None:
+        from posenc.conformance.encodings import as_subject
+
+        seam: Seam = as_subject(encoding, 2, None)[0]
+    else:
+        seam, _ = _one({name: options.get(name) for name in get_args(Seam)})
+    return [*(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
+
+
 def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
     chosen = [(seam, function) for seam, function in given.items() if function is not None]
     if len(chosen) != 1:
@@ -135,15 +146,15 @@ def _name(function: Any) -> str:
 def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
     """Whether the facts are those that are expected."""
     if not expect:
-        return Result(DECLARED, "not declared", "nothing is expected; expect={...} compares with what was identified")
+        return Result(EXPECTED, "not declared", "nothing is expected; expect={...} compares with what was identified")
     for fact, wanted in expect.items():
         got = known.facts.get(fact)
         if not _alike(got, wanted):
             detail = (
                 f"{fact}: expected {wanted}, got {got if got is not None else 'nothing that is known'}; {known.sentence}"
             )
-            return Result(DECLARED, "failed", detail, bug=BUGS[_CLASS.get(fact, "base")])
-    return Result(DECLARED, "passed", ", ".join(expect))
+            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(fact, "base")])
+    return Result(EXPECTED, "passed", ", ".join(expect))
 
 
 def _alike(got: Any, wanted: Any) -> bool:

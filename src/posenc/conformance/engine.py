@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from posenc.conformance.bugs import BUGS
-from posenc.conformance.errors import NotExpressible
 from posenc.conformance.result import Result, Verdict
 from posenc.conformance.subject import Subject
 
@@ -122,7 +121,7 @@ def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
         return law.measure(subject.fresh(), **given)
     except Declined:
         raise
-    except NotExpressible as error:
+    except NotImplementedError as error:  # NotExpressible is one
         raise Declined("not declared", str(error) or "the adapter cannot express such input") from error
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
@@ -139,7 +138,12 @@ def _failure(law: Law, subject: Fresh, given: Mapping[str, int]) -> Result:
         if all(found is not None and not found.holds for found in again):
             found = again[0]
             assert found is not None
-            return Result(law.name, "failed", _said(found), found.figure, found.allowed, dict(one), BUGS[law.bug])
+            said = _said(found)
+            first = _again(law, subject, given) if one != given else None
+            if first is not None and first.figure > found.figure and not math.isinf(first.figure):
+                inputs = ", ".join(f"{name} {value}" for name, value in given.items())
+                said += f" (by {first.figure:.3g} at {inputs})"
+            return Result(law.name, "failed", said, found.figure, found.allowed, dict(one), BUGS[law.bug])
     return Result(law.name, "not applicable", "it failed once and not again, which is not reported as a failure")
 
 

@@ -21,7 +21,7 @@ def position_0_does_not_turn(subject: Subject, length: int) -> Measured:
 
 @law(
     "rotate",
-    bug="low precision angles",
+    bug="not relative",
     must_run=True,
     inputs=tuple({"shift": n, "distance": d} for n in (1, 37, 1000, 4099, 30_011, 131_071) for d in (1, 17)),
     shift=1,

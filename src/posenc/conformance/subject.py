@@ -27,6 +27,7 @@ from posenc.conformance.errors import Unusable
 Seam = Literal["rotate", "embed", "table", "bias", "attention"]
 WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this order where no width is given
 FARTHEST = 2**18
+LONGEST = 8192  # tokens of one call, where only a long call reaches far positions
 TRAITS = frozenset({"shift_invariant", "norm_preserving", "heads_alike", "causal", "averages_values"})
 POOL = 61
 HIDDEN = -1e4  # a bias at or below hides the key
@@ -158,11 +159,20 @@ class Subject:
     # Probing ---------------------------------------------------------------------------------------------------------
 
     def serves(self, start: int) -> bool:
-        """Whether two tokens from this position on give a finite result."""
+        """Whether tokens at this position and the next give a finite result; all tokens up to there without an offset."""
         try:
-            return bool(torch.isfinite(self.sample(2, start).nan_to_num(neginf=0.0)).all())
+            return self._finite(2, start)
+        except NotImplementedError:
+            most = LONGEST if self.seam in ("rotate", "embed", "table") else LONGEST // 8
+            try:
+                return start + 2 <= most and self._finite(start + 2, 0)
+            except Exception:
+                return False
         except Exception:
             return False
+
+    def _finite(self, length: int, start: int) -> bool:
+        return bool(torch.isfinite(self.sample(length, start).nan_to_num(neginf=0.0)).all())
 
 
 def arange(start: int, length: int, batch: int = 1) -> Tensor:

@@ -153,6 +153,29 @@ def test_the_report_is_in_chinese():
     assert inspect("-", "--lang", "fr").exit_code == 2
 
 
+SHARED = [
+    (LLAMA | {"rope_theta": None}, "缺失：LlamaConfig 默认为 10000"),
+    (LLAMA | {"rope_tetha": 1e6}, "LlamaConfig 的代码不读这个键"),
+    (LLAMA | {"rope_scaling": {"type": "linear", "factor": 0.5}}, "0.5 会缩短上下文"),
+    (LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}, "linear 没有这个键，它的键是 factor：此键不读"),
+    (LLAMA | {"rope_scaling": {"type": "yarn", "factor": 2.0}}, "缺失：transformers 用 max_position_embeddings=4096"),
+    (LLAMA | {"rope_scaling": {"rope_type": "linear", "type": "dynamic", "factor": 2.0}}, "transformers 用 rope_type"),
+    (LLAMA | {"rope_parameters": {"rope_theta": 5.0}, "rope_scaling": {"type": "linear", "factor": 2.0}}, "忽略前者"),
+    (LLAMA | {"rope_layout": "interleaved"}, "权重已转换：通道按 interleaved 成对"),
+    (LLAMA | {"model_type": "xverse"}, "远程代码：按公开代码的事实读取"),
+    (LLAMA | {"model_type": "x", "architectures": ["LlamaForCausalLM"]}, "未知（远程代码）"),
+    (LLAMA | {"auto_map": {"AutoModel": "modeling_a.A"}}, "设 trust_remote_code 时，运行的是 modeling_a.A"),
+    ({"model_type": "qwen3_next", "rope_theta": 1e7}, "层不是注意力，也保持次序"),
+    ({"model_type": "qwen2", "rope_theta": 1e6, "sliding_window": 9}, "不使用：use_sliding_window 为 false"),
+]
+
+
+@pytest.mark.parametrize(("config", "told"), SHARED, ids=[told for _, told in SHARED])
+def test_findings_that_families_share_are_in_chinese(config, told):
+    shown = inspect("-", "--lang", "zh", config={key: one for key, one in config.items() if one is not None}, width=200)
+    assert told in shown.stdout
+
+
 # Several models.
 
 

@@ -16,6 +16,7 @@ import collections.abc
 import contextlib
 import dis
 import enum
+import functools
 import importlib
 import inspect
 import math
@@ -117,6 +118,8 @@ def doors() -> list[Door]:
         found[name] = Door(name, lambda entry=entry: entry.maker(), None if entry.builder else entry.load())
     for name in posenc.catalogue.position_names():
         found[name] = Door(name, lambda name=name: BY_NAME[name].maker())
+    for where in ("posenc.positions_by", "posenc.catalogue.positions_by"):  # a name alone is not enough
+        found[where] = Door(where, lambda: functools.partial(posenc.positions_by, batch=B, length=T))
     for name, make in OBJECTS.items():
         kind = type(make())
         for method in sorted(_methods(kind)):
@@ -213,6 +216,8 @@ VALID: dict[str, Callable[[], Any]] = {
     "width": lambda: 3,
     "max_positions": lambda: 64,
     "rank": lambda: 1,
+    "method": lambda: importlib.import_module("posenc.methods").GROUPS["A"][1][0],
+    "text": lambda: 2,
     "n": lambda: 1,
     "start": lambda: 1,
     "stop": lambda: 3,
@@ -331,6 +336,9 @@ def _special(door: Door, name: str) -> str | None:
 
 
 SPECIAL: dict[str, Callable[[], Any]] = {
+    "positions_by:name": lambda: "randomized",
+    "windows:height": lambda: 14,
+    "windows:width": lambda: 14,
     "posenc.Stack:parts": lambda: [rope(), posenc.create("nope")],
     "Stack.rotate:x": numbers(B, H, T, DH),
     "posenc.check:rotate": lambda: lambda x, positions: x,

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision, working_dtype
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -42,6 +43,7 @@ class Conditional(PositionalEncoding):
     traits = frozenset({"shift_invariant", "norm_preserving"})
     coordinate_axes = 2
 
+    @checked
     def __init__(self, d_model: int, kernel_size: int = 3) -> None:
         super().__init__(d_model=d_model, kernel_size=kernel_size)
         checks.whole(d_model=d_model, kernel_size=kernel_size)

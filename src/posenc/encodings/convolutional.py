@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -46,6 +47,7 @@ class Convolutional(AbsoluteEncoding):
 
     traits = frozenset({"shift_invariant", "norm_preserving"})
 
+    @checked
     def __init__(
         self,
         d_model: int,

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -55,6 +56,7 @@ class DeBERTa(PositionalEncoding):
 
     sites = Site.BIAS
 
+    @checked
     def __init__(
         self,
         d_model: int,

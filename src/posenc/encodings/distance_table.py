@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import DistanceBias
 from posenc.entry import Entry
 from posenc.tensor_checks import INTEGERS
@@ -34,6 +35,7 @@ class DistanceTable(DistanceBias):
     Raises ValueError for a limit that is no whole number from 0, TypeError for positions that are not integers.
     """
 
+    @checked
     def __init__(self, n_heads: int, *, max_distance: int = 128, right: int | None = None) -> None:
         checks.whole(n_heads=n_heads)
         checks.whole(0, max_distance=max_distance)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.bilingual import Words
+from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site
 from posenc.encodings.t5 import Buckets
 from posenc.entry import Entry
@@ -44,13 +45,14 @@ class T5Axes(PositionalEncoding):
 
     sites = Site.BIAS
 
+    @checked
     def __init__(
         self,
         n_heads: int,
         *,
         n_buckets: Sequence[int] = (32, 64, 64),
         max_distance: Sequence[int] = (128, 256, 256),
-        scaling: Sequence[float] | None = None,
+        scaling: tuple[float, ...] | list[float] | None = None,
         bias_over_sqrt: bool = False,
         scale: float | None = None,
     ) -> None:

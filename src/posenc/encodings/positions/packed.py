@@ -25,6 +25,8 @@ def packed(lengths: Sequence[int]) -> Positions:
 
     Raises ValueError for a length that is not positive.
     """
+    if not lengths:
+        raise ValueError("lengths: expected at least one document, got none")
     for length in lengths:
         checks.whole(lengths=length)
     return Positions.packed([0, *itertools.accumulate(lengths)])

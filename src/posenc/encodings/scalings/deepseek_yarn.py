@@ -7,7 +7,9 @@ DeepSeek-AI 2024, "DeepSeek-V2", section 3.1.4, and the code of DeepSeek-V3, who
 
 from __future__ import annotations
 
-from posenc import frequencies
+import math
+
+from posenc import checks, frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -36,6 +38,9 @@ def deepseek_yarn(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.positive(factor=factor, mscale=mscale)
+    if math.isinf(frequencies.mscale_of(factor, mscale) * frequencies.mscale_of(factor, mscale)):
+        raise ValueError(f"mscale: the softmax scale grows beyond float64, got {mscale:g}")
     trained = frequencies.rotary(d_head, base)
     scaled = frequencies.yarn(trained, factor, original_length, mscale=mscale, mscale_all_dim=mscale)
     return RoPE(d_head, frequencies=frequencies.softmax_mscale(scaled, factor, mscale), layout=layout)

@@ -162,7 +162,9 @@ def test_heads_decoding_and_gradients():
 
 
 def test_wrong_arguments():
-    for terms in ((), ("p2p",), ("c2p", "c2p")):
+    with pytest.raises(ValueError, match=r"terms: expected a sequence, each one of 'c2p', 'p2c', got \('p2p',\)"):
+        DeBERTa(M, H, terms=("p2p",))
+    for terms in ((), ("c2p", "c2p")):
         with pytest.raises(ValueError, match="terms: expected 'c2p', 'p2c' or both"):
             DeBERTa(M, H, terms=terms)
     for wrong in ({"n_buckets": 2}, {"n_buckets": 256, "max_distance": 100}):

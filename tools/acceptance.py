@@ -46,6 +46,7 @@ TARGETS = {
         "tests/test_lab_sweep.py",
         "tests/test_shipped_results.py",
     ],
+    "models": ["tests/transformers_models/test_table.py"],
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],

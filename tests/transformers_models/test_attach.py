@@ -116,7 +116,7 @@ def test_some_layers_only():
 
 
 KEPT = {
-    "grouped heads": ("llama", {}, None),
+    "grouped heads": ("llama", {}, "groups"),
     "scale": ("granite", {"attention_multiplier": 0.9}, "scaling"),
     "softcap": ("gemma2", {"head_dim": WIDTH, "attn_logit_softcapping": 0.02, "sliding_window": 64}, "softcap"),
     "sinks": ("gpt_oss", {"head_dim": WIDTH}, "s_aux"),
@@ -125,7 +125,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("what", KEPT)
-def test_what_the_model_asks_of_attention_is_kept(what, monkeypatch):
+def test_what_the_model_asks_of_attention_is_kept(what):
     """With the model's own RoPE attached, logits stay the model's; they change when the option is dropped."""
     model_type, sizes, dropped = KEPT[what]
     model = model_of(model_type, **sizes)
@@ -138,19 +138,20 @@ def test_what_the_model_asks_of_attention_is_kept(what, monkeypatch):
     for n in range(model.config.num_hidden_layers):
         pt.attach(model, spec.encoding(n), layers=[n])
     near(logits(model), own, 3e-5)
-    if dropped:
-        kept = interface.attention
+    kept = interface.attention
 
-        def without(module, *given, **options):
-            if dropped == "attention_mask":
-                return kept(module, *given[:3], None, **options)
-            return kept(module, *given, **{**options, dropped: None})
+    def without(module, query, key, value, mask, **options):
+        if dropped == "attention_mask":
+            mask = None
+        if dropped == "groups":
+            key, value = key.flip(1), value.flip(1)
+        return kept(module, query, key, value, mask, **{name: one for name, one in options.items() if name != dropped})
 
-        transformers.AttentionInterface.register("posenc", without)
-        try:
-            assert (logits(model) - own).abs().max() > 1e-4
-        finally:
-            transformers.AttentionInterface.register("posenc", kept)
+    transformers.AttentionInterface.register("posenc", without)
+    try:
+        assert (logits(model) - own).abs().max() > 1e-4
+    finally:
+        transformers.AttentionInterface.register("posenc", kept)
 
 
 def test_dropout_is_kept():

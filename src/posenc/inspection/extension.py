@@ -113,7 +113,9 @@ def rotation_to_change(spec: PositionSpec) -> Rotation:
     wide = [layer for layer in spec.layers if layer.reach is None] or list(spec.layers)
     found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
     if not found:
-        raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies to scale")
+        rotates = any(use.rotation is not None for layer in spec.layers for use in layer.uses)
+        said = "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
+        raise ValueError(f"--extend-to: {spec.family} {said}")
     if len(found) > 1:
         raise ValueError(
             f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "

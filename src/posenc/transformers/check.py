@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.conformance.engine import LAWS, Declined, Measured, law, tried, worst
 from posenc.conformance.result import Identity, Report
-from posenc.transformers.decoder import decoder_of
+from posenc.transformers.decoder import decoder_of, input_device
 
 NOISE = 16.0  # how much more than the model's own noise is allowed
 MOST_TOKENS = 64
@@ -46,16 +46,11 @@ class LoadedModel:
         """The model itself: a copy may be too large, and laws change nothing of it."""
         return self
 
-    @property
-    def device(self) -> torch.device:
-        device: torch.device = self.model.get_input_embeddings().weight.device
-        return device
-
     def ids(self, length: int, row: int = 0) -> Tensor:
         """Tokens [1, t]; longer rows begin with the same."""
         generator = torch.Generator().manual_seed(self.seed + 1000 * row)
         drawn = torch.randint(min(8, self.vocabulary // 2), self.vocabulary, (1, MOST_TOKENS), generator=generator)
-        return drawn[:, :length].to(self.device)
+        return drawn[:, :length].to(input_device(self.model))
 
     def run(self, ids: Tensor, **inputs: Any) -> Any:
         """The model's output. Positions and a mask are left out where its forward does not take them."""
@@ -236,7 +231,7 @@ def packed_equals_separate(subject: LoadedModel, first: int, second: int) -> Mea
     """Two documents in one row, told apart by position_ids that begin again, read what they read alone."""
     subject.needs("position_ids")
     parts = [subject.ids(first), subject.ids(second, 1)]
-    at = torch.cat([torch.arange(n, device=subject.device) for n in (first, second)])[None]
+    at = torch.cat([torch.arange(n, device=input_device(subject.model)) for n in (first, second)])[None]
     packed = subject.logits(torch.cat(parts, 1), position_ids=at)
     found = packed.split([first, second], 1)
     return worst(

@@ -181,7 +181,7 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[nn.Module, tuple[Rot
     if other := {name for index, name in rotary.items() if index not in served}:
         raise Unsupported(f"model: {', '.join(sorted(other))} rotates without {OWN}, which is not served")
     if not seen:
-        raise Unsupported(f"model: {type(decoder).__name__} does not rotate in its layers")
+        raise Unsupported(f"model: the layers of {type(decoder).__name__} do not call {OWN}")
     return seen
 
 

@@ -1,0 +1,95 @@
+"""Every row of docs/transformers-families.md is run again: each "yes" holds, each refusal has the same reason.
+
+`make test` runs twelve types, `make acceptance` all. Other versions of transformers have other types.
+"""
+
+import pytest
+import transformers
+
+import posenc.transformers as pt
+from posenc.transformers import extension, interface, layer
+from transformers_models import judge, table, tiny
+
+transformers.logging.set_verbosity_error()
+pytestmark = pytest.mark.skipif(
+    transformers.__version__ != table.VERSION, reason=f"the table is of transformers {table.VERSION}"
+)
+ROWS = table.rows()
+SAMPLE = (
+    *("llama", "cohere", "deepseek_v3", "dots3_note_text", "gemma2", "glm", "gpt2", "gpt_oss", "jamba", "mistral"),
+    *("modernbert-decoder", "smollm3"),
+)
+
+
+@pytest.mark.parametrize(
+    "model_type",
+    [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.acceptance) for one in tiny.MODEL_TYPES],
+)
+def test_the_row_of_a_type_holds(model_type):
+    found = judge.judged(model_type)
+    assert {column: found[column] for column in table.NAMES} == {column: ROWS[model_type][column] for column in table.NAMES}
+
+
+def test_every_type_has_a_row_and_enough_are_served():
+    assert set(ROWS) == set(tiny.MODEL_TYPES)
+    assert set(table.NAMES) == set(judge.COLUMNS)
+    alone = {
+        model_type for model_type, row in ROWS.items() if any(said.startswith("does not run") for said in row.values())
+    }
+    assert alone == {"gemma3n", "gemma4_assistant", "gemma4_unified_assistant"}  # need timm, or another model's keys
+    for column in ("rotary", "bias"):
+        assert sum(row[column] == "yes" for row in ROWS.values()) >= 110
+
+
+def test_the_pages_are_written_from_the_rows():
+    for template, name in ((table.PAGE, "transformers-families.md"), (table.TWIN, "transformers-families.zh-CN.md")):
+        assert (table.DOCS / name).read_text(encoding="utf-8") == table.page(template, ROWS)
+
+
+def attention_without(option):
+    def without(module, *given, kept=interface.attention, **options):
+        return kept(module, *given, **{**options, option: None})
+
+    return without
+
+
+def without_mask(module, query, key, value, mask, kept=interface.attention, **options):
+    return kept(module, query, key, value, None, **options)
+
+
+def without_past(self, dtype):
+    return self.call.new.shift(-self.call.past)
+
+
+BROKEN = {  # what is broken: a type, a column that must then be wrong, where, by what
+    "the model's rotation stays on": ("llama", "rotary", interface, "unrotated", lambda own: own),
+    "the scale is lost": ("granite", "rotary", interface, "attention", attention_without("scaling")),
+    "the soft cap is lost": ("gemma2", "rotary", interface, "attention", attention_without("softcap")),
+    "the sinks are lost": ("gpt_oss", "rotary", interface, "attention", attention_without("s_aux")),
+    "the mask is lost": ("mistral", "bias", interface, "attention", without_mask),
+    "new tokens stand at 0": ("llama", "rotary", layer.LayerCall, "new", without_past),
+    "new frequencies are not set": ("llama", "extend", extension, "set_state", lambda *_: None),
+    "the model stays fast": ("llama", "fast", pt, "slow", lambda _: None),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_the_judge_sees_what_is_broken(what, monkeypatch):
+    model_type, column, owner, name, broken = BROKEN[what]
+    monkeypatch.setattr(owner, name, broken)
+    try:
+        with pytest.raises(AssertionError, match=r"apart|computes something else|a forward has been replaced"):
+            judge.judged(model_type, [column])
+    finally:
+        monkeypatch.undo()
+        interface.register()
+
+
+def test_a_refusal_that_leaves_something_behind_is_wrong(monkeypatch):
+    def leaves_a_hook(model):
+        model.register_forward_pre_hook(lambda *_: None)
+        raise pt.Unsupported("model: no")
+
+    monkeypatch.setattr(pt, "fast", leaves_a_hook)
+    with pytest.raises(AssertionError, match="hooks are left behind"):
+        judge.judged("llama", ["fast"])

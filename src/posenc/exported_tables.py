@@ -14,7 +14,6 @@ import copy
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,14 +98,12 @@ def write_tables(tables: ExportedTables, path: str | os.PathLike[str], form: For
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}")
     written = {"npz": _npz, "safetensors": _safetensors, "c": _header}[form](tables)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-")
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(written)
-        os.chmod(temporary, 0o644)
+        temporary.write_bytes(written)
         os.replace(temporary, path)
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return path
 
 

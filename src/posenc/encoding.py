@@ -359,6 +359,15 @@ def turns(side: Side) -> bool:
     return side in ("query", "key")
 
 
+def rotates(encoding: PositionalEncoding, x: Tensor, at: Positions, side: Side) -> bool:
+    """`turns(side)`; if it is true, x [b, h, t, d] is checked too. Raises ValueError and TypeError as these checks do."""
+    if not turns(side):
+        return False
+    check_width(encoding, "d_head", x.shape[-1], encoding.d_head)  # type: ignore[arg-type]
+    check_tokens(encoding, x, at, axis=2)
+    return True
+
+
 def into(x: Tensor, out: Tensor | None) -> Tensor:
     """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
     if out is None or out is x:

@@ -54,7 +54,7 @@ class Positions:
                  float64: narrower numbers are widened exactly. float16 and bfloat16 are refused, since they have rounded
                  positions already (from 2049 and 257 on)
     order        causal order, global over shards: a query sees keys of the same or a smaller order
-    document     tokens see their own document only; -1 is padding, seen by nobody
+    document     tokens see their own document only; -1 is padding, which no token sees
     consecutive_in
                  "row": coordinates and order rise by one from token to token; every row is one document without padding.
                  "document": they rise by one within each document; padding has document -1. None: not known. Set by the

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from posenc import layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.frequencies import Frequencies
 from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
@@ -70,10 +70,8 @@ class ChannelRotation(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
         turning = x[..., : cos.shape[-1]].to(cos.dtype)
         first, second = layouts.split(turning.unflatten(-1, (self.parts, -1)), self.layout)

@@ -20,17 +20,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import (
-    PositionalEncoding,
-    Side,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    into,
-    turns,
-    working_dtype,
-)
+from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates, working_dtype
 from posenc.entry import Entry
 from posenc.positions import Positions
 
@@ -105,10 +95,8 @@ class ComRoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         if x.shape[1] % self.own:
             raise ValueError(f"ComRoPE: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
         (rotation,) = self.tables_at(at, x.dtype)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
@@ -107,11 +107,9 @@ class MixedRoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
         check_width(self, "n_heads", x.shape[1], self.frequencies.shape[1])
-        check_tokens(self, x, at, axis=2)
         cos, sin = (table.transpose(1, 2) for table in self.tables_at(at, x.dtype))
         return rotate(x, cos, sin, self.layout, out=out)
 

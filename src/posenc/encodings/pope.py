@@ -24,17 +24,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import (
-    PositionalEncoding,
-    Side,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    into,
-    turns,
-    working_dtype,
-)
+from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
@@ -77,10 +67,8 @@ class PoPE(PositionalEncoding):
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t 2*d"]:
         """Twice as many channels for queries and keys: first all cosines, then all sines."""
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         (table,) = self.tables_at(at, x.dtype)
         cos, sin = table[:, None, :, : self.d_head], table[:, None, :, self.d_head :]  # [b, 1, t, d]
         with full_precision(x):

@@ -20,7 +20,7 @@ from torch import Tensor
 from posenc import checks, frequencies, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -82,10 +82,8 @@ class XPos(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         limit = self.largest_position(x.dtype)
         self.check_range(at, -limit, limit, f"the scale of a key overflows {x.dtype} there")
         cos, sin, log_decay = self.tables_at(at, x.dtype)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, full_precision, into, turns
+from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
 from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -57,9 +57,7 @@ class ProjectedRoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if not turns(side):
+        if not rotates(self, x, at, side):
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
-        check_tokens(self, x, at, axis=2)
         cos, sin = self.tables_at(at, x.dtype)
         return rotate(x, cos, sin, self.layout, out=out)

@@ -46,6 +46,7 @@ def test_every_command_of_the_shell_blocks_exists():
     text = "".join(blocks("README.md", "sh"))
     named = set(re.findall(r"^posenc ([\w-]+)", text, flags=re.MULTILINE))
     assert named == {
+        "check",
         "compare",
         "show",
         "walk",

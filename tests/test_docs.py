@@ -47,6 +47,15 @@ def test_the_page_of_backends_runs_as_printed_in_both_languages(capsys):
         assert blocks("backends.md", language) == blocks("backends.zh-CN.md", language)
 
 
+def test_the_page_of_check_runs_as_printed_in_both_languages(capsys):
+    namespace = {}
+    for code in blocks("check.md", "python"):
+        exec(compile(code, "check.md", "exec"), namespace)
+    assert capsys.readouterr().out == "".join(blocks("check.md", "output"))
+    for language in ("python", "output", "py"):
+        assert blocks("check.md", language) == blocks("check.zh-CN.md", language)
+
+
 @pytest.mark.parametrize("name", [entry.name for entry in posenc.catalogue.ENTRIES])
 def test_the_examples_of_every_encoding_run(name):
     english, chinese = (blocks(f"encodings/{name}{suffix}", "python") for suffix in (".md", ".zh-CN.md"))

@@ -78,7 +78,7 @@ class ComRoPE(PositionalEncoding):
         self.mixture = nn.Parameter(torch.randn(axes, blocks)) if form == "LD" else None
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        """R of every token, generators' head and block, [b, t, g, n, s, s]."""
+        """R of every token, generators' head and block, [b, t, g·n·s·s]."""
         self.check_coords(at)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(self.generators):
@@ -90,7 +90,7 @@ class ComRoPE(PositionalEncoding):
                 reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
             along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
             skew = self.generators.double() - self.generators.double().transpose(-1, -2)
-            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype),)
+            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype).flatten(2),)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
@@ -101,6 +101,7 @@ class ComRoPE(PositionalEncoding):
             raise ValueError(f"ComRoPE: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
         (rotation,) = self.tables_at(at, x.dtype)
         with full_precision(x):
+            rotation = rotation.unflatten(2, self.generators.shape)  # [b, t, g, n, s, s]
             rotation = rotation.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1)  # [b, h, t, n, s, s]
             blocks = x.to(working_dtype(x.dtype)).contiguous().unflatten(-1, (-1, self.block))
             turned = (rotation * blocks[..., None, :]).sum(dim=-1).flatten(-2)

@@ -78,7 +78,7 @@ class ComRoPE(PositionalEncoding):
         self.mixture = nn.Parameter(torch.randn(axes, blocks)) if form == "LD" else None
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        """R of every token, generators' head and block, [b, t, g·n·s·s]."""
+        """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
         self.check_coords(at)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(self.generators):
@@ -90,7 +90,7 @@ class ComRoPE(PositionalEncoding):
                 reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
             along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
             skew = self.generators.double() - self.generators.double().transpose(-1, -2)
-            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype).flatten(2),)
+            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype).flatten(2).clone(),)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

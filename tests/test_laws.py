@@ -13,7 +13,7 @@ import posenc
 from posenc import laws
 from posenc.backends import candidates
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OnTheDiagonal, a_third, draw, foundation_first
+from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, a_third, draw, foundation_first
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -57,7 +57,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "hope": {"trained_length": 64},
     "inkling": {"extent": 8},
 }
-SETTINGS: dict[str, dict[str, Any]] = {"rope_mixed": {"n_kv_heads": 4}}  # its keys need as many heads as its queries
+SETTINGS: dict[str, dict[str, Any]] = {name: {"n_kv_heads": 4} for name in OWN_KEYS}
 NEIGHBOURS = [  # a row must be one whole document: oracles/test_convolutional.py and test_conditional.py try the rest
     *("decode_equals_prefill", "packed_equals_separate", "sharded_equals_whole", "storage_order_does_not_matter"),
     *("joined_equals_listed", "listed_equals_counted", "batch_mates_do_not_matter", "locality", "module_equals_attend"),

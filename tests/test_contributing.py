@@ -106,14 +106,14 @@ for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("comp
     assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance 对数距离偏置"}
     exec(views.data(view, {parameter: name}).python, {})
 pages = {str(path.relative_to(make.ROOT)): text for path, text in make.pages().items()}
-assert "kerple_log" in pages["docs/catalogue.md"] and "对数距离偏置" in pages["docs/catalogue.zh-CN.md"]
+assert "logarithmic_bias" in pages["docs/catalogue.md"] and "对数距离偏置" in pages["docs/catalogue.zh-CN.md"]
 assert f"All {len(posenc.catalogue.ENTRIES)} names" in pages["README.md"]
 example = pages["docs/encodings/log_distance.zh-CN.md"].split("```python")[1].split("```")[0]
 exec(example)
 assert not out.equal(posenc.attend(q, k, v, posenc.create("nope"), at))
 from typer.testing import CliRunner
 from posenc.cli import app
-print(CliRunner().invoke(app, ["list", "kerple_log", "--lang", "en"]).stdout)
+print(CliRunner().invoke(app, ["list", "logarithmic_bias", "--lang", "en"]).stdout)
 assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_log_distance.py"]) == 0
 """)  # fmt: skip
     assert "q·k - m·ln(1 + |i-j|)" in printed

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from posenc.frequencies import Arithmetic, ByLength
     from posenc.per_layer import PerLayer
     from posenc.positions import Positions
+    from posenc.shapes import Float
 
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Exact = Literal["fp64", "model"]
@@ -244,9 +245,9 @@ class PositionSpec:
     def attend(
         self,
         layer: int,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
+        q: Float[Tensor, "b h i d"],
+        k: Float[Tensor, "b g j d"],
+        v: Float[Tensor, "b g j e"],
         at_q: Positions,
         at_k: Positions | None = None,
         *,
@@ -309,8 +310,10 @@ class PositionSpec:
 def _arithmetic(exact: Exact, old: Arithmetic | None) -> Arithmetic:
     """The arithmetic of frequencies. Raises ValueError for an unknown `exact`."""
     if old is not None:
+        if not isinstance(old, str) or old not in ("float64", "float32"):
+            raise ValueError(f"arithmetic: expected 'float64' or 'float32', got {old!r}; its new name is exact")
         warnings.warn("arithmetic is now exact: 'model' or 'fp64'; it works until 0.3", DeprecationWarning, stacklevel=4)
         return old
-    if exact not in get_args(Exact):
+    if not isinstance(exact, str) or exact not in get_args(Exact):
         raise ValueError(f"exact: expected 'fp64' or 'model', got {exact!r}")
     return "float32" if exact == "model" else "float64"

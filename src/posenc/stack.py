@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from posenc.checked import explained
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
-from posenc.encodings.nope import NoPE
 from posenc.positions import Positions
-
-
-def stacked(parts: Sequence[PositionalEncoding]) -> PositionalEncoding:
-    """NoPE for no parts, one part itself, a Stack of several."""
-    return Stack(*parts) if len(parts) > 1 else parts[0] if parts else NoPE()
 
 
 class Stack(PositionalEncoding):

@@ -228,15 +228,15 @@ class PositionSpec:
         `arithmetic` is the old name of `exact`: "float32" is "model". Raises IndexError for a layer that does not exist,
         ValueError if only the parts have layers.
         """
-        from posenc.stack import stacked
+        from posenc.dialects.stacked import stacked
 
         numbers = _arithmetic(exact, arithmetic)
         return stacked([use.build(numbers) for use in self.layer(layer).uses])
 
     def encodings(self, *, exact: Exact = "fp64", arithmetic: Arithmetic | None = None) -> PerLayer:
         """The encodings of all layers; equal layers share one. `exact` as for `encoding`."""
+        from posenc.dialects.stacked import stacked
         from posenc.per_layer import PerLayer
-        from posenc.stack import stacked
 
         numbers = _arithmetic(exact, arithmetic)
         made = {layer: stacked([use.build(numbers) for use in layer.uses]) for layer in self.layers}

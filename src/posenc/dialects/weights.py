@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc.dialects.spec import PositionSpec, Use, Weight
-from posenc.stack import stacked
+from posenc.dialects.stacked import stacked
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding

@@ -67,7 +67,9 @@ NAMED = {
 
 
 def nearest(file: str) -> list[Path]:
-    """The test files for `file`, a path below src/posenc, the nearest first. Raises ValueError where there is none."""
+    """The test files for `file`, a path below src/posenc, the nearest first; for an entry of the catalogue that no test
+    imports, those that create it by name. Raises ValueError where there is none.
+    """
     module = file.removesuffix(".py").removesuffix(".cpp")
     named = NAMED.get(module, "").split()
     wanted = [f"test_{word}" for word in named or [Path(module).stem]]
@@ -75,7 +77,8 @@ def nearest(file: str) -> list[Path]:
     by_name = [path for word in wanted for path in every if path.stem in (word, f"{word}_families")]
     dotted = "posenc." + module.replace("/", ".")
     importing = [] if named else [path for path in every if path.parent.name == "oracles" and dotted in _imports(path)]
-    found = list(dict.fromkeys([*by_name, *importing]))[:FILES]
+    naming = [] if named or by_name or importing else [path for path in every if Path(module).name in _names_in(path)]
+    found = list(dict.fromkeys([*by_name, *importing, *naming]))[:FILES]
     if not found:
         raise ValueError(f"{file}: no test bears its name or imports from it; name one in tests/mutations/nearest.py")
     return found
@@ -90,3 +93,14 @@ def _imports(path: Path) -> frozenset[str]:
         elif isinstance(node, ast.Import):
             names |= {one.name for one in node.names}
     return frozenset(names)
+
+
+@functools.cache
+def _names_in(path: Path) -> frozenset[str]:
+    """The strings that stand alone in a file of oracles."""
+    if path.parent.name != "oracles":
+        return frozenset()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return frozenset(
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )

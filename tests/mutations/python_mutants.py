@@ -154,7 +154,7 @@ def _walk(node: ast.AST, scope: str = "") -> Iterator[tuple[str, ast.AST]]:
 
 
 def _says(node: ast.AST) -> bool:
-    """Messages, docstrings, imports, and what type checkers alone read."""
+    """Messages, docstrings, imports, what the catalogue says, and what type checkers alone read."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -163,7 +163,7 @@ def _says(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         name = node.targets[0].id
-        return name == "__all__" or (isinstance(node.value, ast.Subscript) and name[:1].isupper() and name[1:2].islower())
+        return name in ("__all__", "ENTRY") or (isinstance(node.value, ast.Subscript) and name[:1].isupper() and name[1:2].islower())
     return False
 
 

@@ -114,6 +114,7 @@ def test_the_metadata_says_layout_base_and_units(tmp_path):
     assert metadata["softmax_scale"] == pytest.approx(1 / math.sqrt(D_HEAD))
     assert metadata["arrays"]["frequencies"]["unit"] == "radians per position"
     assert metadata["positions"] == "0 … 39"
+    assert metadata["configuration"]["d_head"] == D_HEAD
 
 
 def test_cos_and_sin_turn_queries_as_the_library_does():

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
 import torch
 
 from posenc import Attention, Positions, attend
+from posenc.content_dependent import along_the_path
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.path import BLOCK, PaTH, path_scores
 from posenc.encodings.path_fox import path_fox
@@ -100,6 +102,21 @@ def test_interleaved_documents_with_padding_in_a_mixed_order():
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
     logits = papers(q, k, x, encoding, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
+
+
+def test_the_place_of_queries_that_are_no_keys_by_counting():
+    """Queries and keys are other tokens, of several documents, stored in any order."""
+    pick = random.Random(3)
+    for _ in range(20):
+        keys, queries = [[(pick.randrange(3), pick.randrange(9)) for _ in range(size)] for size in (7, 5)]
+        at_q, at_k = (
+            Positions(order, order, torch.tensor([[document for document, _ in tokens]]))
+            for tokens in (queries, keys)
+            for order in [torch.tensor([[order for _, order in tokens]])]
+        )
+        index, places = along_the_path(at_q, at_k)
+        assert [keys[j] for j in index[0].tolist()] == sorted(keys)
+        assert places[0].tolist() == [sum(key <= query for key in keys) - 1 for query in queries]
 
 
 def test_blocks_by_dense_products():

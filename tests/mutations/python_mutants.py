@@ -163,7 +163,8 @@ def _says(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         name = node.targets[0].id
-        return name in ("__all__", "ENTRY") or (isinstance(node.value, ast.Subscript) and name[:1].isupper() and name[1:2].islower())
+        is_type = isinstance(node.value, ast.Subscript) and name[:1].isupper() and name[1:2].islower()
+        return name in ("__all__", "ENTRY") or is_type
     return False
 
 

@@ -146,7 +146,7 @@ PAGE = "<!doctype html>位置\n"
 
 @pytest.fixture
 def quick(monkeypatch) -> None:
-    """What is written is tested in explorer/test_export.py; here nothing is computed."""
+    """What is written is tested in explorer/test_page_file.py; here nothing is computed."""
     import posenc.explorer.export
 
     def exported(advance) -> str:

@@ -561,14 +561,26 @@ def _check_mask(mask: Tensor, shape: str) -> None:
 
 
 def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
-    leaves, context = _flatten(at)
+    leaves, context = _parts(at)
     return _unflatten([change(leaf) for leaf in leaves], context)
 
 
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
 
 
-def _flatten(at: Positions) -> tuple[list[Any], tuple[Consecutive | None, Names, Names]]:
+Parts = tuple[list[Any], tuple[Consecutive | None, Names, Names]]
+
+
+def _flatten(at: Positions) -> Parts:
+    """`arange` has one tensor for coords and order. They are two leaves: torch.export makes one input of one tensor, and an
+    exported graph would read order where the encoding reads coords."""
+    leaves, context = _parts(at)
+    if leaves[1] is leaves[0] and isinstance(leaves[1], Tensor):
+        leaves[1] = leaves[1].view_as(leaves[1])
+    return leaves, context
+
+
+def _parts(at: Positions) -> Parts:
     tables, states = (tuple((owner, len(one)) for owner, one in of.items()) for of in (at.tables, at.states))
     carried = (tensor for of in (at.tables, at.states) for one in of.values() for tensor in one)
     return [at.coords, at.order, at.document, *carried], (at.consecutive_in, tables, states)

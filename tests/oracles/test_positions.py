@@ -210,6 +210,18 @@ def test_is_a_pytree_and_survives_copies():
     assert doubled.coords.tolist() == [[2, 4, 6]] * 2
 
 
+@pytest.mark.parametrize("at", [Positions.arange(2, 3), Positions.from_mask(torch.ones(2, 3)), Positions.decode([3, 5])])
+def test_coords_and_order_are_two_inputs_of_an_exported_graph(at):
+    """Coordinates that move later, while the order stays, are read where they moved."""
+
+    class Coordinates(torch.nn.Module):
+        def forward(self, at):
+            return at.coords * 1
+
+    exported = torch.export.export(Coordinates(), (at,)).module()
+    assert torch.equal(exported(at.shift(5)), at.coords + 5)
+
+
 def test_builders_put_everything_on_the_device_asked_for_C6():
     meta = torch.device("meta")
     for at in (

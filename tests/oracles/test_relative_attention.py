@@ -375,18 +375,25 @@ def test_one_graph_forward_and_backward(name):
 
 @pytest.mark.parametrize("name", ["shaw", "txl"])
 def test_export(name):
+    """What this backend computes in eager code is plain torch in an exported graph; asked for by name, it is refused."""
+
     class Model(torch.nn.Module):
-        def __init__(self):
+        def __init__(self, impl):
             super().__init__()
-            self.encoding = filled(ENCODINGS[name]())
+            self.encoding, self.impl = filled(ENCODINGS[name]()), impl
 
         def forward(self, q, k, v, at):
-            return attend_rotated(q, k, v, self.encoding, at, at, impl="relative")
+            return attend_rotated(q, k, v, self.encoding, at, at, impl=self.impl)
 
     given = [torch.from_numpy(draw(seed, 2, 4, 6, 4)) for seed in range(3)]
-    at, model = Positions.arange(2, 6), Model()
-    program = torch.export.export(model, (*given, at))
-    close(program.module()(*given, at), model(*given, at).detach())
+    at, by_name = Positions.arange(2, 6), Model("relative")
+    program = torch.export.export(Model("auto"), (*given, at))
+    called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert called
+    assert not [target for target in called if "posenc" in target]
+    close(program.module()(*given, at), by_name(*given, at).detach())
+    with pytest.raises(ValueError, match=r"impl='relative' cannot express .* a graph for other runtimes cannot contain"):
+        torch.export.export(by_name, (*given, at))
 
 
 MEMORY = """

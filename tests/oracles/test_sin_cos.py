@@ -312,6 +312,8 @@ def test_one_graph_over_lengths():
 
 
 def test_exported():
+    """The graph is plain torch; the frequencies, which the operator takes as text, are its one constant, in fp64."""
+
     class Tables(torch.nn.Module):
         def forward(self, coords):
             return sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float32)
@@ -320,7 +322,11 @@ def test_exported():
     program = torch.export.export(Tables(), (torch.arange(9)[None],), dynamic_shapes=({1: length},))
     coords = torch.arange(30)[None]
     assert torch.equal(program.module()(coords), sin_cos_table(Positions.at(coords), [FREQUENCIES], torch.float32))
-    assert not program.constants
+    called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert "aten.sin.default" in called
+    assert not [target for target in called if "posenc" in target]
+    (constant,) = program.constants.values()
+    assert torch.equal(constant, torch.tensor(FREQUENCIES, dtype=torch.float64))
     assert not program.state_dict
 
 

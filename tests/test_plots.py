@@ -303,6 +303,21 @@ def test_every_picture_of_every_encoding_is_drawn(method, view):
     assert all(picture.idea)
 
 
+@pytest.mark.parametrize("view", ["clock", "angles", "wavelengths"])
+def test_frequencies_of_every_encoding_of_the_catalogue_are_drawn(view):
+    for method in methods_of(view):
+        picture, _ = picture_of(method, view, Request())
+        json.dumps(picture.data(), allow_nan=False)
+
+
+def test_pairs_that_never_turn_have_no_clock():
+    picture, _ = picture_of("proportional", "clock", Request())
+    assert all(map(math.isfinite, picture.wavelengths))
+    assert picture.pairs[-1] == 47  # of 64 pairs, the first three quarters turn
+    assert "64 pairs" in picture.idea[1]
+    assert "16 of them never turn" in picture.idea[1]
+
+
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_every_kind_of_picture_becomes_a_file(view, tmp_path):
     picture, _ = picture_of(methods_of(view)[-1], view, Request())

@@ -195,6 +195,13 @@ def test_dragging_and_keys_move_a_word_alike(opened):
     assert number(page, "distance") == found["distance"][row[2, 1, 0]]
 
 
+def test_an_encoding_whose_parameter_is_one_number_is_drawn():
+    """The scale of this sinusoidal table is a tensor without axes."""
+    found = arrays(encoding="scaled_sinusoidal")
+    assert found["distance"][1:].min() > 0.01
+    assert found["together"].max() < ROUNDING
+
+
 def test_one_layer_under_a_mask_is_blind_to_its_prefix(opened):
     page = opened("order?causal=true&word=2", lang="zh", width=390, dark=True)
     page.click("[data-role=prefix]")

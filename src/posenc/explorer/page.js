@@ -499,10 +499,10 @@ body > .posenc { min-height: 100vh; }
 .posenc input[type="range"], .posenc input[type="checkbox"] { accent-color: var(--accent); }
 .posenc input[type="range"] { width: min(34vw, 170px); min-height: 28px; padding: 0; }
 .posenc input[type="checkbox"] { width: 18px; height: 18px; }
-.posenc select { max-width: 100%; }
+.posenc select { max-width: 100%; min-width: 0; }
 .bar select { max-width: 46vw; }
 .controls { display: flex; flex-wrap: wrap; gap: 8px 22px; align-items: center; font-size: 14px; }
-.controls label { display: inline-flex; align-items: center; gap: 8px; color: var(--muted); }
+.controls label { display: inline-flex; align-items: center; gap: 8px; max-width: 100%; color: var(--muted); }
 .controls label.wide { flex-basis: 100%; flex-direction: column; align-items: stretch; gap: 4px; }
 .player { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; font-size: 14px; }
 .player label { display: inline-flex; align-items: center; gap: 8px; color: var(--muted); margin-left: 8px; }

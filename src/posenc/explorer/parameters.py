@@ -60,9 +60,11 @@ def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: W
     """The type of a parameter that names an encoding which the views can show and which `accepts` takes.
 
     The views show one layer of words in a row without a model's hidden states: not positions, presets of several layers,
-    encodings of images and those that read hidden states. `others` are further values and their labels.
+    encodings of images and those that read hidden states. The foundation comes first, then the others in the catalogue's
+    order. `others` are further values and their labels.
     """
-    called = {entry.name: entry.label for entry in catalogue.ENTRIES if entry.in_a_row and accepts(entry)} | others
+    ordered = sorted(catalogue.ENTRIES, key=lambda entry: entry.name not in catalogue.FOUNDATION)
+    called = {entry.name: entry.label for entry in ordered if entry.in_a_row and accepts(entry)} | others
     extra: Any = {"called": {name: words._asdict() for name, words in called.items()}}
     return Annotated[Literal[tuple(called)], Field(json_schema_extra=extra)]
 

@@ -72,7 +72,7 @@ def redrawn(encoding: PositionalEncoding, random: torch.Generator) -> Positional
 
 
 def normal(*shape: int, random: torch.Generator) -> Tensor:
-    return torch.randn(*shape, generator=random, dtype=torch.float64)
+    return torch.randn(shape, generator=random, dtype=torch.float64)
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -98,10 +98,15 @@ def waves(
 def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -> Clocks:
     """Pairs as the hands of clocks, fast to slow: the hand of pair i turns by ω_i at each position.
 
-    The positions are 0 and seven that grow evenly by factor up to length-1; the pairs are spread evenly.
+    The positions are 0 and seven that grow evenly by factor up to length-1; the pairs are spread evenly over those that
+    turn. Raises ValueError if no pair turns.
     """
     omega = _needed(encoding)
-    pairs = tuple(sorted({round(n * (len(omega) - 1) / (clocks - 1)) for n in range(clocks)}))
+    turning = [pair for pair, frequency in enumerate(omega) if frequency]
+    if not turning:
+        raise ValueError(f"encoding: every frequency of {type(encoding).__name__} is 0, expected a pair that turns")
+    pairs = tuple(sorted({turning[round(n * (len(turning) - 1) / (clocks - 1))] for n in range(clocks)}))
+    still = f"; {len(omega) - len(turning)} of them never turn" if len(turning) < len(omega) else ""
     positions = tuple(sorted({0, *(round((length - 1) ** (n / 6)) for n in range(7) if length > 1)}))
     chosen = torch.tensor([omega[pair] for pair in pairs], dtype=torch.float64)
     lengths = tuple(2 * math.pi / omega[pair] for pair in pairs)
@@ -109,7 +114,7 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
         f"{_name(encoding)}: each pair of channels is the hand of a clock",
         (
             "The hand of a pair turns by its frequency ω at every position; its height is cos, its reach to the right sin.",
-            f"{len(omega)} pairs, one turn in {number(lengths[0])} to {number(2 * math.pi / omega[-1])} positions.",
+            f"{len(omega)} pairs, one turn in {number(lengths[0])} to {number(lengths[-1])} positions{still}.",
         ),
         positions,
         pairs,

@@ -141,7 +141,7 @@ VIEWS: dict[str, View] = {
     ),
     "angles": View(
         "the angle of every pair, position × pair",
-        lambda e: bool(e.sites & Site.ROTATE),
+        lambda e: _has_frequencies(e) and bool(e.sites & Site.ROTATE),
         lambda e, s: tables.angles(e, length=s.length),
         length=48,
         d_model=64,

@@ -57,5 +57,5 @@ def phimoe(model_type: str) -> Proof:
         zero, moved = (calls(model, input_ids=tokens(ids.shape), position_ids=p) for p in (torch.zeros_like(ids), ids))
         same_rotation(result, spec, zero, moved, ids, 2.0)
     hidden(result, spec, calls(model, input_ids=tokens((2, SEEN))))
-    assert any(finding.key == "rope_scaling.long_factor" for finding in spec.remarks)
+    assert any(finding.key == "rope_parameters.long_factor" for finding in spec.remarks)
     return result

@@ -59,12 +59,20 @@ def test_the_old_spelling_means_what_the_class_makes_of_it(old: dict):
         ),
         ({"model_type": "muse_glimmer_text", "rope_theta": 1e6, "layer_rope_theta": [0]}, "layer_rope_theta"),
         ({"model_type": "beam", "rope_parameters": {"sliding_attention": {"rope_theta": 5.0}}}, "full_attention"),
-        ({"model_type": "step3p5", "layer_types": ["full_attention"] * 45}, "rope_theta"),
     ],
 )
 def test_what_the_code_would_fail_at_is_refused_by_name(config: dict, named: str):
     with pytest.raises(ConfigError, match=named):
         read_config(config)
+
+
+def test_a_missing_base_of_step_is_its_class_s_with_a_note_and_refused_without_defaults():
+    config = {"model_type": "step3p5", "layer_types": ["full_attention"] * 45}
+    spec = read_config(config)
+    assert [finding.grade for finding in spec.remarks if finding.key == "rope_theta"] == ["note"]
+    assert {use.rotation.base for layer in spec.layers for use in layer.uses} == {10000.0}
+    with pytest.raises(ConfigError, match="rope_theta"):
+        read_config(config, defaults=False)
 
 
 def test_only_zero_counts_among_the_bases_of_muse():

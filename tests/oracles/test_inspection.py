@@ -157,13 +157,26 @@ def test_nested_settings_change_for_the_layers_that_see_everything():
         assert float(turning.sliding_attention_inv_freq[1]) == pytest.approx(1e4 ** (-2 / 256), rel=1e-6)
 
 
+@pytest.mark.parametrize("order", [("sliding_attention", "indexed_attention"), ("indexed_attention", "sliding_attention")])
+def test_indexed_layers_see_everything_and_change_in_whatever_order_the_settings_come(order):
+    bases = {"sliding_attention": 5e4, "indexed_attention": 8e7}
+    nested = {kind: {"rope_type": "default", "rope_theta": bases[kind]} for kind in order}
+    config = {"model_type": "dots3_note_text", "num_hidden_layers": 4, "layer_types": [*order, *order],
+              "max_position_embeddings": 4096, "rope_parameters": nested}  # fmt: skip
+    for made in extend(config, read_config(config), 16384, ("yarn", "ntk", "linear", "llama3")):
+        changed = made.fragment["rope_parameters"]
+        assert changed["sliding_attention"] == nested["sliding_attention"]
+        assert changed["indexed_attention"] != nested["indexed_attention"]
+        assert made.after.values[-1] < made.before.values[-1]
+
+
 def test_a_method_that_the_family_cannot_be_told_is_said_so():
     long = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
     config = {"model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "rope_parameters": long,
               "max_position_embeddings": 131072, "original_max_position_embeddings": 4096}  # fmt: skip
     found = {one.method: one for one in extend(config, read_config(config), 262144)}
     assert found["yarn"].fragment == {}
-    assert "short_factor: missing" in found["yarn"].note
+    assert all("short_factor: missing" in sentence for sentence in found["yarn"].note)
     assert found["longrope"].fragment["original_max_position_embeddings"] == 4096
     with pytest.raises(ValueError, match="--method yarn: phi3's code does not support it"):
         extend(config, read_config(config), 262144, ("yarn",))

@@ -22,7 +22,7 @@ from torch import Tensor
 
 import posenc
 import posenc.transformers as pt
-from posenc.stack import stacked
+from posenc.dialects.stacked import stacked
 from posenc.transformers import kernel_rotation
 from posenc.transformers.decoder import decoder_of
 

@@ -46,7 +46,7 @@ class Keys:
 
     def __init__(self, data: Mapping[str, Any], family: str, path: str = "", *, defaults: bool = False) -> None:
         self.data, self.family, self.path, self.base_may_be_default = dict(data), family, path, defaults
-        self.file = self.data  # kept by `replaced`: remarks are about the file
+        self.file = dict(data)  # the file itself, which remarks are about; readers change `data` only
         self.facts = facts().get(family, {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None})
         self.read: dict[str, Any] = {}
         self.origins: dict[str, str] = {}

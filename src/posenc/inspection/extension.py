@@ -32,6 +32,8 @@ SCALED = (
     "alpha",
 )
 
+WIDE = ("full_attention", "indexed_attention", "main", "global")  # names of the layers without a window, in nested settings
+
 
 @dataclass(frozen=True)
 class Extension:
@@ -216,7 +218,7 @@ def new_settings(
     parameters = config.get("rope_parameters") or {}
     nested = {label: inner for label, inner in parameters.items() if isinstance(inner, Mapping) or inner is None}
     if nested:
-        label = next(label for label in ("full_attention", "main", "global", *nested) if label in nested)
+        label = next(label for label in (*WIDE, *nested) if label in nested)
         return fragment | {"rope_parameters": {**parameters, label: _unscaled(parameters[label] or {}) | settings}}
     if parameters or "rope_theta" not in config:
         return fragment | {"rope_parameters": _unscaled(parameters) | settings}

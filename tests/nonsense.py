@@ -278,6 +278,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "words": numbers(T, D),
     "orders": lambda: torch.arange(T).flip(0)[None],
     "delta": whole(5),
+    "p": lambda: torch.arange(B * T, dtype=torch.float64).reshape(B, T),
     "positions": lambda: torch.arange(3, dtype=torch.float64),
     # sequences
     "lengths": lambda: [3, 4],
@@ -357,6 +358,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "plots.order_sensitivity:n_heads": lambda: H,
     "plots.order_sensitivity:d_model": lambda: D,
     "order_sensitivity_of:words": lambda: torch.linspace(-1, 1, T * D, dtype=torch.float64).reshape(T, D),
+    "deberta.projected:name": lambda: "key",
     "floater.at_layer:n": lambda: 0,
     "transformer_xl.relative:first": lambda: torch.tensor([-5]),
     "shaw.relative:first": lambda: torch.tensor([-5]),
@@ -455,7 +457,7 @@ LEAST = {
     **dict.fromkeys(("batch", "length", "height", "width", "max_positions", "size", "d_model", "d_head", "n_heads"), 1),
     **dict.fromkeys(("n_kv_heads", "n_layers", "n_buckets", "n_positions", "trained_length", "original_length", "d"), 1),
     **dict.fromkeys(("clocks", "layers", "rotary_dim", "axes"), 1),
-    **dict.fromkeys(("rank", "prefix", "rest", "max_distance", "channel", "m", "layer"), 0),
+    **dict.fromkeys(("rank", "prefix", "rest", "max_distance", "channel", "m", "layer", "right"), 0),
 }
 
 

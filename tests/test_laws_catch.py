@@ -351,7 +351,8 @@ def test_report_names_what_broke_and_the_backends():
     assert "differs by" in results["decode_equals_prefill"].detail
     assert results["norm_preservation"].verdict == "holds"
     assert results["norm_preservation"].backends == ()  # it computes no attention
-    assert results["shift_invariance"].backends == ("sdpa",)
+    assert results["decode_equals_prefill"].backends == ("sdpa",)
+    assert results["shift_invariance"].backends == ("reference",)  # what a shift changes is looked for by the reference
     assert results["backends_agree"].backends == ("reference", "sdpa")
 
 

@@ -45,7 +45,7 @@ LEAST = {
     **dict.fromkeys(("n", "d", "d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "layers", "rotary_dim"), 1),
     **dict.fromkeys(("axes", "batch", "length", "trained_length", "original_length", "max_positions"), 1),
     **dict.fromkeys(("height", "width", "size", "clocks"), 1),
-    **dict.fromkeys(("rank", "prefix", "rest", "layer"), 0),
+    **dict.fromkeys(("rank", "prefix", "rest", "layer", "right"), 0),
 }
 POSITIVE = (
     *("base", "factor", "alpha", "attention_factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow", "fraction"),

@@ -11,6 +11,19 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 """The dtypes of whole numbers that torch computes with."""
 
 
+def floating(dtype: torch.dtype) -> None:
+    """Raises TypeError for what is no dtype of real numbers."""
+    if type(dtype) is not torch.dtype or not dtype.is_floating_point:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {shown(dtype)}")
+
+
+def beside(parameter: Tensor, **tensors: Tensor) -> None:
+    """Raises ValueError for a tensor that is not on the device of the parameter."""
+    for name, value in tensors.items():
+        if value.device != parameter.device:
+            raise ValueError(f"{name}: expected to be on {parameter.device} as the parameters are, got {value.device}")
+
+
 def with_values(**tensors: Tensor) -> None:
     """Raises ValueError for a tensor without elements, or whose elements have no values (meta)."""
     for name, value in tensors.items():

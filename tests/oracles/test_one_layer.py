@@ -15,7 +15,7 @@ from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
 from posenc.encodings.transformer_xl import TransformerXL
 
-SIZES = {"d_model": 16, "n_heads": 4, "d_head": 4, "n_layers": 1, "max_positions": 32}
+SIZES = {"d_model": 32, "n_heads": 4, "d_head": 8, "n_layers": 1, "max_positions": 32}
 ENCODINGS = {name: catalogue.create(name, **SIZES) for name in catalogue.names()}
 
 
@@ -71,7 +71,7 @@ def test_tokens_of_integers_are_refused(name):
     at = Positions.arange(1, 3)
     for dtype in (torch.int64, torch.bool, torch.complex64):
         with pytest.raises(TypeError, match="x: expected real numbers, got torch"):
-            ENCODINGS[name].embed(torch.zeros(1, 3, 16).to(dtype), at)
+            ENCODINGS[name].embed(torch.zeros(1, 3, 32).to(dtype), at)
 
 
 @pytest.mark.parametrize("encoding", [RoPE(4), LeRoPE(4), Sinusoidal(8), FLOATER(8)], ids=lambda e: type(e).__name__)

@@ -30,11 +30,13 @@ from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.tensor_checks import floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float, Int
 
 Term = Literal["c2p", "p2c"]
+Projection = Literal["key", "query"]
 MOST = 2**48  # no bucket starts further behind the one before
 
 
@@ -101,25 +103,31 @@ class DeBERTa(PositionalEncoding):
         self.norm = None if norm_eps is None else nn.Parameter(torch.ones(d_model))
         self.norm_offset = None if norm_eps is None else nn.Parameter(torch.zeros(d_model))
 
+    @checked
     def bucket(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """i - j, or its bucket, by comparisons of whole numbers; beyond the last bucket it stays there."""
+        delta = delta.long()  # small integers overflow
         if self.starts is None:
             return delta
         exact = self.span // 2
         beyond = torch.bucketize(delta.abs(), constant(self.starts, torch.int64, delta.device), right=True)
         return delta.clamp(-exact, exact) + delta.sign() * beyond
 
+    @checked
     def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         """The row of the table for i - j = `delta`."""
         return (self.bucket(delta) + self.span).clamp(0, 2 * self.span - 1)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        if k.dtype != q.dtype:
+            raise TypeError(f"k: expected {q.dtype} as q is, got {k.dtype}")
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
+        projections: tuple[tuple[Term, Projection, Tensor], ...] = (("c2p", "key", q), ("p2c", "query", k))
         scale, by_term = self.softmax_scale(self.d_head), {}
         with full_precision(q):
-            for term, name, content in (("c2p", "key", q), ("p2c", "query", k)):
+            for term, name, content in projections:
                 if term in self.terms:
                     by_term[term] = content @ self.projected(name, q.dtype).transpose(-1, -2) * scale  # [b, h, t, r]
         query, key = at_q.coords, at_k.coords
@@ -131,8 +139,12 @@ class DeBERTa(PositionalEncoding):
 
         return of_pair
 
-    def projected(self, name: str, dtype: torch.dtype) -> Float[Tensor, "h r d"]:
-        """The table as keys or queries of every head."""
+    @checked
+    def projected(self, name: Projection, dtype: torch.dtype) -> Float[Tensor, "h r d"]:
+        """The table as keys or queries of every head. Raises ValueError for a projection that the terms do not have."""
+        if getattr(self, name) is None:
+            raise ValueError(f"name: expected a projection of the terms {self.terms}, got {name!r}")
+        floating(dtype)
         table = self.table.to(dtype)
         if self.norm is not None and self.norm_offset is not None and self.norm_eps is not None:
             table = F.layer_norm(table, table.shape[-1:], self.norm.to(dtype), self.norm_offset.to(dtype), self.norm_eps)
@@ -141,6 +153,7 @@ class DeBERTa(PositionalEncoding):
         return heads
 
     def softmax_scale(self, d_head: int) -> float:
+        checks.whole(d_head=d_head)
         return 1 / math.sqrt(d_head * (1 + len(self.terms)))
 
     @torch.no_grad()

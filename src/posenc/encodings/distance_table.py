@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import DistanceBias
+from posenc.encoding import DistanceBias, check_distances
 from posenc.entry import Entry
 from posenc.tensor_checks import INTEGERS
 
@@ -41,14 +41,15 @@ class DistanceTable(DistanceBias):
         checks.whole(0, max_distance=max_distance)
         super().__init__(n_heads=n_heads, max_distance=max_distance, right=right)
         self.max_distance, self.right = max_distance, max_distance if right is None else right
-        checks.whole(0, right=self.right)
         self.table = nn.Parameter(torch.empty(self.max_distance + 1 + self.right, n_heads))
         nn.init.normal_(self.table, std=0.02)
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
         if delta.dtype not in INTEGERS:
-            raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype}")
-        return self.table.T[:, (-delta).clamp(-self.max_distance, self.right) + self.max_distance]
+            raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype} as delta")
+        # int64, since small integers overflow, and torch takes uint8 for a mask
+        return self.table.T[:, (-delta.long()).clamp(-self.max_distance, self.right) + self.max_distance]
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> DistanceTable:

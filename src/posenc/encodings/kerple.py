@@ -24,6 +24,7 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import DistanceBias, check_distances
 from posenc.entry import Entry
+from posenc.tensor_checks import beside
 
 if TYPE_CHECKING:
     from posenc.shapes import Float, Num
@@ -57,6 +58,7 @@ class KERPLE(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
+        beside(self.scale, delta=delta)
         r1, shape = F.softplus(self.scale.double())[:, None], self.shape.double()[:, None]
         distance = delta.abs().double()
         if self.kernel == "log":

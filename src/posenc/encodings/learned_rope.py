@@ -25,6 +25,7 @@ from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.layouts import Layout
 from posenc.positions import Positions
+from posenc.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -51,6 +52,8 @@ class LeRoPE(RoPE):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         self.check_coords(at)
+        floating(dtype)
+        beside(self.alpha, at=at.coords)
         with full_precision(self.alpha):
             precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
             omega = constant(self.frequencies.values, precision, self.alpha.device)
@@ -99,6 +102,8 @@ class MixedRoPE(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""
         self.check_coords(at)
+        floating(dtype)
+        beside(self.frequencies, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.frequencies):
             angle = sum(coords[..., a, None, None].double() * omega.double() for a, omega in enumerate(self.frequencies))

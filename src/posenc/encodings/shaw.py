@@ -50,7 +50,7 @@ class Shaw(PositionalEncoding):
         right: int | None = None,
         outside: Outside = "clip",
     ) -> None:
-        checks.whole(0, max_distance=max_distance, right=max_distance if right is None else right)
+        checks.whole(0, max_distance=max_distance)
         super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
         self.d_head, self.max_distance, self.outside = d_head, max_distance, outside
         self.right = max_distance if right is None else right

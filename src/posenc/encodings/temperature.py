@@ -22,8 +22,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.checked import check_arguments
 from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens, full_precision, into, turns
 from posenc.positions import Positions
+from posenc.tensor_checks import floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -46,6 +48,7 @@ class Temperature(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """τ at every position, [b, t]."""
         self.check_coords(at)
+        floating(dtype)
         self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
         return (self.of(at.coords.double()).to(dtype),)
 
@@ -55,10 +58,22 @@ class Temperature(PositionalEncoding):
         turns(side)
         if side != "query":
             return into(x, out)
+        _check_dense(x)
         check_tokens(self, x, at, axis=2)
         with full_precision(x):
             (table,) = self.tables_at(at, x.dtype)
             return into((x.to(table.dtype) * table[:, None, :, None]).to(x.dtype), out)
+
+
+def _check_positions(p: Tensor) -> None:
+    """Raises TypeError or ValueError for what is no dense tensor [b, t] of real numbers."""
+    if type(p) is not Tensor or p.is_nested or p.layout is not torch.strided or p.ndim != 2 or not p.is_floating_point():
+        check_arguments(Temperature.of, None, p)
+
+
+def _check_dense(x: Tensor) -> None:
+    if x.layout is not torch.strided:
+        raise TypeError(f"x: expected a dense tensor, got {checks.shown(x)}")
 
 
 class FloorLogTemperature(Temperature):
@@ -77,7 +92,8 @@ class FloorLogTemperature(Temperature):
             raise ValueError(f"FloorLogTemperature: offset: expected 0 (position) or 1 (number of keys), got {offset!r}")
         self.scale, self.length, self.offset = scale, length, offset
 
-    def of(self, p: Tensor) -> Tensor:
+    def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
+        _check_positions(p)
         return 1 + self.scale * torch.log1p(torch.floor((p + self.offset) / self.length))
 
 
@@ -89,7 +105,8 @@ class PowerTemperature(Temperature):
         checks.positive(exponent=exponent, length=length)
         self.exponent, self.length = exponent, length
 
-    def of(self, p: Tensor) -> Tensor:
+    def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
+        _check_positions(p)
         return torch.exp(self.exponent * torch.log1p((p + 1) / self.length))
 
 
@@ -104,7 +121,8 @@ class LogTemperature(Temperature):
         checks.positive(scale=scale, length=length)
         self.scale, self.length = scale, length
 
-    def of(self, p: Tensor) -> Tensor:
+    def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
+        _check_positions(p)
         return 1 + self.scale * torch.log(((p + 1) / self.length).clamp(min=1))
 
 
@@ -121,7 +139,8 @@ class LogLengthTemperature(Temperature):
             raise ValueError(f"LogLengthTemperature: length: divides by its logarithm, expected at least 2, got {length!r}")
         self.length = length
 
-    def of(self, p: Tensor) -> Tensor:
+    def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
+        _check_positions(p)
         return (torch.log(p + 1) / math.log(self.length)).clamp(min=1)
 
 
@@ -147,6 +166,7 @@ class LearnedTemperature(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """ln(p + 1), [b, t]: of no parameters, so that copies and heads may share it."""
         self.check_coords(at)
+        floating(dtype)
         self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
         return (torch.log(at.coords.double() + 1).to(dtype),)
 
@@ -156,9 +176,12 @@ class LearnedTemperature(PositionalEncoding):
         turns(side)
         if side != "query":
             return into(x, out)
+        _check_dense(x)
         check_tokens(self, x, at, axis=2)
         if x.shape[1] != len(self.scale):
-            raise ValueError(f"LearnedTemperature: built for n_heads={len(self.scale)}, got queries of {x.shape[1]} heads")
+            raise ValueError(
+                f"x: LearnedTemperature: built for n_heads={len(self.scale)}, got queries of {x.shape[1]} heads"
+            )
         with full_precision(x):
             (logarithm,) = self.tables_at(at, x.dtype)
             table = self.scale.to(logarithm.dtype)[:, None] * logarithm[:, None]  # [b, h, t]

@@ -64,6 +64,9 @@ class Wall(PositionalEncoding):
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
         checks.whole(d_model=d_model, n_heads=n_heads, d_head=d_head)
         checks.finite(first_bias=first_bias)
+        dtype = torch.get_default_dtype()
+        if abs(first_bias) > (largest := torch.finfo(dtype).max):
+            raise ValueError(f"first_bias: expected at most {largest:g} in size, as {dtype} holds it, got {first_bias!r}")
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, first_bias=first_bias)
         self.d_model, self.n_heads, self.d_head = d_model, n_heads, d_head
         self.weight = nn.Parameter(torch.empty(n_heads * d_head, d_model))

@@ -190,7 +190,20 @@ def _failing(files: list[str], besides: set[str]) -> str | None:
     os.chdir(ROOT)
     first, output = FirstFailure(), io.StringIO()
     options = [f"--deselect=tests/{test}" for test in besides]
-    options += ["-x", "-q", "-m", "not acceptance", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--no-header"]
+    # Plain assertions: pytest would load posenc, which brings a plugin, by its own loader, and so not the mutant.
+    options += [
+        "--assert=plain",
+        "-x",
+        "-q",
+        "-m",
+        "not acceptance",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--tb=no",
+        "--no-header",
+    ]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = int(pytest.main([*options, *files], plugins=[first]))
     if code == 0:

@@ -68,6 +68,16 @@ class FromHidden(PositionalEncoding):
         return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)
 
 
+def read_earlier(encoding: PositionalEncoding, at: Positions) -> tuple[Tensor, ...]:
+    """What `encoding.read` left in these positions. Raises ValueError where they carry nothing read by this very module."""
+    if encoding.owner not in at.states:
+        raise ValueError(
+            f"at: carries nothing read by {encoding.owner}; "
+            "call read(x, at) of this layer's encoding with its hidden states"
+        )
+    return at.states[encoding.owner]
+
+
 def running_sum(
     steps: Float[Tensor, "b t *s"], at: Positions, before: Float[Tensor, "b s *s"] | None = None
 ) -> Float[Tensor, "b t *s"]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import running_sum
+from posenc.content_dependent import read_earlier, running_sum
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -78,12 +78,7 @@ class FoX(PositionalEncoding):
 
     def _sums(self, at: Positions) -> Float[Tensor, "b t h"]:
         """S of every token, in fp64. Raises ValueError for positions that carry nothing read by this very module."""
-        if self.owner not in at.states:
-            raise ValueError(
-                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
-                "states"
-            )
-        return at.states[self.owner][0]
+        return read_earlier(self, at)[0]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         one_per_head(self.offset, q)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import along_the_path, filled_up, short_convolution, taken
+from posenc.content_dependent import along_the_path, filled_up, read_earlier, short_convolution, taken
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -110,12 +110,7 @@ class PaTH(PositionalEncoding):
         return at.replaced(states={**at.states, self.owner: (plain, w, beta)})
 
     def _state(self, at: Positions) -> tuple[Tensor, ...]:
-        if self.owner not in at.states:
-            raise ValueError(
-                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
-                "states"
-            )
-        return at.states[self.owner]
+        return read_earlier(self, at)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import running_sum, short_convolution
+from posenc.content_dependent import read_earlier, running_sum, short_convolution
 from posenc.encoding import (
     PositionalEncoding,
     Side,
@@ -120,12 +120,7 @@ class SelectiveRoPE(PositionalEncoding):
         return at.replaced(states={**at.states, self.owner: (plain, total)})
 
     def _state(self, at: Positions) -> tuple[Tensor, ...]:
-        if self.owner not in at.states:
-            raise ValueError(
-                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
-                "states"
-            )
-        return at.states[self.owner]
+        return read_earlier(self, at)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

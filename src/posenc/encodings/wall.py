@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import by_document_and_order, filled_up, running_sum
+from posenc.content_dependent import by_document_and_order, filled_up, read_earlier, running_sum
 from posenc.encoding import (
     BiasFn,
     PositionalEncoding,
@@ -84,12 +84,7 @@ class Wall(PositionalEncoding):
         return at.replaced(states={**at.states, self.owner: (total,)})
 
     def _sums(self, at: Positions) -> Tensor:
-        if self.owner not in at.states:
-            raise ValueError(
-                f"at: carries nothing read by {self.owner}; call read(x, at) of this layer's encoding with its hidden "
-                "states"
-            )
-        return at.states[self.owner][0]
+        return read_earlier(self, at)[0]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")

@@ -10,13 +10,14 @@ Legend: b batch, t tokens, h query heads, m d_model, s what is read for every he
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, check_tokens, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding, check_tokens, check_width, full_precision, working_dtype
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -68,14 +69,77 @@ class FromHidden(PositionalEncoding):
         return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)
 
 
-def read_earlier(encoding: PositionalEncoding, at: Positions) -> tuple[Tensor, ...]:
-    """What `encoding.read` left in these positions. Raises ValueError where they carry nothing read by this very module."""
-    if encoding.owner not in at.states:
-        raise ValueError(
-            f"at: carries nothing read by {encoding.owner}; "
-            "call read(x, at) of this layer's encoding with its hidden states"
-        )
-    return at.states[encoding.owner]
+class FromEarlierTokens(PositionalEncoding):
+    """Says for every token a state that depends on the hidden states of this token and of those before it.
+
+    A class says `state_of`; `read` puts the state into the positions, and `state` takes it out again.
+    """
+
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    learned_tables = True
+    d_model: int
+
+    @abstractmethod
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """What is kept of these tokens, each [b, t, …]; `past` carries what was kept of those before them."""
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        """The same positions carrying the state of every token."""
+        check_tokens(self, x, at, axis=1)
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        at = at.expand(x.shape[0])
+        with full_precision(x):
+            state = self.state_of(x.to(working_dtype(x.dtype)), at, past)
+        return at.replaced(states={**at.states, self.owner: state})
+
+    def state(self, at: Positions) -> tuple[Tensor, ...]:
+        """What `read` put into these positions. Raises ValueError where they carry nothing read by this very module."""
+        if self.owner not in at.states:
+            raise ValueError(
+                f"at: carries nothing read by {self.owner}; "
+                "call read(x, at) of this layer's encoding with its hidden states"
+            )
+        return at.states[self.owner]
+
+
+class ForgetGates(FromEarlierTokens):
+    """S of every token: the running sum of ln σ(w·x + b) over the tokens of a document, for each gate of each head.
+
+    d_model    channels of the hidden states that go into the projections
+    n_heads    query heads
+    per_head   gates of a head
+    offset     b at the start
+
+    Parameters: weight [n_heads·per_head, d_model], N(0, 0.02²) at the start, and offset [n_heads·per_head]. Sums are kept
+    in fp64, so that neighbours are told apart after a million tokens.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, per_head: int = 1, offset: float = 0.0, **configuration: Any) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, **configuration)
+        self.d_model, self.n_heads, self.per_head = d_model, n_heads, per_head
+        self.weight = nn.Parameter(torch.empty(n_heads * per_head, d_model))
+        self.offset = nn.Parameter(torch.full((n_heads * per_head,), float(offset)))
+        nn.init.normal_(self.weight, std=0.02)
+
+    def log_gates(self, logits: Float[Tensor, "b t n"]) -> Float[Tensor, "b t n"]:
+        """The logarithms of the gates, from w·x + b."""
+        return F.logsigmoid(logits)
+
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        gates = self.log_gates(F.linear(x, self.weight.to(x.dtype), self.offset.to(x.dtype)))
+        return (running_sum(gates, at, None if past is None else self.sums(past)),)
+
+    def sums(self, at: Positions) -> Float[Tensor, "b t n"]:
+        """S of every token and gate, in fp64."""
+        return self.state(at)[0]
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> Self:
+        part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
+        mine = slice(start * self.per_head, stop * self.per_head)
+        part.weight.copy_(self.weight[mine])
+        part.offset.copy_(self.offset[mine])
+        return part
 
 
 def running_sum(

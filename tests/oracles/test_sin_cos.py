@@ -3,6 +3,7 @@
 Everything runs twice: in the C++ kernels, where there are any, and in plain torch.
 """
 
+import itertools
 import math
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import Frequencies
 from posenc.kernels.sin_cos import native, sin_cos, sin_cos_table
-from posenc.kernels.sin_cos.text import read, spelt
+from posenc.kernels.sin_cos.text import floats, integers, written
 
 from .by_hand import close
 
@@ -33,13 +34,19 @@ def text(numbers) -> str:
     return ",".join(repr(one) for one in numbers)
 
 
-def consecutive(starts, length, frequencies, dtype, planes=False):
+def computed(coords, frequencies, axes, dtype, in_a_row, apart):
+    """(sin, cos) in the last axis, by either operator."""
+    arguments = coords, text(frequencies), text(axes), dtype, in_a_row
+    return torch.stack(torch.ops.posenc.sin_cos(*arguments), -1) if apart else torch.ops.posenc.sin_cos_table(*arguments)
+
+
+def consecutive(starts, length, frequencies, dtype, apart=False):
     coords = starts[:, None] + torch.arange(length, device=starts.device)
-    return torch.ops.posenc.sin_cos(coords, text(frequencies), "", dtype, True, planes)
+    return computed(coords, frequencies, (), dtype, True, apart)
 
 
-def anywhere(coords, frequencies, dtype, planes=False, axes=()):
-    return torch.ops.posenc.sin_cos(coords, text(frequencies), text(axes), dtype, False, planes)
+def anywhere(coords, frequencies, dtype, apart=False, axes=()):
+    return computed(coords, frequencies, axes, dtype, False, apart)
 
 
 @pytest.fixture(autouse=True, params=["native", "plain"])
@@ -118,16 +125,23 @@ def test_asked_dtype_comes_back(dtype):
 
 
 def test_shapes_known_without_values():
-    """The operator's fake: what a compiler reads must be what eager code makes."""
-    operator, coords = torch.ops.posenc.sin_cos, torch.tensor([[1], [2], [3]]) + torch.arange(70)
-    for dtype in (torch.float32, torch.float64):
-        for run, planes in ((True, False), (True, True), (False, False), (False, True)):
-            real = operator(coords, text(FREQUENCIES), "", dtype, run, planes)
+    """The operators' fakes: what a compiler reads must be what eager code makes."""
+    coords = torch.tensor([[1], [2], [3]]) + torch.arange(70)
+    for operator in (torch.ops.posenc.sin_cos, torch.ops.posenc.sin_cos_table):
+        for dtype, run in itertools.product((torch.float32, torch.float64), (True, False)):
+            arguments = text(FREQUENCIES), "", dtype, run
+            real = operator(coords, *arguments)
             with FakeTensorMode():
-                fake = operator(torch.empty(3, 70, dtype=torch.int64), text(FREQUENCIES), "", dtype, run, planes)
-            meta = operator(coords.to("meta"), text(FREQUENCIES), "", dtype, run, planes)
+                fake = operator(torch.empty(3, 70, dtype=torch.int64), *arguments)
+            meta = operator(coords.to("meta"), *arguments)
             for known in (fake, meta):
-                assert (known.shape, known.dtype, known.stride()) == (real.shape, real.dtype, real.stride())
+                for told, made in zip(tensors(known), tensors(real), strict=True):
+                    assert made.is_contiguous()
+                    assert (told.shape, told.dtype, told.stride()) == (made.shape, made.dtype, made.stride())
+
+
+def tensors(result) -> tuple:
+    return result if isinstance(result, tuple) else (result,)
 
 
 def test_fp32_is_one_rounding_away():
@@ -152,16 +166,15 @@ def spread(n: int) -> list[float]:
     return [10000.0 ** (-i / n) for i in range(n)]
 
 
-@pytest.mark.parametrize("planes", [False, True])
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("n", [1, 3, 64, 512, 600])
 @pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 63, 64, 65, 129, 257])
-def test_consecutive_positions_by_the_formula(n, length, planes):
+def test_consecutive_positions_by_the_formula(n, length, apart):
     starts = [0, 999_000, -70]
     rows = [range(start, start + length) for start in starts]
     for dtype, bound in ((torch.float32, 3.0e-8), (torch.float64, 0.0)):
-        got = consecutive(torch.tensor(starts), length, spread(n), dtype, planes)
+        got = consecutive(torch.tensor(starts), length, spread(n), dtype, apart)
         assert got.shape == (3, length, n, 2)
-        assert got.unbind(-1)[0].is_contiguous() == planes or n == length == 1
         moved = 3 * FP64_ANGLE * np.abs(np.asarray(rows, dtype=np.float64)).max(axis=1)  # of start, of turn, of numpy's own
         assert np.all(
             np.abs(got.double().numpy() - formula(rows, spread(n))) <= (bound + 1e-15 + moved)[:, None, None, None]
@@ -223,11 +236,11 @@ def test_infinite_and_missing_positions_give_nan():
     assert not got[0, 3].isnan().any()
 
 
-@pytest.mark.parametrize("planes", [False, True])
-def test_every_frequency_reads_its_axis(planes):
+@pytest.mark.parametrize("apart", [False, True])
+def test_every_frequency_reads_its_axis(apart):
     coords = torch.tensor([[[3, 10, -4], [0, 7, 1]]])
     for given in (coords, coords.double(), coords.to(torch.int16), coords.movedim(-1, 0).contiguous().movedim(0, -1)):
-        got = anywhere(given, [1.0, 0.5, 0.1, 0.3], torch.float64, planes, axes=(2, 0, 1, 2))
+        got = anywhere(given, [1.0, 0.5, 0.1, 0.3], torch.float64, apart, axes=(2, 0, 1, 2))
         angle = [[-4 * 1.0, 3 * 0.5, 10 * 0.1, -4 * 0.3], [1 * 1.0, 0.0, 7 * 0.1, 1 * 0.3]]
         close(got, np.stack([np.sin(angle), np.cos(angle)], axis=-1)[None])
 
@@ -267,26 +280,27 @@ def test_derivatives_of_real_positions():
             close(torch.func.vmap(sines)(rows), np.stack([formula(row.numpy(), FREQUENCIES)[..., 0] for row in rows]))
 
 
-def test_numbers_are_spelt_so_that_they_read_the_same():
+def test_numbers_are_written_so_that_they_read_the_same():
     drawn = np.random.default_rng(1).standard_normal(500) * 10.0 ** np.random.default_rng(2).uniform(-300, 300, 500)
-    values = [*drawn.tolist(), 0.0, 5e-324, 1.0, 1e22, -0.1]
-    assert read(spelt(values)) == values
-    assert read(spelt([])) == []
+    values = (*drawn.tolist(), 0.0, 5e-324, 1.0, 1e22, -0.1)
+    assert floats(written(values)) == values
+    assert integers(written((2, 0, 1))) == (2, 0, 1)
+    assert floats(written(())) == integers("") == ()
 
 
 # The operators in a compiler. ---------------------------------------------------------------------------------------------
 
 
-def test_the_operator_is_a_proper_one():
+@pytest.mark.parametrize("name", ["sin_cos", "sin_cos_table"])
+def test_the_operators_are_proper_ones(name):
     tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
-    operator, run = torch.ops.posenc.sin_cos.default, torch.tensor([[1], [5]]) + torch.arange(7)
-    for planes in (False, True):
-        for coords, axes, dtype, in_a_row in (
-            (run, "", torch.float32, True),
-            (torch.tensor([[1, 5]]), "", torch.float32, False),
-            (torch.rand(1, 3, 2), "1,0", torch.float64, False),
-        ):
-            torch.library.opcheck(operator, (coords, "1.0,0.5", axes, dtype, in_a_row, planes), test_utils=tests)
+    operator, run = getattr(torch.ops.posenc, name).default, torch.tensor([[1], [5]]) + torch.arange(7)
+    for coords, axes, dtype, in_a_row in (
+        (run, "", torch.float32, True),
+        (torch.tensor([[1, 5]]), "", torch.float32, False),
+        (torch.rand(1, 3, 2), "1,0", torch.float64, False),
+    ):
+        torch.library.opcheck(operator, (coords, "1.0,0.5", axes, dtype, in_a_row), test_utils=tests)
 
 
 def test_one_graph_over_lengths():

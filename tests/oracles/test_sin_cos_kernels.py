@@ -13,9 +13,9 @@ import torch
 
 from posenc import kernels
 from posenc.kernels.sin_cos import native as module
-from posenc.kernels.sin_cos.torch_operator import in_torch
+from posenc.kernels.sin_cos.torch_operator import in_torch, table_in_torch
 
-from .test_sin_cos import WIDE, anywhere, consecutive, formula, spread, text
+from .test_sin_cos import WIDE, anywhere, consecutive, formula, spread
 
 if kernels.library() is None:
     pytest.skip(f"no kernels: {kernels.why_not()}", allow_module_level=True)
@@ -25,17 +25,23 @@ def test_ways_agree():
     """Bit for bit, except where the two fp64 values lie on either side of a rounding to fp32."""
     starts, coords = torch.tensor([0, 999_000]), torch.arange(990_000, 990_300)[None]
     for dtype, bound in ((torch.float64, 3e-10), (torch.float32, 6e-8)):
-        for planes in (False, True):
-            of_starts = in_torch(starts[:, None] + torch.arange(300), text(WIDE), "", dtype, True, planes)
-            of_coords = in_torch(coords, text(WIDE), "", dtype, False, planes)
+        for apart in (False, True):
             for plain, native in (
-                (of_starts, consecutive(starts, 300, WIDE, dtype, planes)),
-                (of_coords, anywhere(coords, WIDE, dtype, planes)),
+                (
+                    in_plain_torch(starts[:, None] + torch.arange(300), dtype, True, apart),
+                    consecutive(starts, 300, WIDE, dtype, apart),
+                ),
+                (in_plain_torch(coords, dtype, False, apart), anywhere(coords, WIDE, dtype, apart)),
             ):
                 assert plain.stride() == native.stride()
                 assert (plain - native).abs().max() <= bound
                 if dtype == torch.float32:
                     assert (plain != native).float().mean() <= 1e-3
+
+
+def in_plain_torch(coords, dtype, in_a_row, apart):
+    arguments = coords, WIDE, (), dtype, in_a_row
+    return torch.stack(in_torch(*arguments), -1) if apart else table_in_torch(*arguments)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
@@ -57,11 +63,11 @@ def test_kernels_fill_the_table_and_nothing_else(rows, length, n, strides, kind)
     for fill in ("consecutive", "anywhere"):
         memory.fill_(math.nan)
         if fill == "consecutive":
-            native[0](starts.data_ptr(), rows, length, omega, n, *module.where(table), 1)
+            native[0](starts.data_ptr(), rows, length, omega, n, *module.side_by_side(table), 1)
         else:
             coords = starts[:, None] + torch.arange(length)
             of_coords = (ctypes.c_int64 * 3)(*coords.stride(), 0)
-            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module.where(table), 1)
+            native[1](coords.data_ptr(), False, of_coords, rows, length, omega, None, n, *module.side_by_side(table), 1)
         assert memory[gaps].isnan().all()
         expected = formula([range(int(s), int(s) + length) for s in starts], spread(n))
         assert np.abs(table.double().numpy() - expected).max() <= (3.0e-8 if kind == torch.float32 else 2e-12)

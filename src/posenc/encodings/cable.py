@@ -40,7 +40,7 @@ class CABLE(FoX):
         self.configure(d_model=d_model, n_heads=n_heads, scale=scale)
         self.scale = scale
 
-    def _log_gates(self, logits: Float[Tensor, "b t h"]) -> Float[Tensor, "b t h"]:
+    def log_gates(self, logits: Float[Tensor, "b t h"]) -> Float[Tensor, "b t h"]:
         return -F.softplus(logits)
 
     def softmax_scale(self, d_head: int) -> float:

@@ -5,39 +5,22 @@
 Lin et al. 2025, "Forgetting Transformer: Softmax Attention with a Forget Gate" (FoX), section 3. The sum is S_i - S_j of
 running sums S, which travel with the positions and are cached with the keys. It is added after the scale 1/√d; in
 flash-linear-attention's PaTH with a forget gate the sum is divided by √d too.
-Legend: b batch, t tokens, h query heads, i query, j key, m d_model.
+Legend: b batch, h query heads, i query, j key.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from torch import Tensor
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import read_earlier, running_sum
-from posenc.encoding import (
-    BiasFn,
-    PositionalEncoding,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    one_per_head,
-    working_dtype,
-)
+from posenc.content_dependent import ForgetGates
+from posenc.encoding import BiasFn, Site, one_per_head
 from posenc.entry import Entry
 from posenc.positions import Positions
 
-if TYPE_CHECKING:
-    from posenc.shapes import Float
 
-
-class FoX(PositionalEncoding):
+class FoX(ForgetGates):
     """S_i - S_j, S the running sum of ln σ(w·x + b) over the tokens of a document.
 
     d_model  channels of the hidden states that go into the projections
@@ -51,46 +34,15 @@ class FoX(PositionalEncoding):
     """
 
     sites = Site.BIAS
-    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
-    learned_tables = True
 
     @checked
     def __init__(self, d_model: int, n_heads: int) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads)
-        super().__init__(d_model=d_model, n_heads=n_heads)
-        self.d_model, self.n_heads = d_model, n_heads
-        self.weight, self.offset = nn.Parameter(torch.empty(n_heads, d_model)), nn.Parameter(torch.zeros(n_heads))
-        nn.init.normal_(self.weight, std=0.02)
-
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
-        check_tokens(self, x, at, axis=1)
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        at = at.expand(x.shape[0])
-        dtype = working_dtype(x.dtype)
-        with full_precision(x):
-            kept = self._log_gates(F.linear(x.to(dtype), self.weight.to(dtype), self.offset.to(dtype)))
-            total = running_sum(kept, at, None if past is None else self._sums(past))
-        return at.replaced(states={**at.states, self.owner: (total,)})
-
-    def _log_gates(self, logits: Float[Tensor, "b t h"]) -> Float[Tensor, "b t h"]:
-        """ln f of the numbers w·x + b."""
-        return F.logsigmoid(logits)
-
-    def _sums(self, at: Positions) -> Float[Tensor, "b t h"]:
-        """S of every token, in fp64. Raises ValueError for positions that carry nothing read by this very module."""
-        return read_earlier(self, at)[0]
+        super().__init__(d_model, n_heads)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         one_per_head(self.offset, q)
-        query, key, dtype = self._sums(at_q), self._sums(at_k), q.dtype
+        query, key, dtype = self.sums(at_q), self.sums(at_k), q.dtype
         return lambda b, h, i, j: (query[b, i, h] - key[b, j, h]).to(dtype)
-
-    @torch.no_grad()
-    def heads(self, start: int, stop: int) -> FoX:
-        part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
-        part.weight.copy_(self.weight[start:stop])
-        part.offset.copy_(self.offset[start:stop])
-        return part
 
 
 ENTRY = Entry(

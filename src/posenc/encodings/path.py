@@ -23,16 +23,8 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import along_the_path, filled_up, read_earlier, short_convolution, taken
-from posenc.encoding import (
-    BiasFn,
-    PositionalEncoding,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
+from posenc.content_dependent import FromEarlierTokens, along_the_path, filled_up, short_convolution, taken
+from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
@@ -44,7 +36,7 @@ BLOCK = 64  # tokens of the path that are passed at once
 SMALLEST = 1e-6  # added under the root of the length of w
 
 
-class PaTH(PositionalEncoding):
+class PaTH(FromEarlierTokens):
     """k·H…H·q in the place of q·k, each H from the hidden state of a token between key and query, the query's included.
 
     d_model     channels of the hidden states that go into the projections
@@ -62,8 +54,6 @@ class PaTH(PositionalEncoding):
     """
 
     sites = Site.BIAS
-    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
-    learned_tables = True
     replaces_products = True
 
     @checked
@@ -77,9 +67,7 @@ class PaTH(PositionalEncoding):
         rank: int = 32,
         conv_size: int = 3,
     ) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads, d_head=d_head, rank=rank, conv_size=conv_size)
-        if n_kv_heads is not None:
-            checks.whole(n_kv_heads=n_kv_heads)
+        checks.whole(rank=rank, conv_size=conv_size)
         super().__init__(
             d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, rank=rank, conv_size=conv_size
         )
@@ -95,28 +83,20 @@ class PaTH(PositionalEncoding):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
-        check_tokens(self, x, at, axis=1)
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        at = at.expand(x.shape[0])
-        dtype = working_dtype(x.dtype)
-        with full_precision(x):
-            x = x.to(dtype)
-            plain = F.linear(F.linear(x, self.down.to(dtype)), self.up.to(dtype))
-            before = None if past is None else (past, self._state(past)[0])
-            w = F.silu(short_convolution(plain, self.taps, at, before)).unflatten(-1, (self.paths, self.d_head))
-            w = w * (w.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()
-            beta = 2 * F.linear(x, self.turn.to(dtype), self.turn_offset.to(dtype)).sigmoid()
-        return at.replaced(states={**at.states, self.owner: (plain, w, beta)})
-
-    def _state(self, at: Positions) -> tuple[Tensor, ...]:
-        return read_earlier(self, at)
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """W x, w and β of every token."""
+        plain = F.linear(F.linear(x, self.down.to(x.dtype)), self.up.to(x.dtype))
+        before = None if past is None else (past, self.state(past)[0])
+        w = F.silu(short_convolution(plain, self.taps, at, before)).unflatten(-1, (self.paths, self.d_head))
+        w = w * (w.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()
+        beta = 2 * F.linear(x, self.turn.to(x.dtype), self.turn_offset.to(x.dtype)).sigmoid()
+        return plain, w, beta
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         index, places = along_the_path(at_q, at_k)
-        _, w, beta = (state.to(q.dtype) for state in self._state(at_k))
+        _, w, beta = (state.to(q.dtype) for state in self.state(at_k))
         shared = self.n_heads // self.paths
         w, beta = (one.transpose(1, 2).repeat_interleave(shared, dim=1) for one in (w, beta))  # [b, h, j, …]
         with full_precision(q):

@@ -18,18 +18,8 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import read_earlier, running_sum, short_convolution
-from posenc.encoding import (
-    PositionalEncoding,
-    Side,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    into,
-    turns,
-    working_dtype,
-)
+from posenc.content_dependent import FromEarlierTokens, running_sum, short_convolution
+from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -41,7 +31,7 @@ if TYPE_CHECKING:
 SMALLEST = 1e-6  # added under the root of the length of x
 
 
-class SelectiveRoPE(PositionalEncoding):
+class SelectiveRoPE(FromEarlierTokens):
     """Queries and keys turned by a running sum of learned steps, which each token makes from its content.
 
     d_model     channels of the hidden states that go into the projections
@@ -59,8 +49,6 @@ class SelectiveRoPE(PositionalEncoding):
     """
 
     sites = Site.ROTATE
-    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
-    learned_tables = True
 
     @checked
     def __init__(
@@ -75,9 +63,8 @@ class SelectiveRoPE(PositionalEncoding):
         base: float = 500000.0,
         parts: int | None = None,
     ) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads, rank=rank, conv_size=conv_size)
+        checks.whole(rank=rank, conv_size=conv_size)
         checks.even(d_head=d_head)
-        checks.positive(base=base)
         own = n_heads if n_kv_heads is None else n_kv_heads
         checks.whole(n_kv_heads=own)
         parts = n_heads if parts is None else parts
@@ -105,22 +92,16 @@ class SelectiveRoPE(PositionalEncoding):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
-        check_tokens(self, x, at, axis=1)
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        at = at.expand(x.shape[0])
-        dtype = working_dtype(x.dtype)
-        with full_precision(x):
-            parts = x.to(dtype).unflatten(-1, (self.parts, -1))
-            unit = (parts * (parts.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()).flatten(-2)
-            plain = F.linear(F.linear(unit, self.down.to(dtype)), self.up.to(dtype))
-            before = None if past is None else (past, self._state(past)[0])
-            steps = short_convolution(plain, self.taps, at, before)
-            total = running_sum(steps, at, None if past is None else self._state(past)[1])
-        return at.replaced(states={**at.states, self.owner: (plain, total)})
-
-    def _state(self, at: Positions) -> tuple[Tensor, ...]:
-        return read_earlier(self, at)
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """W x̂ and the running sum of the steps, of every token."""
+        parts = x.unflatten(-1, (self.parts, -1))
+        unit = (parts * (parts.square().sum(dim=-1, keepdim=True) + SMALLEST).rsqrt()).flatten(-2)
+        plain = F.linear(F.linear(unit, self.down.to(x.dtype)), self.up.to(x.dtype))
+        if past is None:
+            return plain, running_sum(short_convolution(plain, self.taps, at), at)
+        plain_before, sums_before = self.state(past)
+        steps = short_convolution(plain, self.taps, at, (past, plain_before))
+        return plain, running_sum(steps, at, sums_before)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
@@ -131,7 +112,7 @@ class SelectiveRoPE(PositionalEncoding):
         if x.shape[1] % self.own:
             raise ValueError(f"SelectiveRoPE: {x.shape[1]} heads cannot share the steps of {self.own}")
         with full_precision(x):
-            sums = self._state(at)[1].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
+            sums = self.state(at)[1].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
             angle = sums * constant(self.frequencies, torch.float64, x.device)
             angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
             dtype = working_dtype(x.dtype)

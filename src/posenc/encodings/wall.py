@@ -15,22 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import by_document_and_order, filled_up, read_earlier, running_sum
-from posenc.encoding import (
-    BiasFn,
-    PositionalEncoding,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    working_dtype,
-)
+from posenc.content_dependent import ForgetGates, by_document_and_order, filled_up
+from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.positions import Positions
 
@@ -40,7 +30,7 @@ if TYPE_CHECKING:
 BLOCK, SMALL = 64, 16  # keys that are taken at once, and within a block of queries and keys
 
 
-class Wall(PositionalEncoding):
+class Wall(ForgetGates):
     """Σ_c q_c k_c exp(P_c(query) - P_c(key)) in the place of q·k, P running sums of log gates of every head and channel.
 
     d_model     channels of the hidden states that go into the projections
@@ -56,40 +46,20 @@ class Wall(PositionalEncoding):
     """
 
     sites = Site.BIAS
-    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
-    learned_tables = True
     replaces_products = True
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads, d_head=d_head)
-        checks.finite(first_bias=first_bias)
         dtype = torch.get_default_dtype()
         if abs(first_bias) > (largest := torch.finfo(dtype).max):
             raise ValueError(f"first_bias: expected at most {largest:g} in size, as {dtype} holds it, got {first_bias!r}")
-        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, first_bias=first_bias)
-        self.d_model, self.n_heads, self.d_head = d_model, n_heads, d_head
-        self.weight = nn.Parameter(torch.empty(n_heads * d_head, d_model))
-        self.offset = nn.Parameter(torch.full((n_heads * d_head,), float(first_bias)))
-        nn.init.normal_(self.weight, std=0.02)
-
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
-        check_tokens(self, x, at, axis=1)
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        at = at.expand(x.shape[0])
-        dtype = working_dtype(x.dtype)
-        with full_precision(x):
-            kept = F.logsigmoid(F.linear(x.to(dtype), self.weight.to(dtype), self.offset.to(dtype)))
-            total = running_sum(kept, at, None if past is None else self._sums(past))
-        return at.replaced(states={**at.states, self.owner: (total,)})
-
-    def _sums(self, at: Positions) -> Tensor:
-        return read_earlier(self, at)[0]
+        super().__init__(d_model, n_heads, per_head=d_head, offset=first_bias, d_head=d_head, first_bias=first_bias)
+        self.d_head = d_head
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
-        query, key = (self._sums(at).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2) for at in (at_q, at_k))
+        query, key = (self.sums(at).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2) for at in (at_q, at_k))
         with full_precision(q):
             if at_q is not at_k:
                 scores = one_by_one(q, k, query, key)
@@ -104,13 +74,6 @@ class Wall(PositionalEncoding):
                 scores = scores.gather(3, back.transpose(2, 3).expand_as(scores))
             correction = (scores - q @ k.transpose(-1, -2)) * self.softmax_scale(self.d_head)
         return lambda b, h, i, j: correction[b, h, i, j]
-
-    @torch.no_grad()
-    def heads(self, start: int, stop: int) -> Wall:
-        part = Wall(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
-        part.weight.copy_(self.weight[start * self.d_head : stop * self.d_head])
-        part.offset.copy_(self.offset[start * self.d_head : stop * self.d_head])
-        return part
 
 
 def one_by_one(

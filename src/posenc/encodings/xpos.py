@@ -24,7 +24,7 @@ from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.kernels.sin_cos import sin_cos_table
+from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
 from posenc.positions import Positions
 
@@ -75,9 +75,9 @@ class XPos(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """cos and sin of the angle, and the logarithm of the decay, of every pair: [b, t, n] each."""
         self.check_coords(at)
-        sin, cos = sin_cos_table(at, [self.frequencies], dtype).unbind(-1)
+        sin, cos = sin_cos(at, self.frequencies, dtype)
         rate = constant(self.log_decay, torch.float64, at.coords.device)
-        return cos.contiguous(), sin.contiguous(), (at.coords.double()[..., None] * rate).to(dtype)
+        return cos, sin, (at.coords.double()[..., None] * rate).to(dtype)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

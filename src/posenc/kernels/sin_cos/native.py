@@ -8,32 +8,31 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.kernels.sin_cos.text import KEPT, read
+from posenc.kernels.sin_cos.text import KEPT
 
 FILLED = (torch.float32, torch.float64)  # what the kernels write
 
+Memory = tuple[int, int, bytes, bool]  # addresses of sin and cos, strides, and whether fp64
+
+_strides = struct.Struct("3q").pack
+
 
 @functools.lru_cache(KEPT)
-def numbers(given: tuple[float, ...]) -> tuple[Any, int]:
+def _numbers(frequencies: tuple[float, ...]) -> tuple[Any, int]:
     """As a C array, and how many."""
-    return (ctypes.c_double * len(given))(*given), len(given)
+    return (ctypes.c_double * len(frequencies))(*frequencies), len(frequencies)
 
 
 @functools.lru_cache(KEPT)
-def doubles(text: str) -> tuple[Any, int]:
-    return numbers(tuple(read(text)))
-
-
-@functools.lru_cache(KEPT)
-def _whole(text: str) -> Any:
-    numbers = read(text, int)
-    return (ctypes.c_int64 * len(numbers))(*numbers) if numbers else None
+def _indices(axes: tuple[int, ...]) -> Any:
+    return (ctypes.c_int64 * len(axes))(*axes) if axes else None
 
 
 @functools.cache
@@ -51,32 +50,31 @@ def functions() -> tuple[Any, Any] | None:
     return consecutive, at
 
 
-strides_of = struct.Struct("3q").pack  # strides
+def apart(sin: Tensor, cos: Tensor) -> Memory:
+    """Two tensors [b, t, n] of the same strides."""
+    return sin.data_ptr(), cos.data_ptr(), _strides(*sin.stride()), sin.dtype == torch.float64
 
 
-def where(table: Tensor) -> tuple[Any, ...]:
-    """Addresses of sin and cos, strides, and whether fp64."""
+def side_by_side(table: Tensor) -> Memory:
+    """One tensor [b, t, n, 2], of any strides."""
     row, token, pair, other = table.stride()
     sin = table.data_ptr()
-    return sin, sin + other * table.element_size(), strides_of(row, token, pair), table.dtype == torch.float64
+    return sin, sin + other * table.element_size(), _strides(row, token, pair), table.dtype == torch.float64
 
 
-def fill_in_a_row(starts: Tensor, rows: int, length: int, omega: tuple[Any, int], where: tuple[Any, ...]) -> None:
-    """The first `rows` numbers of `starts` are where the rows start."""
-    if starts.dtype != torch.int64 or rows > 1:
-        starts = starts.to(torch.int64).contiguous()
-    native = functions()
-    assert native is not None
-    native[0](starts.data_ptr(), rows, length, *omega, *where, torch.get_num_threads())
-
-
-def fill_anywhere(coords: Tensor, omega: tuple[Any, int], axes: str, where: tuple[Any, ...]) -> None:
+def fill(coords: Tensor, frequencies: Sequence[float], axes: Sequence[int], consecutive: bool, memory: Memory) -> None:
+    """Writes sin and cos of coords [b, t] or [b, t, axes] times frequencies; the kernels must be there (`functions`)."""
+    b, t = coords.shape[:2]
+    omega, n = _numbers(tuple(frequencies))
+    in_a_row, anywhere = functions()  # type: ignore[misc]
+    if consecutive:
+        starts = coords if b == 1 else coords[:, 0]
+        if starts.dtype != torch.int64 or b > 1:
+            starts = starts.to(torch.int64).contiguous()
+        in_a_row(starts.data_ptr(), b, t, omega, n, *memory, torch.get_num_threads())
+        return
     real = coords.is_floating_point()
     if coords.dtype not in (torch.int64, torch.float64):
         coords = coords.double() if real else coords.long()
-    (frequencies, n), size, native = omega, coords.shape, functions()
-    assert native is not None
-    strides = strides_of(*(*coords.stride(), 0)[:3])
-    native[1](
-        coords.data_ptr(), real, strides, size[0], size[1], frequencies, _whole(axes), n, *where, torch.get_num_threads()
-    )
+    strides = _strides(*(*coords.stride(), 0)[:3])
+    anywhere(coords.data_ptr(), real, strides, b, t, omega, _indices(tuple(axes)), n, *memory, torch.get_num_threads())

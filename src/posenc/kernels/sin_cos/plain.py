@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 BLOCK = 16384  # entries of a block: 256 KiB of complex fp64 stay in the cache, and torch keeps so few on one thread
 
 
+def angle(
+    coords: Num[Tensor, "b t *axes"], omega: Float[Tensor, "n"], axes: Int[Tensor, "n"] | None
+) -> Float[Tensor, "b t n"]:
+    """Coordinate times frequency, in fp64; axes: the coordinate that each frequency reads, None if there is one."""
+    read_by = coords[..., None] if axes is None else coords[..., axes]
+    return read_by.double() * omega
+
+
 def anywhere(
     coords: Num[Tensor, "b t *axes"], omega: Float[Tensor, "n"], axes: Int[Tensor, "n"] | None, dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
     """One sin and one cos for each position and frequency, whatever the positions."""
-    read_by = coords[..., None] if axes is None else coords[..., axes]
-    angle = read_by.double() * omega
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).to(dtype)
+    turned = angle(coords, omega, axes)
+    return torch.stack([turned.sin(), turned.cos()], dim=-1).to(dtype)
 
 
 def consecutive(

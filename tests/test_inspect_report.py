@@ -163,9 +163,9 @@ SHARED = [
     (LLAMA | {"rope_parameters": {"rope_theta": 5.0}, "rope_scaling": {"type": "linear", "factor": 2.0}}, "忽略前者"),
     (LLAMA | {"rope_layout": "interleaved"}, "权重已转换：通道按 interleaved 成对"),
     (LLAMA | {"model_type": "xverse"}, "远程代码：按公开代码的事实读取"),
-    (LLAMA | {"model_type": "x", "architectures": ["LlamaForCausalLM"]}, "未知（远程代码）"),
+    (LLAMA | {"model_type": "x", "architectures": ["LlamaForCausalLM"]}, "'x' 未知，远程代码："),
     (LLAMA | {"auto_map": {"AutoModel": "modeling_a.A"}}, "设 trust_remote_code 时，运行的是 modeling_a.A"),
-    ({"model_type": "qwen3_next", "rope_theta": 1e7}, "层不是注意力，也保持次序"),
+    ({"model_type": "qwen3_next", "rope_theta": 1e7}, "它们保持次序；注意力在第"),
     ({"model_type": "qwen2", "rope_theta": 1e6, "sliding_window": 9}, "不使用：use_sliding_window 为 false"),
 ]
 

@@ -26,6 +26,11 @@ def joined(words: Iterable[Words], en: str, zh: str) -> Words:
     return Words(en.join(one.en for one in words), zh.join(one.zh for one in words))
 
 
+def clauses(*words: Words) -> Words:
+    """One sentence of several: "a; b", "a；b"."""
+    return joined(words, "; ", "；")
+
+
 def default_language(environ: Mapping[str, str] = os.environ) -> Language:
     """Chinese where LC_ALL, LC_MESSAGES or LANG, the first of them that is set, begins with zh; English otherwise."""
     for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):

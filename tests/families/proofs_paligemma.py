@@ -50,5 +50,5 @@ def paligemma(model_type: str) -> Proof:
     with torch.no_grad():
         model(input_ids=tokens((1, 7)))
     result.equal("where counting begins", seen[0][0], torch.arange(1, 8))
-    assert spec_of(config).coordinates.startswith("1, 2, 3")
+    assert spec_of(config).coordinates.en.startswith("1, 2, 3")
     return result

@@ -28,7 +28,7 @@ def time_series_transformer(model_type: str) -> Proof:
         at = posenc.Positions.arange(2, 12)
         added_by(result, spec["encoder"], model.encoder, "embed_positions", after, at, {"inputs_embeds": values})
         start = 8 if auto else 12
-        assert spec["decoder"].coordinates.startswith(f"from {start} ")
+        assert spec["decoder"].coordinates.en.startswith(f"from {start} ")
         at = at_of(torch.arange(start, start + 6).expand(2, -1))
         inputs: dict[str, Any] = {"inputs_embeds": values[:, :6]}
         if auto:

@@ -30,7 +30,7 @@ def with_weights_beside(keys: Keys, folder: Path) -> Keys:
     try:
         found = headers.of_folder(folder)
     except ConfigError as error:
-        keys.error("", str(error))
+        keys.error("", f"{error}", f"权重不能读取：{error}")
         return keys
     if not found:
         return keys
@@ -41,11 +41,19 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
     recorded = {header.metadata.get(RECORD) for header in found.values()}
     if recorded == {None}:
         if keys.has(RECORD) or any(keys.has(part) and RECORD in keys.table(part) for part in TEXT_PARTS):
-            keys.error(RECORD, "the weights beside this file do not record a layout: they may not have been converted")
+            keys.error(
+                RECORD,
+                "the weights beside this file do not record a layout: they may not have been converted",
+                "旁边的权重没有记录布局：可能没有转换过",
+            )
         return keys
     if len(recorded) > 1:
         said = ", ".join(sorted(str(one or "none") for one in recorded))
-        keys.error(RECORD, f"the weights record different layouts ({said}): convert them again from the original")
+        keys.error(
+            RECORD,
+            f"the weights record different layouts ({said}): convert them again from the original",
+            f"权重记录的布局不一致（{said}）：请从原始权重重新转换",
+        )
         return keys
     layout = str(recorded.pop())
     part = None if any(keys.has(name) for name in HEADS) else next((name for name in TEXT_PARTS if keys.has(name)), None)
@@ -56,7 +64,11 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
         told = "interleaved" if told else "half"
     if told is not None:
         if told != layout:
-            keys.error(f"{part}.{key}" if part else key, f"{told!r} here, but the weights record {layout!r}")
+            keys.error(
+                f"{part}.{key}" if part else key,
+                f"{told!r} here, but the weights record {layout!r}",
+                f"此处为 {told!r}，而权重记录的是 {layout!r}",
+            )
         return keys
     return keys.replaced({part: {**inside, RECORD: layout}} if part else {RECORD: layout})
 
@@ -79,7 +91,9 @@ def _with_sizes(keys: Keys, found: Mapping[str, Header]) -> Keys:
         if size and not known and name in keys.facts["defaults"]:
             added[name] = size
             if keys.facts["defaults"][name] != size:
-                keys.note(name, f"not in the file: {size} by the shapes of the weights")
+                keys.note(
+                    name, f"not in the file: {size} by the shapes of the weights", f"文件中没有：由权重的形状得 {size}"
+                )
     return keys.replaced(added)
 
 
@@ -94,6 +108,7 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
             RECORD,
             f"converted weights: channels pair as {layout}, unlike transformers' code for {keys.family}; only a program "
             "that reads this layout may load them",
+            f"权重已转换：通道按 {layout} 成对，与 transformers 的 {keys.family} 代码不同；只有读这种布局的程序才能载入",
         )
     layers = tuple(replace(one, uses=tuple(turned[use] for use in one.uses)) for one in spec.layers)
     return replace(spec, layers=layers)

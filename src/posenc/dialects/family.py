@@ -68,7 +68,11 @@ def read(keys: Keys, part: str = "") -> PositionSpec:
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     spec = with_recorded_layout(spec, keys)
     for key in keys.unread():
-        keys.warning(key, f"{keys.facts['class'] or keys.family}'s code does not read it")
+        keys.warning(
+            key,
+            f"{keys.facts['class'] or keys.family}'s code does not read it",
+            f"{keys.facts['class'] or keys.family} 的代码不读这个键",
+        )
     remarks = tuple(sorted({*spec.remarks, *keys.remarks}, key=lambda f: (GRADES.index(f.grade), f.key)))
     return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
 

@@ -111,7 +111,11 @@ def _windows(keys: Keys, layer: Layer, count: int, window: int | None) -> tuple[
         return (layer,) * count
     if isinstance(pattern, list) and len(pattern) == count:
         return tuple(sliding if slides else layer for slides in pattern)
-    keys.note("attention.sliding_window", "llama.cpp's code decides which layers have the window; shown for all of them")
+    keys.note(
+        "attention.sliding_window",
+        "llama.cpp's code decides which layers have the window; shown for all of them",
+        "哪些层有窗口由 llama.cpp 的代码决定；这里所有层都画上窗口",
+    )
     return (sliding,) * count
 
 
@@ -127,7 +131,7 @@ def _use(found: GGUF, keys: Keys, architecture: str, d_model: int, n_heads: int 
         said = (("max_positions", keys.said_by("context_length")),)
         return Use("encodings.learned.Learned", (("d_model", d_model), ("max_positions", rows)), said)
     if architecture in NOTHING:
-        keys.note("general.architecture", f"the positions of {architecture} are not read")
+        keys.note("general.architecture", f"the positions of {architecture} are not read", f"不读 {architecture} 的位置")
         return None
     d_head = keys.whole("attention.key_length", None) or (
         d_model // n_heads if n_heads else keys.whole("attention.key_length")

@@ -12,6 +12,7 @@ from copy import copy
 from importlib import resources
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.spec import Grade, Remark
 
@@ -182,7 +183,11 @@ class Keys:
             raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
         self.read[name] = "…"
         if said is None:
-            self.note(name, f"not in the file: {self.facts['class']} assumes {model_type}")
+            self.note(
+                name,
+                f"not in the file: {self.facts['class']} assumes {model_type}",
+                f"文件中没有：{self.facts['class']} 默认为 {model_type}",
+            )
         return Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
 
     def has(self, name: str) -> bool:
@@ -220,24 +225,24 @@ class Keys:
         origin = self.origins[name]
         return self.where(origin) if origin in self.data else origin
 
-    def note(self, key: str, text: str) -> None:
-        self.remark("note", key, text)
+    def note(self, key: str, en: str, zh: str) -> None:
+        self.remark("note", key, Words(en, zh))
 
-    def warning(self, key: str, text: str) -> None:
-        self.remark("warning", key, text)
+    def warning(self, key: str, en: str, zh: str) -> None:
+        self.remark("warning", key, Words(en, zh))
 
-    def error(self, key: str, text: str) -> None:
-        self.remark("error", key, text)
+    def error(self, key: str, en: str, zh: str) -> None:
+        self.remark("error", key, Words(en, zh))
 
-    def remark(self, grade: Grade, key: str, text: str) -> None:
+    def remark(self, grade: Grade, key: str, words: Words) -> None:
         """Adds a remark, under the name that the file has for the key.
 
         Of keys that the file does not have, only notes and what is missing carry the name.
         """
         named = self._in_file(key)
         if named is None:
-            named = key if grade == "note" or "missing" in text else ""
-        finding = Remark(grade, self.where(named) if named else self.path, text)
+            named = key if grade == "note" or "missing" in words.en else ""
+        finding = Remark(grade, self.where(named) if named else self.path, words)
         if finding not in self.remarks:
             self.remarks.append(finding)
 

@@ -22,6 +22,10 @@ def typed(keys: Keys, *names: str) -> Keys:
         said = keys.table(name).get("model_type") if keys.has(name) else None
         if not own or said in (None, assumed):
             continue
-        keys.note(f"{name}.model_type", f"{said!r} is not read: this part is always {assumed}")
+        keys.note(
+            f"{name}.model_type",
+            f"{said!r} is not read: this part is always {assumed}",
+            f"不读 {said!r}：这个部分总是 {assumed}",
+        )
         made = made.replaced({name: {**keys.table(name), "model_type": assumed}})
     return made

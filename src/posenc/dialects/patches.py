@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import SAME_FRAMES
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import stack_of
 from posenc.dialects.keys import Keys
@@ -15,13 +17,28 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
 ROWS_COLUMNS: Maps = (("axial", (("order", (0, 1)),)),)
 
-BLOCKS = (
-    "(row, column) of the patch, from 0; patches are in blocks of spatial_merge_size × spatial_merge_size, "
-    "each row by row; all frames of a video have the same positions, and each is a sequence "
-    "of its own"
+ROW_COLUMN = Words("(row, column)", "（行, 列）")
+WITH_SIZE = Words("(row, column, height, width)", "（行, 列, 高, 宽）")
+
+
+def in_blocks(read: Words = ROW_COLUMN, size: str = "spatial_merge_size × spatial_merge_size") -> Words:
+    """The coordinates `read` of patches that are ordered by blocks of `size`."""
+    return Words(
+        f"{read.en} of the patch, from 0; patches are in blocks of {size}, each row by row",
+        f"图块的{read.zh}，从 0 起；图块按 {size} 的块排列，各块逐行",
+    )
+
+
+BLOCKS = clauses(in_blocks(), SAME_FRAMES)
+RASTER = Words("(row, column) of the patch, from 0, row by row", "图块的（行, 列），从 0 起，逐行")
+WITH_IMAGE = clauses(RASTER, Words("with (height, width) of the image", "并带图像的（高, 宽）"))
+WITHIN = Words(
+    "(row, column) of the patch within its stage, from 0, row by row", "图块在其阶段中的（行, 列），从 0 起，逐行"
 )
-RASTER = "(row, column) of the patch, from 0, row by row"
-SIZED = "; the learned grid reads (row, column, height, width), rotation (row, column)"
+SIZED = Words(
+    "the learned grid reads (row, column, height, width), rotation (row, column)",
+    "学习的网格读（行, 列, 高, 宽），旋转读（行, 列）",
+)
 
 MOST_NUMBERS = 2**40  # in one table
 

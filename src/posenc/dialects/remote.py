@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys, facts
 
@@ -107,19 +108,24 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     A note says where the code comes from. Raises ConfigError for a type that neither its name nor its architecture tells.
     """
     code = _code(keys)
-    where = f"remote code{f' ({code})' if code else ''}"
+    where = Words(f"remote code{f' ({code})' if code else ''}", f"远程代码{f'（{code}）' if code else ''}")
     if keys.family in REMOTE:
         about = REMOTE[keys.family]
         made = keys.replaced(facts=about.facts())
         made.read |= {key: made.data[key] for key in about.also if key in made.data}
-        same = f"; its code is that of {about.like}" if about.like else ""
-        made.note("model_type", f"{where}: read from the published code's facts, not compared with it{same}")
+        said = Words(
+            f"{where.en}: read from the published code's facts, not compared with it",
+            f"{where.zh}：按公开代码的事实读取，未与其代码对照",
+        )
+        same = Words(f"its code is that of {about.like}", f"其代码与 {about.like} 相同")
+        made.note("model_type", *clauses(said, *[same] * bool(about.like)))
         return made, about.reader
     if keys.family in known:
         if code and not keys.path:
             keys.note(
                 "auto_map",
                 f"remote code: with trust_remote_code, {code} runs instead of transformers' own code, which is read here",
+                f"远程代码：设 trust_remote_code 时，运行的是 {code}，而不是这里所读的 transformers 自己的代码",
             )
         return keys, keys.family
     for name in _architectures(keys):
@@ -127,10 +133,15 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
         if family in known:
             made = Keys(keys.data, str(family), keys.path, defaults=keys.base_may_be_default)
             made.file, made.remarks = keys.file, keys.remarks
-            said = f"{keys.family!r} is not known" if keys.family else "missing"
-            made.note("model_type", f"{said}, {where}: read as {family}, which {name} in architectures names")
+            made.note(
+                "model_type",
+                f"{f'{keys.family!r} is not known' if keys.family else 'missing'}, {where.en}: read as {family}, which "
+                f"{name} in architectures names",
+                f"{f'{keys.family!r} 未知' if keys.family else '缺失'}，{where.zh}：architectures 中写的是 {name}，"
+                f"按 {family} 读取",
+            )
             return made, str(family)
-    named = f", {where}" if code else ""
+    named = f", {where.en}" if code else ""
     raise ConfigError(
         f"{keys.where('model_type')}: {keys.family!r} is not a known family{named}; `posenc inspect --families` lists them"
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import MISSING, Keys
 from posenc.dialects.spec import Rotation, Use
@@ -78,7 +79,7 @@ def rope(
     base_key: str = "rope_theta",
     also_read: tuple[str, ...] = (),
     maps: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (),
-    note: str = "",
+    note: Words | None = None,
     **options: Any,
 ) -> Use | None:
     """RoPE from the rotary settings, or None if the file has null for these layers.
@@ -117,6 +118,7 @@ def rope(
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.truncate",
             "transformers reads it at the top of rope_parameters, not here, and rounds the range",
+            "transformers 读 rope_parameters 顶层的它，不读这里的，因此会取整范围",
         )
     _original_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
@@ -141,12 +143,19 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
         keys.remark(
             "error" if parameters != scaling else "warning",
             "rope_scaling",
-            "the file also has rope_parameters; transformers uses rope_scaling and ignores the other",
+            Words(
+                "the file also has rope_parameters; transformers uses rope_scaling and ignores the other",
+                "文件还有 rope_parameters；transformers 用 rope_scaling，忽略前者",
+            ),
         )
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
-            keys.warning(f"{name}.{extra}", "is beside the entries for kinds of layers, where it is not read")
+            keys.warning(
+                f"{name}.{extra}",
+                "is beside the entries for kinds of layers, where it is not read",
+                "与各种层的项并列，在这里不读",
+            )
         if label not in chosen:
             raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
         inner = chosen[label]
@@ -166,6 +175,7 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
         keys.error(
             f"{where.removeprefix(keys.path).strip('.')}.rope_type",
             f"{where} has rope_type={said['rope_type']!r} and type={said['type']!r}; transformers uses rope_type",
+            f"{where} 有 rope_type={said['rope_type']!r} 和 type={said['type']!r}；transformers 用 rope_type",
         )
     value = said.get("rope_type", said.get("type", "default"))
     kind = ALIASES.get(str(value), value)
@@ -181,7 +191,11 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
         keys.origins["base"] = f"{where}.rope_theta"
         found = inner.number("rope_theta")
         if keys.has(base_key) and keys.number(base_key) != found:
-            keys.warning(base_key, f"{where}.rope_theta={found:g} overrides {base_key}={keys.number(base_key):g}")
+            keys.warning(
+                base_key,
+                f"{where}.rope_theta={found:g} overrides {base_key}={keys.number(base_key):g}",
+                f"{where}.rope_theta={found:g} 取代 {base_key}={keys.number(base_key):g}",
+            )
         return float(found)
     found = keys.number(base_key, None)
     if found is not None:
@@ -197,7 +211,9 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
             "something else. Add it to the file, or read without defaults=False"
         )
-    keys.note(base_key, f"missing: {keys.facts['class']} assumes {assumed:g}")
+    keys.note(
+        base_key, f"missing: {keys.facts['class']} assumes {assumed:g}", f"缺失：{keys.facts['class']} 默认为 {assumed:g}"
+    )
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
@@ -226,9 +242,14 @@ def _fraction(
         if value != 1.0 and origin != "default of the family's code":
             keys.warning(
                 key,
-                "this family's code does not read it: all channels rotate"
-                if rotary_dim is None
-                else "this family's code does not read it: the number of rotated channels has its own key",
+                *(
+                    Words("this family's code does not read it: all channels rotate", "该家族的代码不读它：所有通道都旋转")
+                    if rotary_dim is None
+                    else Words(
+                        "this family's code does not read it: the number of rotated channels has its own key",
+                        "该家族的代码不读它：旋转的通道数有自己的键",
+                    )
+                ),
             )
         return 1.0
     if not 0 < value <= 1:
@@ -255,6 +276,7 @@ def _check_parameters(
             keys.warning(
                 f"{where.removeprefix(keys.path).strip('.')}.factor",
                 f"{value:g} shortens the context: {kind} multiplies the trained length by it; expected 1 or more",
+                f"{value:g} 会缩短上下文：{kind} 把训练长度乘以它；应不小于 1",
             )
         if key == "truncate":
             Keys(settings, "", where).flag(key)
@@ -262,6 +284,7 @@ def _check_parameters(
             keys.error(
                 f"{where.removeprefix(keys.path).strip('.')}.{key}",
                 f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: it is not read",
+                f"{kind} 没有这个键，它的键是 {', '.join(takes) or '无'}：此键不读",
             )
 
 
@@ -275,7 +298,11 @@ def _original_length(
     outer = None if nested else keys.whole(key, None)
     if outer is not None:
         if parameters.get("original_length", outer) != outer:
-            keys.error(key, f"{outer} here and {parameters['original_length']} in {where}; transformers uses {outer}")
+            keys.error(
+                key,
+                f"{outer} here and {parameters['original_length']} in {where}; transformers uses {outer}",
+                f"这里为 {outer}，{where} 中为 {parameters['original_length']}；transformers 用 {outer}",
+            )
         parameters["original_length"] = outer
     elif "original_length" not in parameters:
         parameters["original_length"] = keys.whole("max_position_embeddings")
@@ -283,6 +310,10 @@ def _original_length(
             f"{where.removeprefix(keys.path).strip('.')}.{key}",
             f"missing: transformers uses max_position_embeddings={parameters['original_length']}, as "
             "if the model had been trained at the extended length",
+            (
+                f"缺失：transformers 用 max_position_embeddings={parameters['original_length']}，"
+                "如同模型是在扩展后的长度上训练的"
+            ),
         )
     if kind == "longrope" and "factor" not in parameters:
         parameters["factor"] = keys.whole("max_position_embeddings") / parameters["original_length"]

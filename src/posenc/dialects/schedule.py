@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.keys import Keys
 
@@ -29,14 +30,17 @@ def sliding_where(keys: Keys, slides: Callable[[int], bool], allowed: tuple[str,
     return schedule(keys, lambda n: allowed[1] if slides(n) else allowed[0], allowed)
 
 
-def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: str) -> list[str]:
+def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str], why: Words) -> list[str]:
     """The kinds of all layers as a list, with a note on the `others`, which are `why` and no attention."""
     kinds = list(kinds)
     left = [number for number, kind in enumerate(kinds) if kind in others]
     if left:
+        attending = ", ".join(str(n) for n in range(len(kinds)) if n not in left)
         keys.note(
             "layer_types",
-            f"{len(left)} of {len(kinds)} layers are {why}, which keep order; attention is in layers "
-            f"{', '.join(str(n) for n in range(len(kinds)) if n not in left) or 'none'}",
+            f"{len(left)} of {len(kinds)} layers are {why.en}, which keep order; attention is in layers "
+            f"{attending or 'none'}",
+            f"{len(kinds)} 层中有 {len(left)} 层是{why.zh}，它们保持次序；"
+            + (f"注意力在第 {attending} 层" if attending else "没有注意力层"),
         )
     return kinds

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from posenc.bilingual import Words
 from posenc.checked import checked
+from posenc.dialects.coordinates import SEQUENCE
 from posenc.dialects.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,7 +35,12 @@ class Remark:
 
     grade: Grade
     key: str
-    text: str
+    words: Words
+
+    @property
+    def text(self) -> str:
+        """The remark in English."""
+        return self.words.en
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class Use:
     arguments: tuple[tuple[str, Any], ...] = ()
     said_by: tuple[tuple[str, str], ...] = ()
     weights: tuple[Weight, ...] = ()
-    note: str = ""
+    note: Words | None = None
 
     @property
     def name(self) -> str:
@@ -209,7 +216,7 @@ class PositionSpec:
     layers: tuple[Layer, ...] = ()
     parts: tuple[PositionSpec, ...] = ()
     trained_length: int | None = None
-    coordinates: str = "0, 1, 2, … along the sequence"
+    coordinates: Words = SEQUENCE
     d_model: int | None = None
     d_head: int | None = None
     n_heads: int | None = None

@@ -61,7 +61,7 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
     if len(a.layers) != len(b.layers):
         yield Difference(path, f"{len(a.layers)} layers against {len(b.layers)}")
     if a.coordinates != b.coordinates:
-        yield Difference(path, f"positions are numbered differently: {a.coordinates}, against {b.coordinates}")
+        yield Difference(path, f"positions are numbered differently: {a.coordinates.en}, against {b.coordinates.en}")
     limit = min(a.trained_length or 2**17, b.trained_length or 2**17)
     seen: set[tuple[Layer, Layer]] = set()
     for number, layers in enumerate(zip(a.layers, b.layers, strict=False)):

@@ -74,7 +74,6 @@ LABELS = {
     "no findings": Words("no findings", "没有发现"),
     "facts": Words("facts of nearly every model", "几乎所有模型都有的事实"),
     "more facts": Words("--facts: layouts and precision", "--facts：布局与精度"),
-    "in english": Words("", "各家族的专门说明为英文。"),
     "grade error": Words("error", "错误"),
     "grade warning": Words("warning", "警告"),
     "grade note": Words("note", "说明"),
@@ -99,33 +98,4 @@ LABELS = {
     "shortened": Words(
         "long lists are shortened here; --json and --out have them in full", "长列表在此缩短；--json 和 --out 给出全部"
     ),
-}
-SENTENCES = {
-    "RoPE": Words(
-        "queries and keys are rotated by an angle proportional to their position", "查询和键按与位置成正比的角度旋转"
-    ),
-    "Learned": Words("a learned vector for each position is added to the embeddings", "每个位置学习一个向量，加到词嵌入上"),
-    "Sinusoidal": Words("sines and cosines of the position are added to the embeddings", "位置的正弦和余弦加到词嵌入上"),
-    "ALiBi": Words(
-        "scores decrease linearly with distance, with a slope for each head", "注意力分数随距离线性减小，每个头一个斜率"
-    ),
-    "T5": Words(
-        "scores get a learned number for each head and bucket of distance", "每个头、每个距离桶学习一个数，加到注意力分数上"
-    ),
-    "Shaw": Words(
-        "scores get a product of the query with a learned vector for each distance",
-        "每个距离学习一个向量，与查询的内积加到注意力分数上",
-    ),
-    "TransformerXL": Words(
-        "scores get a product of the query with transformed sinusoids of the distance",
-        "查询与距离的正余弦变换后的内积加到注意力分数上",
-    ),
-}
-KINDS = {
-    "full_attention": Words("full attention", "完整注意力"),
-    "sliding_attention": Words("sliding attention", "滑动窗口注意力"),
-    "linear_attention": Words("linear attention", "线性注意力"),
-    "chunked_attention": Words("chunked attention", "分块注意力"),
-    "cross_attention": Words("cross attention", "交叉注意力"),
-    "conv": Words("convolution", "卷积"),
 }

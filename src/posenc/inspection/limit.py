@@ -16,7 +16,14 @@ from posenc.frequencies import Frequencies
 
 # Their files give the length with the factor of their linear scaling included; other files give the length before it.
 LENGTH_AFTER_LINEAR = ("gemma3_text", "t5gemma2_text", "t5gemma2_decoder")
-NAMES = {"dynamic": "dynamic NTK", "yarn": "YaRN", "longrope": "LongRoPE", "llama3": "Llama 3's scaling"}
+NAMES = {
+    "dynamic": Words("dynamic NTK", "动态 NTK"),
+    "linear": Words("linear", "线性缩放"),
+    "llama3": Words("Llama 3's scaling", "Llama 3 的缩放"),
+    "longrope": Words("LongRoPE", "LongRoPE"),
+    "yarn": Words("YaRN", "YaRN"),
+}
+UNSCALED = Words("", "")
 
 
 @dataclass(frozen=True)
@@ -25,14 +32,14 @@ class Limit:
 
     trained   the length before any scaling; None if the file does not say
     scaled    the length that the scaling is made for; None without scaling
-    by        the scaling: "YaRN ×4"
+    by        the scaling: "YaRN ×4"; empty without one
     fails     the first length at which something fails; None if nothing in the encoding does
     why, remedy   in one sentence each
     """
 
     trained: int | None
     scaled: int | None
-    by: str
+    by: Words
     fails: int | None
     why: Words
     remedy: Words
@@ -49,16 +56,17 @@ def limit(spec: PositionSpec) -> Limit:
     return Limit(trained, scaled, by, fails, why, remedy)
 
 
-def scaling(spec: PositionSpec) -> tuple[int | None, int | None, str]:
+def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     """The length before scaling, the one it is made for, and the name of the scaling."""
     length = spec.trained_length
     rotation = next((one for _, one in rotations(spec, everywhere=False)), None)
     if rotation is None:
-        return length, None, ""
+        return length, None, UNSCALED
     given = dict(rotation.parameters)
     original, factor = int(given.get("original_length", 0)), float(given.get("factor") or 1)
     kind = "longrope" if "short_factor" in given else rotation.kind
-    by = NAMES.get(kind, kind) + (f" ×{factor:g}" if given.get("factor") else "")
+    times = f" ×{factor:g}" if given.get("factor") else ""
+    by = Words(*(name + times for name in NAMES.get(kind, Words(kind, kind))))
     if kind == "yarn":
         return original, round(original * factor), by
     if kind in ("llama3", "longrope"):
@@ -70,7 +78,7 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, str]:
     if kind == "dynamic":
         known = int(given["trained_length"])
         return known, round(known * factor) if factor > 1 else None, by
-    return length, None, by if kind == "ntk_alpha" else ""
+    return length, None, by if kind == "ntk_alpha" else UNSCALED
 
 
 def rotations(spec: PositionSpec, *, everywhere: bool) -> list[tuple[Layer, Rotation]]:

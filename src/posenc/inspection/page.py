@@ -13,7 +13,8 @@ from rich.text import Text
 
 from posenc.bilingual import Language
 from posenc.inspection.extension import Extension
-from posenc.inspection.labels import KINDS, LABELS, SENTENCES
+from posenc.inspection.labels import LABELS
+from posenc.inspection.names import kind as kind_in_words
 from posenc.inspection.remarks import listed
 from posenc.inspection.runtimes import runtimes
 from posenc.wrapped import Wrapped
@@ -90,7 +91,7 @@ class Page:
         self.console.print()
 
     def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:
-        kind = KINDS[group["kind"]].read(self.language) if group["kind"] in KINDS else group["kind"].replace("_", " ")
+        kind = kind_in_words(group["kind"]).read(self.language)
         which = f"  {self.which(group['layers'], part['n_layers'])}"
         if not group["attends"]:
             self.console.print(Wrapped(f"{which}   {kind}, {self.say('not attention')}", "bold"))
@@ -115,12 +116,10 @@ class Page:
         return self.say("layers n", listed(layers))
 
     def encoding(self, encoding: dict[str, Any], group: dict[str, Any] | None = None) -> None:
-        said = SENTENCES.get(encoding["encoding"])
-        sentence = said.read(self.language) if said else encoding["idea"].rstrip(".")
         lines = Table.grid(padding=(0, 2))
         lines.add_column()
         lines.add_column(ratio=1)
-        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(sentence))
+        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(encoding["idea"]))
         self.console.print(lines)
         for rows in (list(self.does(encoding)), list(self.means(encoding, group)), list(self.beyond(encoding))):
             if rows:
@@ -196,8 +195,6 @@ class Page:
             grade = Text(f"  {self.say('grade ' + remark['grade'])}", style=COLOURS[remark["grade"]])
             table.add_row(grade, Wrapped(key + remark["text"]))
         self.console.print(table)
-        if self.say("in english") and remarks:
-            self.console.print(Wrapped(f"  {self.say('in english')}", "dim"))
 
     def general(self, facts: list[str]) -> None:
         if not facts:

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from posenc.bilingual import Words
-from posenc.dialects import PositionSpec, Rotation, Use
-from posenc.dialects.spec import Grade
+from posenc.dialects import PositionSpec, Remark, Rotation, Use
 from posenc.frequencies import Frequencies
 from posenc.inspection.limit import limit
 from posenc.inspection.meaning import meaning
 
 
-class Said(NamedTuple):
-    """One remark; `key` is the key of the file that it is about."""
-
-    grade: Grade
-    words: Words
-    key: str = ""
+def note(en: str, zh: str, key: str = "") -> Remark:
+    return Remark("note", key, Words(en, zh))
 
 
-def note(en: str, zh: str, key: str = "") -> Said:
-    return Said("note", Words(en, zh), key)
+def warning(en: str, zh: str, key: str = "") -> Remark:
+    return Remark("warning", key, Words(en, zh))
 
 
-def warning(en: str, zh: str, key: str = "") -> Said:
-    return Said("warning", Words(en, zh), key)
-
-
-def remarks(spec: PositionSpec) -> Iterator[Said]:
+def remarks(spec: PositionSpec) -> Iterator[Remark]:
     """Remarks that follow from the encodings themselves; those about the file's keys come with the spec."""
     for use in distinct_uses(spec):
         if use.rotation is not None and "d_head" in dict(use.arguments):  # embeddings that turn: no heads
@@ -81,7 +72,7 @@ def _ordinal(n: int) -> str:
     return f"{n}{'th' if 10 <= n % 100 < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
-def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Said]:
+def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Remark]:
     made, said = rotation.frequencies().at_length(1), dict(use.said_by)
     yield from _layout(dict(use.arguments), rotation, made)
     if rotation.kind in SCALINGS:
@@ -117,7 +108,7 @@ def _layout_fact(options: dict[str, Any]) -> Words:
     )
 
 
-def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Said]:
+def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Remark]:
     layout, d_head = options.get("layout", "interleaved"), options["d_head"]
     returns = options.get("returns", layout)
     if returns not in (None, layout):
@@ -140,7 +131,7 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
         )
 
 
-def _proportional(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Said]:
+def _proportional(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
     turning, pairs = sum(1 for value in made if value), len(made)
     yield warning(
         f"proportional is not partial: {turning} of {pairs} pairs rotate, paired (i, i + {pairs}), with exponents over all "
@@ -157,7 +148,7 @@ def _in_file(said: dict[str, str], argument: str) -> str:
     return "" if key.startswith(("default of", "constant of")) else key
 
 
-def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Said]:
+def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
     scale, given = made.cos_sin_scale, dict(rotation.parameters)
     yield note(
         f"yarn: cos and sin are multiplied by {scale:.6g}, so logits by {scale**2:.6g}; the softmax scale by "
@@ -176,7 +167,7 @@ def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[
         )
 
 
-def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Said]:
+def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["original_length"]
     yield warning(
         f"two sets of frequencies: past {length} tokens the other one applies to all positions, so keys cached before are "
@@ -185,7 +176,7 @@ def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: d
     )
 
 
-def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Said]:
+def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["trained_length"]
     yield warning(
         f"frequencies change with every length past {length}, but cached keys keep the old ones. Choose once per request: "
@@ -194,7 +185,7 @@ def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: di
     )
 
 
-def _learned(use: Use) -> Iterator[Said]:
+def _learned(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
     if isinstance(rows, int):
@@ -206,14 +197,14 @@ def _learned(use: Use) -> Iterator[Said]:
         )
 
 
-def _alibi(use: Use) -> Iterator[Said]:
+def _alibi(use: Use) -> Iterator[Remark]:
     yield note(
         "defined for any length; distances must be exact: bf16 keeps only 641 of the first 2048 distinct",
         "对任何长度都有定义；距离必须精确：bf16 只能区分前 2048 个中的 641 个",
     )
 
 
-def _t5(use: Use) -> Iterator[Said]:
+def _t5(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     far = arguments.get("max_distance", 128)
     yield note(
@@ -228,7 +219,7 @@ def _t5(use: Use) -> Iterator[Said]:
         )
 
 
-def _floor_log(use: Use) -> Iterator[Said]:
+def _floor_log(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     offset, length = arguments.get("offset", 1), arguments.get("length", 8192)
     other = (

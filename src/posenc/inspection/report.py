@@ -14,9 +14,9 @@ from posenc.bilingual import Language, Words
 from posenc.dialects import Layer, PositionSpec, Remark, Rotation, Use
 from posenc.dialects.spec import GRADES
 from posenc.frequencies import Frequencies
-from posenc.inspection.chinese import translated
 from posenc.inspection.limit import limit
 from posenc.inspection.meaning import leaving, meaning
+from posenc.inspection.names import origin, sentence
 from posenc.inspection.remarks import facts, remarks
 
 
@@ -26,14 +26,14 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     Its sentences are in `language`; keys and names are the same in both.
     """
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    found = [asdict(remark) for remark in all_remarks(spec, language)]
+    found = [{"grade": one.grade, "key": one.key, "text": one.words.read(language)} for one in all_remarks(spec)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,
         "verdict": verdict(spec, found, language),
         "parts": [described(path, part, length, language) for path, part in walked],
         "without_attention": [
-            {"part": path, "family": part.family, "coordinates": translated(part.coordinates, language)}
+            {"part": path, "family": part.family, "coordinates": part.coordinates.read(language)}
             for path, part in spec.walk()
             if not part.layers and not part.parts
         ],
@@ -62,7 +62,7 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
         "part": part[0],
         "trained": made.trained,
         "scaled": made.scaled,
-        "by": made.by,
+        "by": made.by.read(language),
         "usable": made.usable,
         "fails": made.fails,
         "why": made.why.read(language),
@@ -71,12 +71,12 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
     }
 
 
-def all_remarks(spec: PositionSpec, language: Language = "en") -> list[Remark]:
+def all_remarks(spec: PositionSpec) -> list[Remark]:
     """Remarks on the file's keys and on the encodings, errors first, without duplicates."""
     found: list[Remark] = []
     for path, part in spec.walk():
-        found += [replace(one, text=translated(one.text, language)) for one in part.remarks]
-        found += [Remark(one.grade, _of_part(path, one.key), one.words.read(language)) for one in remarks(part)]
+        found += part.remarks
+        found += [replace(one, key=_of_part(path, one.key)) for one in remarks(part)]
     once = list(dict.fromkeys(found))
     return sorted(once, key=lambda remark: GRADES.index(remark.grade))
 
@@ -97,7 +97,7 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
         "usable_length": usable,
-        "coordinates": translated(spec.coordinates, language),
+        "coordinates": spec.coordinates.read(language),
         "input": [_use(use, usable, spec.layers[0], length, language) for use in at_input(spec)],
         "groups": [
             {
@@ -147,15 +147,15 @@ def _use(use: Use, usable: int | None, layer: Layer, length: int | None, languag
     seams, idea = acts(use)
     about: dict[str, Any] = {
         "encoding": use.name,
-        "idea": idea,
+        "idea": sentence(use.name, idea).read(language),
         "seams": list(seams),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
-        "said_by": dict(use.said_by),
-        "note": translated(use.note, language),
+        "said_by": {name: origin(said, language) for name, said in use.said_by},
+        "note": use.note.read(language) if use.note else "",
     }
     if use.rotation is not None and "d_head" in dict(use.arguments):
         made = use.rotation.frequencies().at_length(usable or 1)
-        about["rotation"] = _rotation(use.rotation, made)
+        about["rotation"] = _rotation(use.rotation, made, language)
         if usable:
             within = usable if layer.reach is None else min(usable, layer.reach)
             about["meaning"] = _finite(asdict(meaning(made, within)))
@@ -193,7 +193,7 @@ def _beyond(use: Use, length: int) -> Words:
     return Words("defined for any length", "对任何长度都有定义")
 
 
-def _rotation(rotation: Rotation, made: Frequencies) -> dict[str, Any]:
+def _rotation(rotation: Rotation, made: Frequencies, language: Language) -> dict[str, Any]:
     return {
         "kind": rotation.kind,
         "base": rotation.base,
@@ -203,9 +203,9 @@ def _rotation(rotation: Rotation, made: Frequencies) -> dict[str, Any]:
         "axes": list(made.axes),
         "values_from": made.values_from,
         "cos_sin_scale": made.cos_sin_scale,
-        "cos_sin_scale_from": made.cos_sin_scale_from,
+        "cos_sin_scale_from": origin(made.cos_sin_scale_from, language),
         "softmax_scale": made.softmax_scale,
-        "softmax_scale_from": made.softmax_scale_from,
+        "softmax_scale_from": origin(made.softmax_scale_from, language),
     }
 
 

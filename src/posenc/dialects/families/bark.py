@@ -23,7 +23,11 @@ def semantic(keys: Keys) -> PositionSpec:
 
 @family("bark")
 def bark(keys: Keys) -> PositionSpec:
-    keys.note("semantic_config", "the first 256 positions of the semantic model hold the sum of text and history")
+    keys.note(
+        "semantic_config",
+        "the first 256 positions of the semantic model hold the sum of text and history",
+        "语义模型的前 256 个位置是文本与历史之和",
+    )
     return PositionSpec(
         keys.family,
         parts=parts(

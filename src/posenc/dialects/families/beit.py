@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import clauses
+from posenc.dialects.coordinates import OTHER_SIZES
 from posenc.dialects.families.swin import BIAS
-from posenc.dialects.families.vit import CLASS, SIZED, patch_table
+from posenc.dialects.families.vit import CLASS, patch_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, side_of, tower
@@ -28,14 +30,24 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
         if keys.flag(flag)
     )
     if uses:
-        keys.note("image_size", "for images of another size the bias is interpolated bilinearly: WindowBias.resized")
+        keys.note(
+            "image_size",
+            "for images of another size the bias is interpolated bilinearly: WindowBias.resized",
+            "图像尺寸不同时，偏置按双线性插值：WindowBias.resized",
+        )
         if height != width:
-            keys.error("image_size", f"{height} × {width} patches: the code swaps rows and columns of its table")
+            keys.error(
+                "image_size",
+                f"{height} × {width} patches: the code swaps rows and columns of its table",
+                f"{height} × {width} 个图块：代码把表的行和列弄反了",
+            )
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     spec = tower(keys, [], coordinates=RASTER)
     layers = tuple(replace(layer, uses=uses) for layer in spec.layers)
-    return stack_of(keys, layers, embedding=table, length=None, coordinates=f"{RASTER}{SIZED if absolute else ''}; {CLASS}")
+    return stack_of(
+        keys, layers, embedding=table, length=None, coordinates=clauses(RASTER, *[OTHER_SIZES] * absolute, CLASS)
+    )
 
 
 @family("beit")
@@ -57,10 +69,20 @@ def beit(keys: Keys) -> PositionSpec:
         Use("encodings.window_bias.WindowBias", arguments, said_by, (Weight("table", f"{name}.{BIAS}"),)) for name in names
     )
     if uses:
-        keys.note("image_size", "for images of another size the bias is interpolated bilinearly: WindowBias.resized")
+        keys.note(
+            "image_size",
+            "for images of another size the bias is interpolated bilinearly: WindowBias.resized",
+            "图像尺寸不同时，偏置按双线性插值：WindowBias.resized",
+        )
         if height != width:
-            keys.error("image_size", f"{height} × {width} patches: the code swaps rows and columns of its table")
+            keys.error(
+                "image_size",
+                f"{height} × {width} patches: the code swaps rows and columns of its table",
+                f"{height} × {width} 个图块：代码把表的行和列弄反了",
+            )
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
     layers = tuple(replace(layer, uses=uses) for layer in spec.layers)
-    return stack_of(keys, layers, embedding=table, length=None, coordinates=f"{RASTER}{SIZED if absolute else ''}; {CLASS}")
+    return stack_of(
+        keys, layers, embedding=table, length=None, coordinates=clauses(RASTER, *[OTHER_SIZES] * absolute, CLASS)
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
+from posenc.dialects.coordinates import SEQUENCE
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -12,13 +14,17 @@ def tapas(keys: Keys) -> PositionSpec:
     anew = keys.flag("reset_position_index_per_cell", True)
     use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
     keys.note(
-        "type_vocab_sizes", "column, row and rank of a token's cell are added as token types, from tables of their own"
+        "type_vocab_sizes",
+        "column, row and rank of a token's cell are added as token types, from tables of their own",
+        "词元所在单元格的列、行和名次作为词元类型加入，各有自己的表",
     )
-    where = "0, 1, 2, … along the sequence"
+    where = SEQUENCE
     if anew:
-        where = (
+        where = Words(
             "0, 1, 2, … within each cell; the question is cell (0, 0): Positions.within(column + 256·row) "
-            "of token_type_ids 1 and 2"
+            "of token_type_ids 1 and 2",
+            "每个单元格之内 0, 1, 2, …；问题是单元格 (0, 0)：由 token_type_ids 1 和 2 "
+            "得 Positions.within(column + 256·row)",
         )
     causal = bool(keys.flag("is_decoder", False))
     return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
@@ -42,6 +48,7 @@ def absolute_only(keys: Keys) -> None:
             "position_embedding_type",
             f"{keys.get('position_embedding_type')!r} is no longer supported: positions are absolute, "
             "and a checkpoint's relative embeddings are dropped",
+            f"已不再支持 {keys.get('position_embedding_type')!r}：位置是绝对的，检查点中的相对嵌入会被丢弃",
         )
 
 
@@ -75,6 +82,7 @@ def bert(keys: Keys) -> PositionSpec:
             "max_position_embeddings",
             "image regions read row 0 of a table of their own, and the mean of the rows of the words "
             "that a call aligns with them",
+            "图像区域读它自己的表的第 0 行，再加上调用时与之对齐的各词所在行的平均",
         )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.bert import BERT_TABLE, learned_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec
 
-BEHIND = "text 0, 1, 2, …; the queries come first and get no positions"
+BEHIND = Words("text 0, 1, 2, …; the queries come first and get no positions", "文本 0, 1, 2, …；查询在前，没有位置")
 
 
 @family("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer")
@@ -18,9 +19,14 @@ def blip_2_qformer(keys: Keys) -> PositionSpec:
     keys.note(
         "cross_attention_frequency",
         f"layers 0, {every}, … also attend to the image, whose patches already have positions",
+        f"第 0, {every}, … 层还会对图像做注意力，图像的块已带有位置",
     )
     if keys.family == "blip_2_qformer" and not keys.flag("use_qformer_text_input", False):
         rows = keys.get("max_position_embeddings", None)
-        keys.note("max_position_embeddings", f"{rows} positions, unused: there is no text input")
-        return stack_of(keys, layers, length=None, coordinates="none: learned queries")
+        keys.note(
+            "max_position_embeddings",
+            f"{rows} positions, unused: there is no text input",
+            f"{rows} 个位置，不使用：没有文本输入",
+        )
+        return stack_of(keys, layers, length=None, coordinates=Words("none: learned queries", "无：学习得到的查询"))
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], coordinates=BEHIND)

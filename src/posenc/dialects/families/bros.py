@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.bert import BERT_TABLE, learned_table
 from posenc.dialects.families.layoutlm import embedded
@@ -24,7 +25,11 @@ def bros(keys: Keys) -> PositionSpec:
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
-            keys.warning(name, f"overwritten by the value derived from hidden_size: {value}")
+            keys.warning(
+                name,
+                f"overwritten by the value derived from hidden_size: {value}",
+                f"被由 hidden_size 算出的值取代：{value}",
+            )
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (
         ("d_head", "hidden_size / num_attention_heads"),
@@ -40,8 +45,16 @@ def bros(keys: Keys) -> PositionSpec:
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     spec = stack_of(
-        keys, layers, length=None, coordinates="in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1"
+        keys,
+        layers,
+        length=None,
+        coordinates=Words(
+            "in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1",
+            "在注意力分数中：框 (x0, y0, x1, y1)，0 到 1 的实数",
+        ),
     )
     length = keys.whole("max_position_embeddings")
-    places = embedded(keys, "places", learned_table(keys, BERT_TABLE), "0, 1, 2, … along the text", length)
+    places = embedded(
+        keys, "places", learned_table(keys, BERT_TABLE), Words("0, 1, 2, … along the text", "沿文本 0, 1, 2, …"), length
+    )
     return replace(spec, parts=(places,))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.bert import learned_table
 from posenc.dialects.families.marian import sinusoid
 from posenc.dialects.families.roberta import TOKENS, padded_table
-from posenc.dialects.families.vit import CLASS, ON_REQUEST, image_tower, patch_table
+from posenc.dialects.families.vit import CLASS, ON_REQUEST, REGISTERS, image_tower, patch_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys, facts
 from posenc.dialects.own_parts import own_parts
@@ -32,18 +34,19 @@ PATCHES = "embeddings.position_embedding"
 )
 def clip_vision_model(keys: Keys) -> PositionSpec:
     """A row for the class token, then one for each patch; bicubic interpolation for other sizes on request."""
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), CLASS)
 
 
 @family("blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model")
 def blip_vision_model(keys: Keys) -> PositionSpec:
     """As CLIP, stored as a parameter of its own."""
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     keys.warning(
         "image_size",
         "smaller images are accepted: without that request their patches read the first rows of "
         "the table, as if at other positions",
+        "也接受更小的图像：不作该请求时，图块读表的前几行，如同处在别的位置",
     )
     return image_tower(keys, square_table(keys, PATCHES), CLASS)
 
@@ -51,7 +54,7 @@ def blip_vision_model(keys: Keys) -> PositionSpec:
 @family("flava_image_model")
 def flava_image_model(keys: Keys) -> PositionSpec:
     """As ViT."""
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
@@ -59,27 +62,41 @@ def flava_image_model(keys: Keys) -> PositionSpec:
 def internvl_vision(keys: Keys) -> PositionSpec:
     """As ViT, interpolated to the size of every image; no positions if use_absolute_position_embeddings is false."""
     if not keys.flag("use_absolute_position_embeddings"):
-        return tower(keys, [], coordinates="none: use_absolute_position_embeddings is false")
+        return tower(
+            keys,
+            [],
+            coordinates=Words(
+                "none: use_absolute_position_embeddings is false", "无：use_absolute_position_embeddings 为 false"
+            ),
+        )
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("janus_vision_model")
 def janus_vision_model(keys: Keys) -> PositionSpec:
     """No class token."""
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight", prefix=0))
 
 
 @family("groupvit_vision_model")
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
     """No class token, one image size. Group tokens have learned vectors and no order."""
-    keys.note("image_size", "images must have this size: the table cannot be interpolated on request")
+    keys.note(
+        "image_size",
+        "images must have this size: the table cannot be interpolated on request",
+        "图像必须是这个尺寸：调用时也不能对表插值",
+    )
     depths = keys.wholes("depths", (6, 3, 3))
     if not depths:
         raise ConfigError(f"{keys.where('depths')}: expected one number for each stage, got none")
     if keys.whole("num_hidden_layers") != sum(depths):
-        keys.warning("num_hidden_layers", f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers")
-    where = f"{RASTER}; group tokens after the patches have none"
+        keys.warning(
+            "num_hidden_layers",
+            f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers",
+            f"{keys.whole('num_hidden_layers')}，但 depths 得出 {sum(depths)} 层",
+        )
+    where = clauses(RASTER, Words("group tokens after the patches have none", "图块之后的分组词元没有"))
     return stack_of(
         keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
     )
@@ -88,23 +105,27 @@ def groupvit_vision_model(keys: Keys) -> PositionSpec:
 @family("ovis2_vision")
 def ovis2_vision(keys: Keys) -> PositionSpec:
     """No class token, one image size."""
-    keys.note("image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
     return tower(keys, [], embedding=[square_table(keys, f"{PATCHES}.weight", prefix=0, mode=None)], coordinates=RASTER)
 
 
 @family("xclip_vision_model")
 def xclip_vision_model(keys: Keys) -> PositionSpec:
     """As CLIP, frame by frame; each frame's message token attends to those of other frames without positions."""
-    keys.note("image_size", ON_REQUEST)
-    keys.note("num_frames", "frames exchange messages in every layer, without positions")
-    return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), f"{CLASS}; each frame is a sequence of its own")
+    keys.note("image_size", *ON_REQUEST)
+    keys.note("num_frames", "frames exchange messages in every layer, without positions", "各帧在每一层交换信息，不带位置")
+    return image_tower(
+        keys,
+        square_table(keys, f"{PATCHES}.weight"),
+        clauses(CLASS, Words("each frame is a sequence of its own", "每帧自成一个序列")),
+    )
 
 
 @family("tipsv2_vision_model")
 def tipsv2_vision_model(keys: Keys) -> PositionSpec:
     """As DINOv2 with registers, but bilinear and antialiased."""
     use = patch_table(keys, mode="bilinear", antialias=True)
-    return image_tower(keys, use, f"{CLASS}, then the registers, at (-1, -1), which have no positions")
+    return image_tower(keys, use, REGISTERS)
 
 
 def square_table(keys: Keys, weight: str, *, prefix: int = 1, mode: str | None = "bicubic") -> Use:
@@ -143,6 +164,7 @@ def blip_text_model(keys: Keys) -> PositionSpec:
         "is_decoder",
         "the direction of attention is an argument of the call: bidirectional as an encoder, causal "
         "as the decoder of captions and answers",
+        "注意力的方向由调用的参数决定：作编码器时双向，作描述与回答的解码器时因果",
     )
     return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
 
@@ -155,8 +177,8 @@ def altclip_text_model(keys: Keys) -> PositionSpec:
     return text_stack(keys, use, causal=causal, length=int(dict(use.arguments)["max_positions"]), coordinates=TOKENS)
 
 
-def text_stack(keys: Keys, use: Use, causal: bool = False, **about: int | str) -> PositionSpec:
-    return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], **about)  # type: ignore[arg-type]
+def text_stack(keys: Keys, use: Use, causal: bool = False, **about: Any) -> PositionSpec:
+    return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], **about)
 
 
 @family("tipsv2_text_model")
@@ -168,7 +190,10 @@ def tipsv2_text_model(keys: Keys) -> PositionSpec:
 
 RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
 
-BETWEEN = "each part counts its own tokens; images and text meet only in a shared embedding space"
+BETWEEN = Words(
+    "each part counts its own tokens; images and text meet only in a shared embedding space",
+    "每个部分各自计数；图像和文本只在共同的嵌入空间中相遇",
+)
 
 
 @family(
@@ -229,6 +254,8 @@ def with_old_sections(keys: Keys, *sections: str) -> Keys:
         merged = {**newer, **facts()[model_type]["defaults"], **older, "model_type": model_type}
         lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
         if lost:
-            keys.error(f"{section}_dict", f"overrides {section} in {', '.join(lost)}")
+            keys.error(
+                f"{section}_dict", f"overrides {section} in {', '.join(lost)}", f"取代 {section} 中的 {', '.join(lost)}"
+            )
         made = made.replaced({section: merged})
     return made

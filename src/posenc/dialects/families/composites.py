@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from posenc.dialects.coordinates import EACH_PART, LIKE_TEXT, SEQUENCE, THREE_AXES, VIDEO_FRAMES, VIDEO_MERGED
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import EACH_PART, LIKE_TEXT, SEQUENCE, VIDEO_FRAMES, VIDEO_MERGED, three_axes
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
-DRAWN = (
-    THREE_AXES.replace("in merged patches", "in patches") + "; images to generate follow, one grid each, the last one first"
+DRAWN = clauses(
+    three_axes(Words("patches", "图块")),
+    Words("images to generate follow, one grid each, the last one first", "其后是要生成的图像，每张一个网格，最后一张在前"),
 )
 # Model types, the sections of their file, how tokens are numbered.
 TABLE = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -25,10 +26,15 @@ def cpmant(keys: Keys) -> PositionSpec:
         (Weight("table", "position_bias.relative_attention_bias"),),
     )
     prompt = keys.whole("prompt_length", 32)
-    keys.note("prompt_length", f"position {prompt} is the first token of the text; token id 0 is always padding")
+    keys.note(
+        "prompt_length",
+        f"position {prompt} is the first token of the text; token id 0 is always padding",
+        f"文本的第一个词元在位置 {prompt}；词元编号 0 总是填充",
+    )
     keys.warning(
         "num_hidden_layers",
         "attention within one call is bidirectional; with a cache, new tokens are hidden from the cached ones",
+        "一次调用之内注意力是双向的；有缓存时，缓存的词元看不到新的词元",
     )
     layers = [Layer((use,), causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(
@@ -36,5 +42,8 @@ def cpmant(keys: Keys) -> PositionSpec:
         layers,
         d_head=keys.whole("dim_head", 128),
         length=None,
-        coordinates="(position including the prompt, segment): segment 0 for prompt and padding, 2 for text",
+        coordinates=Words(
+            "(position including the prompt, segment): segment 0 for prompt and padding, 2 for text",
+            "（含提示的位置, 段）：提示和填充在段 0，文本在段 2",
+        ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.family import decoder, family, head_width, parts
 from posenc.dialects.keys import Keys
@@ -36,11 +37,18 @@ def higgs_audio_v2(keys: Keys) -> PositionSpec:
 @family("csm")
 def csm(keys: Keys) -> PositionSpec:
     """A position is one frame, all codebooks summed; the depth decoder counts the codebooks of a frame."""
-    spec = decoder(keys, rope(keys, d_head=head_width(keys)), coordinates="one for each frame or text token, from 0")
+    spec = decoder(
+        keys,
+        rope(keys, d_head=head_width(keys)),
+        coordinates=Words("one for each frame or text token, from 0", "每帧或每个文本词元一个，从 0 起"),
+    )
     return replace(spec, parts=parts(keys, "depth_decoder_config", "codec_config"))
 
 
 @family("csm_depth_decoder_model")
 def csm_depth_decoder_model(keys: Keys) -> PositionSpec:
-    where = "codebooks of one frame, from 0 for the backbone's state; position_ids of the call are ignored"
+    where = Words(
+        "codebooks of one frame, from 0 for the backbone's state; position_ids of the call are ignored",
+        "一帧的各码本，主干的状态为 0；调用时的 position_ids 被忽略",
+    )
     return decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, parts, stack_of
 from posenc.dialects.keys import Keys
@@ -44,6 +45,10 @@ def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
         f"all layers except {list(whole)} attend within windows of {side} × {side} patches, with "
         "coordinates within the window; windows at the border are padded, and padding is attended "
         "to",
+        (
+            f"除 {list(whole)} 外的各层只在 {side} × {side} 个图块的窗口内做注意力，坐标在窗口内计；"
+            "边上的窗口有填充，填充也参与注意力"
+        ),
     )
     return stack_of(keys, layers, embedding=[table] if keys.flag("use_abs_pos") else [], length=None, coordinates=RASTER)
 
@@ -60,16 +65,23 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim", None) or keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head)
     if window is not None:
-        keys.warning("sliding_window", "passed to the kernel, but the mask ignores it")
+        keys.warning("sliding_window", "passed to the kernel, but the mask ignores it", "传给了算子，但掩码不理会它")
     layers = [Layer((use,) if use else (), kind, window if kind == "sliding_attention" else None) for kind in kinds]
-    where = "patches in sequence, then learned queries, counted from 0; attention among patches is bidirectional"
+    where = Words(
+        "patches in sequence, then learned queries, counted from 0; attention among patches is bidirectional",
+        "先是依次的图块，再是学习的查询，从 0 计数；图块之间的注意力是双向的",
+    )
     return stack_of(keys, layers, d_head=d_head, coordinates=where)
 
 
 @family("deepseek_ocr2_vision", "unlimited_ocr_vision")
 def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
     if keys.family == "deepseek_ocr2_vision":
-        keys.note("encoder_config", "144 or 256 learned queries follow the patches, depending on the number of patches")
+        keys.note(
+            "encoder_config",
+            "144 or 256 learned queries follow the patches, depending on the number of patches",
+            "图块之后是 144 或 256 个学习得到的查询，数目取决于图块数",
+        )
     return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
 
 
@@ -78,7 +90,9 @@ def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
     """CLIP's grid with a row for the class token, interpolated bicubically."""
     height, width, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", height, width, said, prefix=1, antialias=True)
-    return tower(keys, [], embedding=[table], coordinates="a class token, then " + RASTER)
+    return tower(
+        keys, [], embedding=[table], coordinates=Words(f"a class token, then {RASTER.en}", f"先是类别词元，再是{RASTER.zh}")
+    )
 
 
 @family("deepseek_ocr2_text", "unlimited_ocr_text")
@@ -94,6 +108,10 @@ def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
             "sliding_window",
             f"after the prompt, a token attends to the whole prompt and to the last {keys.whole('sliding_window')} "
             "tokens, itself included; attention within the prompt is causal",
+            (
+                f"提示之后，每个词元看到整个提示和最近 {keys.whole('sliding_window')} 个词元（含自身）"
+                "；提示之内的注意力是因果的"
+            ),
         )
     kinds = keys.names("layer_types", None, length=count) or (kind,) * count
     return decoder(keys, rope(keys, d_head=d_model // n_heads), kinds=kinds, d_head=d_model // n_heads)
@@ -107,5 +125,5 @@ def deepseek_ocr2(keys: Keys) -> PositionSpec:
         window = keys.whole("sliding_window", None)
         within = {} if window is None else {"sliding_window": window}
         keys.data["text_config"] = old | within | {"model_type": "unlimited_ocr_text"}
-        keys.note("language_config", "the old name of text_config")
+        keys.note("language_config", "the old name of text_config", "text_config 的旧名")
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

@@ -60,6 +60,7 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
                 f"{name}.partial_rotary_factor",
                 f"{factor:g} of {width} gives frequencies for {int(width * factor)} channels, but {rotary_dim} "
                 "rotate: the model fails",
+                f"{width} 的 {factor:g} 给出 {int(width * factor)} 个通道的频率，而旋转的是 {rotary_dim} 个：模型出错",
             )
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
         made = made.replaced({name: settings | {label: rest} if label else rest})
@@ -90,6 +91,8 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
             f"rope_parameters.{'mscale_all_dim' if weight else 'mscale'}",
             "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
             "by 1 + 0.1·ln factor" + (", in addition to the softmax scale" if weight else ""),
+            "mscale 和 mscale_all_dim 只有同时给出才影响 cos 和 sin；这里 cos 和 sin 乘以 1 + 0.1·ln factor"
+            + ("，此外 softmax 也有缩放" if weight else ""),
         )
     scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
     made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
@@ -107,7 +110,11 @@ def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **abo
     kinds = layer_kinds(keys) if kinds is None else kinds
     linear = sum(kind == "linear_attention" for kind in kinds)
     if use is not None and linear:
-        keys.note("layer_types", f"{linear} of {len(kinds)} layers are linear attention, which is recurrent")
+        keys.note(
+            "layer_types",
+            f"{linear} of {len(kinds)} layers are linear attention, which is recurrent",
+            f"{len(kinds)} 层中有 {linear} 层是线性注意力，逐步递推",
+        )
     d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
     return decoder(keys, use, kinds=kinds, d_head=d_head, **about)
 
@@ -145,6 +152,11 @@ def longcat_flash(keys: Keys) -> PositionSpec:
         keys.error(
             "head_dim",
             "frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal",
+            "频率按 head_dim 个通道计算，而旋转的是 qk_rope_head_dim 个通道：两者必须相等",
         )
-    keys.note("num_layers", "each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model")
+    keys.note(
+        "num_layers",
+        "each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model",
+        "每层有两个注意力：这里的第 2n 和 2n + 1 层是模型的第 n 层",
+    )
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

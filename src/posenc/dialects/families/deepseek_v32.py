@@ -54,6 +54,7 @@ def deepseek_v32(keys: Keys) -> PositionSpec:
     keys.note(
         "index_head_dim",
         "the indexer rotates its first channels in half pairs; attention rotates its last channels in interleaved pairs",
+        "索引器按 half 成对旋转前面的通道；注意力按 interleaved 成对旋转后面的通道",
     )
     return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
 
@@ -66,7 +67,11 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
-    keys.note("index_head_dim", "the indexer rotates its first channels, attention its last; both in interleaved pairs")
+    keys.note(
+        "index_head_dim",
+        "the indexer rotates its first channels, attention its last; both in interleaved pairs",
+        "索引器旋转前面的通道，注意力旋转后面的；两者都按 interleaved 成对",
+    )
     own = [n for n, kind in enumerate(types) if kind != "shared"]
     return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))
 

@@ -41,11 +41,13 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
         "num_key_value_heads",
         "keys and values are the same rotated tensor, and outputs are rotated back by the query's "
         "position: a kernel that rotates only queries and keys is not enough",
+        "键和值是同一个旋转后的张量，输出再按查询的位置转回：只旋转查询和键的算子不够",
     )
     keys.warning(
         "compress_rates",
         "compressed keys are rotated by their index in the sequence, but their causal mask reads "
         "position ids: the two disagree with left padding",
+        "压缩后的键按其在序列中的下标旋转，而因果掩码读 position_ids：左填充时两者不一致",
     )
     turning = {kind: uses["main" if kind == SLIDING else "compress"] for kind in (SLIDING, SPARSE, HEAVY)}
     spec = decoder(keys, None, kinds=kinds, by_kind=dict(turning), d_head=d_head)
@@ -92,6 +94,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
         keys.note(
             where,
             "yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set",
+            "yarn 只缩放压缩的层；除非设了 attention_factor，cos 和 sin 不缩放",
         )
     made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
     return made, {

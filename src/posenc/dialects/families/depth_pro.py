@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.coordinates import EACH_PART
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
@@ -12,7 +13,11 @@ from posenc.dialects.spec import Layer, PositionSpec, Use
 def depth_pro(keys: Keys) -> PositionSpec:
     """Two encoders of patches cut from several scales, one for the image, optionally one for the field of view."""
     names = ["image_model_config", "patch_model_config"] + ["fov_model_config"] * bool(keys.flag("use_fov_model", False))
-    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates="within each crop of patch_size pixels")
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, *names),
+        coordinates=Words("within each crop of patch_size pixels", "在每个 patch_size 像素的裁剪之内"),
+    )
 
 
 @family("zoedepth")
@@ -28,8 +33,13 @@ def zoedepth(keys: Keys) -> PositionSpec:
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     count = keys.whole("num_patch_transformer_layers", 4)
     if count != 4:
-        keys.warning("num_patch_transformer_layers", f"{count} here; the code uses the first 4")
-    where = "0 for an empty token, then the cells of the coarsest map from 1, row by row"
+        keys.warning(
+            "num_patch_transformer_layers", f"{count} here; the code uses the first 4", f"这里是 {count}；代码用前 4 个"
+        )
+    where = Words(
+        "0 for an empty token, then the cells of the coarsest map from 1, row by row",
+        "空词元为 0，然后是最粗的图的单元格，从 1 起，逐行",
+    )
     heads = "patch_transformer_num_attention_heads"
     chooser = stack_of(
         keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None, coordinates=where

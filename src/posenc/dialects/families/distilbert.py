@@ -26,7 +26,11 @@ def xlm(keys: Keys) -> PositionSpec:
 
 def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
     if keys.flag(flag, False):
-        keys.note(flag, "a checkpoint stores the sinusoids as a table, and the code reads the stored values")
+        keys.note(
+            flag,
+            "a checkpoint stores the sinusoids as a table, and the code reads the stored values",
+            "检查点把正余弦存成表，代码读存储的值",
+        )
         use = sinusoid(keys, width)
     else:
         use = learned_table(keys, weight, width=width)

@@ -24,7 +24,11 @@ def with_text_config(keys: Keys, model_type: str) -> Keys:
     if not keys.has("text_config") and any(name in known for name in top):
         keys.data["text_config"] = top | {"model_type": model_type}
         keys.read |= top
-        keys.note("text_config", f"not in the file: {keys.facts['class']} takes the settings at the top level for it")
+        keys.note(
+            "text_config",
+            f"not in the file: {keys.facts['class']} takes the settings at the top level for it",
+            f"文件中没有：{keys.facts['class']} 取顶层的设置",
+        )
     return keys
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
+from posenc.dialects.coordinates import EACH_PART
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
@@ -11,7 +13,9 @@ from posenc.dialects.spec import PositionSpec
 def encoder_decoder(keys: Keys) -> PositionSpec:
     """Any encoder and any decoder; BERT for both if the file does not say."""
     return PositionSpec(
-        keys.family, parts=parts(keys, encoder="bert", decoder="bert"), coordinates="each part counts its own tokens"
+        keys.family,
+        parts=parts(keys, encoder="bert", decoder="bert"),
+        coordinates=EACH_PART,
     )
 
 
@@ -21,7 +25,9 @@ def rag(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, question_encoder="dpr", generator="bart"),
-        coordinates="each part counts its own tokens; a document precedes the question",
+        coordinates=Words(
+            "each part counts its own tokens; a document precedes the question", "每个部分各自计数；文档在问题之前"
+        ),
     )
 
 
@@ -29,7 +35,9 @@ def rag(keys: Keys) -> PositionSpec:
 def pp_formulanet(keys: Keys) -> PositionSpec:
     """The decoder attends to the image patches, which already have positions."""
     return PositionSpec(
-        keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates="each part counts its own tokens"
+        keys.family,
+        parts=parts(keys, "text_config", "vision_config"),
+        coordinates=EACH_PART,
     )
 
 
@@ -47,13 +55,20 @@ def nougat(keys: Keys) -> PositionSpec:
             "encoder",
             "missing: NougatConfig assumes the type 'donut_swin', which transformers does not have "
             "(it is 'donut-swin'), and fails",
+            "缺失：NougatConfig 默认类型 'donut_swin'，而 transformers 没有这个类型（只有 'donut-swin'），会出错",
         )
     return PositionSpec(
-        keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"), coordinates="each part counts its own tokens"
+        keys.family,
+        parts=parts(keys, encoder="donut-swin", decoder="mbart"),
+        coordinates=EACH_PART,
     )
 
 
 @family("vision-encoder-decoder")
 def vision_encoder_decoder(keys: Keys) -> PositionSpec:
     """The decoder attends to the encoder's patches, which already have positions."""
-    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="each part counts its own tokens")
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, "encoder", "decoder"),
+        coordinates=EACH_PART,
+    )

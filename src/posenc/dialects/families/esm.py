@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
+from posenc.dialects.coordinates import NOT_PADDING
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
@@ -21,8 +23,12 @@ def esm(keys: Keys) -> PositionSpec:
         use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
         return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
     if kind != "absolute":
-        keys.warning("position_embedding_type", f"{kind!r} is neither 'absolute' nor 'rotary': no positions")
-        return stack_of(keys, layers, coordinates="none: attention has no positions")
+        keys.warning(
+            "position_embedding_type",
+            f"{kind!r} is neither 'absolute' nor 'rotary': no positions",
+            f"{kind!r} 既不是 'absolute' 也不是 'rotary'：没有位置",
+        )
+        return stack_of(keys, layers, coordinates=Words("none: attention has no positions", "无：注意力没有位置"))
     padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
     if padding is None:
         raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions start at the row after it")
@@ -46,11 +52,12 @@ def esm(keys: Keys) -> PositionSpec:
     keys.note(
         "max_position_embeddings",
         f"rows of the table: at most {rows - padding - 1} tokens; position_ids of a call are rows, from {padding + 1}",
+        f"表的行数：最多 {rows - padding - 1} 个词元；调用时的 position_ids 是行号，从 {padding + 1} 起",
     )
     return stack_of(
         keys,
         layers,
         embedding=[table],
         length=rows - padding - 1,
-        coordinates="0, 1, 2, … over non-padding tokens",
+        coordinates=NOT_PADDING,
     )

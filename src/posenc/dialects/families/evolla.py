@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.dialects.coordinates import NOT_PADDING
 from posenc.dialects.families.llama import same_kind
 from posenc.dialects.family import decoder, family, head_width, read, stack_of
 from posenc.dialects.keys import Keys
@@ -50,7 +51,10 @@ def saprot(keys: Keys) -> PositionSpec:
         (Weight("table", "embeddings.position_embeddings.weight"),),
     )
     return stack_of(
-        keys, [Layer(causal=False)] * count, embedding=[table], coordinates="0, 1, 2, … over non-padding tokens"
+        keys,
+        [Layer(causal=False)] * count,
+        embedding=[table],
+        coordinates=NOT_PADDING,
     )
 
 

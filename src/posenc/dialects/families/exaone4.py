@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.smollm3 import rope_where
 from posenc.dialects.family import decoder, family, head_width
@@ -20,8 +21,14 @@ def exaone4(keys: Keys) -> PositionSpec:
     if window is None and keys.family == "exaone_moe":
         raise ConfigError(f"{keys.where('sliding_window')}: null, which its class refuses; it asks for a number of tokens")
     if not keys.has("layer_types") and (window is None or not isinstance(pattern, int) or isinstance(pattern, bool)):
-        taken = ", taken as 0 since there is no window," if window is None else ""
-        keys.error("layer_types", f"missing: the class divides by sliding_window_pattern={pattern!r}{taken} and fails")
+        taken = (
+            Words(", taken as 0 since there is no window,", "（没有窗口，按 0 计）") if window is None else Words("", "")
+        )
+        keys.error(
+            "layer_types",
+            f"missing: the class divides by sliding_window_pattern={pattern!r}{taken.en} and fails",
+            f"缺失：类要除以 sliding_window_pattern={pattern!r}{taken.zh}，会出错",
+        )
         if window is not None:
             raise ConfigError(
                 f"{keys.where('sliding_window_pattern')}: expected a whole number, got {pattern!r}; the "
@@ -61,7 +68,11 @@ def flint(keys: Keys) -> PositionSpec:
     last = keys.whole("num_hidden_layers") - 1
     kinds = sliding_where(keys, lambda n: not (n < 2 or n % 4 == 1 or n == last))
     if keys.whole("sliding_window", None) is None:
-        keys.warning("sliding_window", "null: RoPE is used only with a window, so no layer has positions")
+        keys.warning(
+            "sliding_window",
+            "null: RoPE is used only with a window, so no layer has positions",
+            "null：只有带窗口的层才用 RoPE，因此没有一层带位置",
+        )
         return decoder(keys, None, kinds=kinds)
     return rope_where_sliding(keys, kinds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.llama import same_kind
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
@@ -23,13 +24,20 @@ def falcon(keys: Keys) -> PositionSpec:
     keys.warning(
         "alibi",
         "with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result",
+        "用 eager 注意力时 transformers 加两次偏置，用 sdpa 时加一次；这里是 sdpa 的结果",
     )
-    keys.warning("alibi", "rounded to bfloat16: neighbouring keys may have the same bias from position 257 on")
+    keys.warning(
+        "alibi",
+        "rounded to bfloat16: neighbouring keys may have the same bias from position 257 on",
+        "舍入到 bfloat16：从位置 257 起，相邻的键可能得到相同的偏置",
+    )
     return decoder(
         keys,
         use,
         kinds=kinds,
         d_head=d_head,
         width=width,
-        coordinates="0, 1, 2, … over unmasked tokens; position_ids are not read",
+        coordinates=Words(
+            "0, 1, 2, … over unmasked tokens; position_ids are not read", "对未被遮蔽的词元 0, 1, 2, …；不读 position_ids"
+        ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.families.clip import BETWEEN, towers, with_old_sections
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -21,7 +22,7 @@ def xclip(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
         (Weight("table", "mit.position_embedding", reshape=True),),
     )
-    keys.note("vision_config.num_frames", f"videos must have {frames} frames")
+    keys.note("vision_config.num_frames", f"videos must have {frames} frames", f"视频必须有 {frames} 帧")
     first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
     layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
     return PositionSpec(
@@ -30,7 +31,7 @@ def xclip(keys: Keys) -> PositionSpec:
         parts=towers(keys),
         d_model=width,
         trained_length=frames,
-        coordinates=f"{BETWEEN}; frames 0, 1, 2, …",
+        coordinates=clauses(BETWEEN, Words("frames 0, 1, 2, …", "帧为 0, 1, 2, …")),
     )
 
 
@@ -39,7 +40,9 @@ def bridgetower(keys: Keys) -> PositionSpec:
     """Cross-modal layers have no positions; both towers add their own."""
     count = keys.whole("num_hidden_layers")
     layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
-    where = "each part counts its own tokens; cross-modal layers have no positions"
+    where = Words(
+        "each part counts its own tokens; cross-modal layers have no positions", "每个部分各自计数；跨模态的层没有位置"
+    )
     return PositionSpec(
         keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
     )
@@ -49,7 +52,9 @@ def bridgetower(keys: Keys) -> PositionSpec:
 def flava(keys: Keys) -> PositionSpec:
     """A third stack reads the outputs of the two towers, image before text, and adds no positions."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
-    where = "each part counts its own tokens; the third stack adds no positions"
+    where = Words(
+        "each part counts its own tokens; the third stack adds no positions", "每个部分各自计数；第三个堆叠不加位置"
+    )
     return PositionSpec(keys.family, parts=own_parts(with_old_sections(keys, *names), *names), coordinates=where)
 
 
@@ -61,5 +66,5 @@ def flava_multimodal_model(keys: Keys) -> PositionSpec:
         layers=(Layer(causal=False),) * count,
         d_model=keys.whole("hidden_size"),
         n_heads=keys.whole("num_attention_heads"),
-        coordinates="none: the towers' outputs already have positions",
+        coordinates=Words("none: the towers' outputs already have positions", "无：两个塔的输出已带有位置"),
     )

@@ -4,14 +4,14 @@ The projector adds learned column and row vectors, concatenated, and a sinusoid 
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.own_parts import own_parts, typed
+from posenc.dialects.patches import WITHIN
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
-
-WITHIN = "(row, column) of the patch in its stage, from 0, row by row"
 
 
 @family("florence_vision")
@@ -25,8 +25,8 @@ def florence_vision(keys: Keys) -> PositionSpec:
             for kind, window in (("spatial", side * side), ("channel", None)):
                 own = f"blocks.{stage}.{block}.{kind}_block"
                 uses = (
-                    _neighbours(width, f"{own}.conv1", "before attention"),
-                    _neighbours(width, f"{own}.conv2", "before the feed-forward part"),
+                    _neighbours(width, f"{own}.conv1", Words("before attention", "在注意力之前")),
+                    _neighbours(width, f"{own}.conv2", Words("before the feed-forward part", "在前馈部分之前")),
                 )
                 layers.append(
                     Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
@@ -35,16 +35,18 @@ def florence_vision(keys: Keys) -> PositionSpec:
         "window_size",
         f"windows of {side} × {side} patches; border windows are padded, and padding is attended "
         "to. Only the convolutions depend on positions",
+        f"{side} × {side} 个图块的窗口；边上的窗口有填充，填充也参与注意力。只有卷积依赖位置",
     )
     rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
     keys.note(
         "max_position_embeddings",
         f"{rows} rows and columns, {frames} frames: read by the projector of the outer model, not here",
+        f"{rows} 行和列，{frames} 帧：由外层模型的投影器读，这里不读",
     )
     return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
 
 
-def _neighbours(width: int, conv: str, note: str) -> Use:
+def _neighbours(width: int, conv: str, note: Words) -> Use:
     weights = (Weight("weight", f"{conv}.weight", reshape=True), Weight("constant", f"{conv}.bias"))
     said = (("d_model", "embed_dim"), ("kernel_size", "constant of the code"))
     return Use("encodings.conditional.Conditional", (("d_model", width), ("kernel_size", 3)), said, weights, note)
@@ -88,12 +90,22 @@ def florence2(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
     )
     vision.whole("max_temporal_embeddings")
-    keys.note("vision_config.max_temporal_embeddings", "only frame 0 is read: every patch gets [0, 1, 0, 1, …]")
-    keys.note("vision_config", "the mean of all patches precedes them; it is computed after positions are added")
+    keys.note(
+        "vision_config.max_temporal_embeddings",
+        "only frame 0 is read: every patch gets [0, 1, 0, 1, …]",
+        "只读第 0 帧：每个图块得到 [0, 1, 0, 1, …]",
+    )
+    keys.note(
+        "vision_config",
+        "the mean of all patches precedes them; it is computed after positions are added",
+        "所有图块的平均排在它们之前；它在加上位置之后计算",
+    )
     layer = Layer((place, time), "projector", causal=False)
     return PositionSpec(
         keys.family,
         layers=(layer,),
         parts=own_parts(keys, "text_config", "vision_config"),
-        coordinates=f"{LIKE_TEXT}; in the projector (row, column, frame), frame 0",
+        coordinates=clauses(
+            LIKE_TEXT, Words("in the projector (row, column, frame), frame 0", "在投影器中为（行, 列, 帧），帧为 0")
+        ),
     )

@@ -14,7 +14,11 @@ from posenc.dialects.spec import PositionSpec
 def gemma(keys: Keys) -> PositionSpec:
     """use_bidirectional_attention changes a flag of the attention modules only: the mask stays causal."""
     if keys.flag("use_bidirectional_attention", False):
-        keys.warning("use_bidirectional_attention", "has no effect on the mask: attention stays causal if masks are given")
+        keys.warning(
+            "use_bidirectional_attention",
+            "has no effect on the mask: attention stays causal if masks are given",
+            "对掩码不起作用：给了掩码时注意力仍是因果的",
+        )
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys))
 
 
@@ -22,5 +26,9 @@ def gemma(keys: Keys) -> PositionSpec:
 def gemma2(keys: Keys) -> PositionSpec:
     """Every second layer is full; the first slides."""
     if "use_bidirectional_attention" in keys.facts["defaults"] and keys.flag("use_bidirectional_attention", False):
-        keys.warning("use_bidirectional_attention", "has no effect on the mask: attention stays causal if masks are given")
+        keys.warning(
+            "use_bidirectional_attention",
+            "has no effect on the mask: attention stays causal if masks are given",
+            "对掩码不起作用：给了掩码时注意力仍是因果的",
+        )
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-FRAMES = "0, 1, 2, … over frames after two convolutions of stride 2"
+FRAMES = Words("0, 1, 2, … over frames after two convolutions of stride 2", "对两个步长为 2 的卷积之后的帧 0, 1, 2, …")
 
 
 @family("gemma3n_audio")
@@ -31,10 +32,12 @@ def gemma4_audio(keys: Keys) -> PositionSpec:
             "attention_chunk_size",
             f"distances are {farthest - past} too large: the code counts from half of the context, "
             f"{farthest}, while the past has {past} frames",
+            f"距离大了 {farthest - past}：代码从上下文的一半 {farthest} 数起，而过去只有 {past} 帧",
         )
     keys.note(
         "attention_context_left",
         f"a frame attends to {past} frames, itself included, one fewer than in Gemma 3n with the same value",
+        f"每帧看到 {past} 帧（含自身），比同一数值下的 Gemma 3n 少一帧",
     )
     _look_ahead(keys, future, "attention_context_right")
     use = _use(keys, "num_attention_heads", "self_attn.relative_k_proj.weight", farthest, 0, shift=farthest - past)
@@ -49,7 +52,10 @@ def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: 
         tuple(arguments.items()),
         said,
         (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
-        note="each channel of the query is scaled by a learned number; scores are capped afterwards",
+        note=Words(
+            "each channel of the query is scaled by a learned number; scores are capped afterwards",
+            "查询的每个通道乘以一个学习得到的数；之后对注意力分数设上限",
+        ),
     )
 
 

@@ -23,10 +23,13 @@ def diffusion_gemma_text(keys: Keys) -> PositionSpec:
         "layer_types",
         "these are the layers of the encoder; the decoder's are the same, bidirectional within "
         "the generated block, and continue its positions",
+        "这些是编码器的层；解码器的层相同，在生成的块内双向，并接着它的位置计数",
     )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
         keys.warning(
-            "use_bidirectional_attention", "has no effect on the mask: the encoder stays causal if masks are given"
+            "use_bidirectional_attention",
+            "has no effect on the mask: the encoder stays causal if masks are given",
+            "对掩码不起作用：给了掩码时编码器仍是因果的",
         )
     return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
 
@@ -43,13 +46,18 @@ def gemma4_text(keys: Keys) -> PositionSpec:
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
-        keys.note("use_bidirectional_attention", "sliding layers also look ahead within one image, not within text")
+        keys.note(
+            "use_bidirectional_attention",
+            "sliding layers also look ahead within one image, not within text",
+            "滑动窗口层在同一图像内也能看到后面，在文本内不能",
+        )
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
     keys.warning(
         "sliding_window",
         f"tokens up to {beside} away are visible on either side, one more than in Gemma 3 with the same value",
+        f"两侧最远 {beside} 个词元可见，比同一数值下的 Gemma 3 多一个",
     )
     return bidirectional_within(spec, 2 * beside + 1)
 
@@ -66,7 +74,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
     kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
-            keys.warning("layer_types", "the last layer is always full attention")
+            keys.warning("layer_types", "the last layer is always full attention", "最后一层总是全注意力")
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
     spec = decoder(
@@ -119,6 +127,7 @@ def gemma4_assistant(keys: Keys) -> PositionSpec:
         "text_config",
         "keys and values are the main model's and position_ids continue its sequence; the mask "
         "is bidirectional, since every key is earlier",
+        "键和值是主模型的，position_ids 接着它的序列；掩码是双向的，因为所有的键都在前面",
     )
     inner = keys.section("text_config")
     if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
@@ -126,5 +135,6 @@ def gemma4_assistant(keys: Keys) -> PositionSpec:
     keys.warning(
         "text_config.num_kv_shared_layers",
         "transformers 5.23 cannot build this model: its check requires a layer that computes its own keys",
+        "transformers 5.23 不能构造此模型：它的检查要求有一层自己计算键",
     )
     return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=LIKE_TEXT)

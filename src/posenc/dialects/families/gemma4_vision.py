@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import tower
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use, Weight
 
-PLACES = "(x, y) of the patch in its image, from 0, given with the pixels; padding is (-1, -1)"
+PLACES = Words(
+    "(x, y) of the patch in its image, from 0, given with the pixels; padding is (-1, -1)",
+    "图块在图像中的 (x, y)，从 0 起，随像素给出；填充为 (-1, -1)",
+)
 
 
 @family("gemma4_vision")
@@ -28,7 +32,10 @@ def gemma4_vision(keys: Keys) -> PositionSpec:
         "dialects.quirks.in_each_part",
         (("d_head", d_head), ("f", Rotation(d_head // 2, base)), ("axes", 2)),
         (("base", said), ("d_head", keys.said_by("head_dim"))),
-        note="in two parts: pairs (c, c + d_head/4) within each half of the head",
+        note=Words(
+            "in two parts: pairs (c, c + d_head/4) within each half of the head",
+            "分两部分：在头的每一半之内，通道 (c, c + d_head/4) 成对",
+        ),
     )
     rows = keys.whole("position_embedding_size")
     table = _tables(d_model, rows, keys.said_by("position_embedding_size"), "position_embedding_table", 0)

@@ -17,7 +17,11 @@ def glm(keys: Keys) -> PositionSpec:
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, but half pairs."""
-    keys.note("rope_parameters", "half pairs, unlike GLM-4, which has interleaved pairs")
+    keys.note(
+        "rope_parameters",
+        "half pairs, unlike GLM-4, which has interleaved pairs",
+        "按 half 成对，不同于按 interleaved 成对的 GLM-4",
+    )
     d_head = keys.whole("head_dim", None)
     if d_head is None:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
@@ -27,5 +31,6 @@ def glm4_moe(keys: Keys) -> PositionSpec:
                 "hidden_size",
                 f"{d_model} is not a multiple of num_attention_heads={n_heads}, and head_dim is missing: "
                 f"the code rounds the head width down to {d_head}",
+                f"{d_model} 不是 num_attention_heads={n_heads} 的倍数，又没有 head_dim：代码把头的宽度向下取整为 {d_head}",
             )
     return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.assumed import with_assumed
 from posenc.dialects.family import bidirectional, decoder, family, head_width
 from posenc.dialects.keys import Keys
@@ -42,4 +43,11 @@ def lasr_encoder(keys: Keys) -> PositionSpec:
 def _frames(keys: Keys, **options: Any) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys), **options)
     kinds = [FULL] * keys.whole("num_hidden_layers")
-    return bidirectional(decoder(keys, use, kinds=kinds, coordinates="0, 1, 2, … over frames after subsampling"))
+    return bidirectional(
+        decoder(
+            keys,
+            use,
+            kinds=kinds,
+            coordinates=Words("0, 1, 2, … over frames after subsampling", "对降采样后的帧 0, 1, 2, …"),
+        )
+    )

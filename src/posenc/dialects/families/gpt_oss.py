@@ -25,7 +25,11 @@ def openai_privacy_filter(keys: Keys) -> PositionSpec:
         },
     )
     d_head, side = head_width(keys), keys.whole("sliding_window")
-    keys.note("sliding_window", f"{side} tokens on each side and the token itself: {2 * side + 1} in all")
+    keys.note(
+        "sliding_window",
+        f"{side} tokens on each side and the token itself: {2 * side + 1} in all",
+        f"两侧各 {side} 个词元和自身：共 {2 * side + 1} 个",
+    )
     use = rope(keys, d_head=d_head, layout="interleaved")
     layer = Layer((use,) if use else (), "sliding_attention", 2 * side + 1, causal=False)
     return stack_of(keys, [layer] * keys.whole("num_hidden_layers"), d_head=d_head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family
@@ -42,11 +43,15 @@ def granite4_vision(keys: Keys) -> PositionSpec:
     keys.note(
         "downsample_rate",
         f"windows of {side} × {side} patches, counted from 0 in each; the queries have no positions",
+        f"{side} 个图块见方的窗口，各自从 0 计数；查询没有位置",
     )
     inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),
         parts=inside,
-        coordinates=f"{LIKE_TEXT}; in projectors (row, column) of the patch in its window",
+        coordinates=clauses(
+            LIKE_TEXT,
+            Words("in projectors (row, column) of the patch in its window", "在投影器中为图块在窗口中的（行, 列）"),
+        ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, parts, stack_of
@@ -13,13 +14,20 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def granite_speech(keys: Keys) -> PositionSpec:
     """window_size / downsample_rate learned queries attend to each window of frames; they have no positions."""
     window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
-    keys.note("window_size", f"{window // rate} learned queries summarise {window} frames of the encoder")
+    keys.note(
+        "window_size",
+        f"{window // rate} learned queries summarise {window} frames of the encoder",
+        f"{window // rate} 个学习得到的查询概括编码器的 {window} 帧",
+    )
     return PositionSpec(
         keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=LIKE_TEXT
     )
 
 
-BLOCKS = "0, 1, 2, … over frames; only distances within a block of context_size frames matter"
+BLOCKS = Words(
+    "0, 1, 2, … over frames; only distances within a block of context_size frames matter",
+    "对帧 0, 1, 2, …；只有 context_size 帧的块内的距离起作用",
+)
 
 
 @family("granite_speech_encoder", "granite_speech_plus_encoder")
@@ -41,6 +49,7 @@ def granite_speech5_encoder(keys: Keys) -> PositionSpec:
         keys.note(
             "subsample_layers",
             f"layers {', '.join(map(str, halved))} halve the frames: after each, a distance is twice as long",
+            f"第 {', '.join(map(str, halved))} 层把帧数减半：此后一个距离相当于原来的两倍",
         )
     return _blocks(keys, use, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads", d_head=d_head)
 
@@ -64,6 +73,7 @@ def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head
     keys.note(
         "context_size",
         f"attention within blocks of {block} frames only; order between blocks comes from convolutions",
+        f"注意力限于 {block} 帧的块内；块之间的次序来自卷积",
     )
     stack = [Layer((use,), "block_attention", block, causal=False)] * keys.whole(layers)
     return stack_of(keys, stack, width=width, heads=heads, length=None, coordinates=BLOCKS, d_head=d_head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, head_width, parts, stack_of
 from posenc.dialects.keys import Keys, facts
@@ -33,21 +34,30 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
             f"{keys.where(name)}.rope_type: posenc knows no XD-RoPE that depends on length; dynamic with an alpha does not"
         )
     if rotation.kind == "ntk_alpha" and keys.whole("head_dim", None) is None:
-        keys.error("head_dim", "missing: the code needs it if alpha is given, and fails")
+        keys.error(
+            "head_dim", "missing: the code needs it if alpha is given, and fails", "缺失：给了 alpha 时代码需要它，会出错"
+        )
     keys.warning(
         f"{name}.mrope_section",
         "sections count channels, not pairs: the two channels of a pair rotate by different axes, "
         "which is not a rotation for images. Reproduced, since the weights were trained with it",
+        (
+            "各段按通道而不是按对计数：一对中的两个通道按不同的轴旋转，对图像来说这不是旋转。"
+            "照原样复现，因为权重就是这样训练的"
+        ),
     )
-    keys.note(f"{name}.mrope_section", "queries and keys are normalised after the rotation")
+    keys.note(f"{name}.mrope_section", "queries and keys are normalised after the rotation", "查询和键在旋转之后归一化")
     sizes = tuple(int(size) for size in sections)
     quirk = Use(
         "dialects.quirks.xd",
         (("d_head", d_head), ("f", rotation), ("sizes", sizes), ("layout", "half")),
         (*use.said_by, ("sizes", f"{keys.where(name)}.mrope_section")),
-        note="as it was trained",
+        note=Words("as it was trained", "与训练时相同"),
     )
-    where = "one number per axis: width, height and time of an image; for text all are 0, 1, 2, …"
+    where = Words(
+        "one number per axis: width, height and time of an image; for text all are 0, 1, 2, …",
+        "每个轴一个数：图像的宽、高和时间；文本的各轴都是 0, 1, 2, …",
+    )
     return decoder(
         keys, quirk, kinds=["full_attention"] * keys.whole("num_hidden_layers"), d_head=d_head, coordinates=where
     )
@@ -68,7 +78,10 @@ def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
         embedding=[table],
         length=None,
         d_head=keys.whole("head_dim", None),
-        coordinates="(row, column, height, width) of the patch and its image, from 0, row by row",
+        coordinates=Words(
+            "(row, column, height, width) of the patch and its image, from 0, row by row",
+            "图块及其图像的（行, 列, 高, 宽），从 0 起，逐行",
+        ),
     )
 
 
@@ -83,12 +96,13 @@ def hunyuan_vl(keys: Keys) -> PositionSpec:
             "rope_theta",
         }
         moved = {name: value for name, value in keys.data.items() if name in known}
-        keys.note("text_config", "not in the file: the class takes the top-level keys for it")
+        keys.note("text_config", "not in the file: the class takes the top-level keys for it", "文件中没有：类取顶层的键")
         for name in moved:
             keys.get(name, None)
         keys = keys.replaced({"text_config": moved | {"model_type": "hunyuan_vl_text"}})
-    where = (
+    where = Words(
         "0, 1, 2, … over all tokens, the same on every axis; for image patches the last three "
-        "axes are (column, row, image index), each from 0"
+        "axes are (column, row, image index), each from 0",
+        "对所有词元 0, 1, 2, …，各轴相同；图块的后三个轴是（列, 行, 图像编号），各从 0 起",
     )
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import OTHER_SIZES
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.llama import same_kind
 from posenc.dialects.family import decoder, family, head_width, parts
@@ -32,8 +34,12 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         prefix=1,
         surplus=0.1,
     )
-    keys.note("image_size", "other sizes only if the call sets interpolate_pos_encoding")
-    places = f"{RASTER}; (row, column, height, width) at sizes other than image_size; the class token comes first"
+    keys.note(
+        "image_size",
+        "other sizes only if the call sets interpolate_pos_encoding",
+        "其他尺寸只有在调用时设 interpolate_pos_encoding 才行",
+    )
+    places = clauses(RASTER, OTHER_SIZES, Words("the class token comes first", "类别词元在前"))
     return tower(keys, [], embedding=[table], coordinates=places)
 
 
@@ -46,5 +52,5 @@ def idefics(keys: Keys) -> PositionSpec:
         rope(keys, d_head=head_width(keys)),
         kinds=same_kind(keys),
         parts=parts(keys, *names),
-        coordinates="0, 1, 2, … over unmasked tokens; padding is at 1",
+        coordinates=Words("0, 1, 2, … over unmasked tokens; padding is at 1", "对未被遮蔽的词元 0, 1, 2, …；填充在 1"),
     )

@@ -4,10 +4,11 @@ A patch reads the cell that holds its relative position in the image."""
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.clip import square_table
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import RASTER, tower
+from posenc.dialects.patches import WITH_IMAGE, tower
 from posenc.dialects.spec import PositionSpec
 
 
@@ -15,8 +16,12 @@ from posenc.dialects.spec import PositionSpec
 def idefics2_vision(keys: Keys) -> PositionSpec:
     """The image size is read from the first column and row of patch_attention_mask."""
     table = square_table(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
-    keys.note("image_size", "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
-    return tower(keys, [], embedding=[table], coordinates=f"{RASTER}; with (height, width) of the image")
+    keys.note(
+        "image_size",
+        "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell",
+        "单元格按 fp32 小数计算，有些会差一格；填充读第一个单元格",
+    )
+    return tower(keys, [], embedding=[table], coordinates=WITH_IMAGE)
 
 
 @family("idefics2_perceiver")
@@ -25,7 +30,12 @@ def idefics2_perceiver(keys: Keys) -> PositionSpec:
     keys.note(
         "resampler_n_latents",
         f"{keys.whole('resampler_n_latents')} learned queries without positions",
+        f"{keys.whole('resampler_n_latents')} 个没有位置的学习查询",
     )
     return PositionSpec(
-        keys.family, coordinates="none: learned queries attend to image features, which already have positions"
+        keys.family,
+        coordinates=Words(
+            "none: learned queries attend to image features, which already have positions",
+            "无：学习得到的查询对图像特征做注意力，后者已带有位置",
+        ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, head_width
 from posenc.dialects.keys import Keys
@@ -12,7 +13,11 @@ from posenc.dialects.rotary import rope
 from posenc.dialects.schedule import FULL, RECURRENT, SLIDING, attention_among, schedule
 from posenc.dialects.spec import PositionSpec
 
-SSM, CONV, DELTA = "state space models", "short convolutions", "gated delta rules"
+SSM, CONV, DELTA = (
+    Words("state space models", "状态空间模型"),
+    Words("short convolutions", "短卷积"),
+    Words("gated delta rules", "门控 delta 规则"),
+)
 
 
 @family("bamba")
@@ -21,7 +26,11 @@ def bamba(keys: Keys) -> PositionSpec:
     at = keys.numbers("attn_layer_indices", ())
     kinds = [FULL if n in at else RECURRENT for n in range(keys.whole("num_hidden_layers"))]
     if keys.number("partial_rotary_factor", 0.5) != 0.5:
-        keys.error("partial_rotary_factor", "the class uses 0.5, unless rope_parameters has it")
+        keys.error(
+            "partial_rotary_factor",
+            "the class uses 0.5, unless rope_parameters has it",
+            "类用 0.5，除非 rope_parameters 中有它",
+        )
         keys = keys.replaced(without=("partial_rotary_factor",))
     return rotary_among(keys, kinds, SSM, 0.5)
 
@@ -29,7 +38,11 @@ def bamba(keys: Keys) -> PositionSpec:
 @family("falcon_h1")
 def falcon_h1(keys: Keys) -> PositionSpec:
     """Each layer has attention and a state space model in parallel."""
-    keys.note("num_hidden_layers", "every layer has a state space model beside its attention, which also keeps order")
+    keys.note(
+        "num_hidden_layers",
+        "every layer has a state space model beside its attention, which also keeps order",
+        "每一层在注意力之外还有状态空间模型，后者也保持次序",
+    )
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["hybrid"] * keys.whole("num_hidden_layers"))
 
 
@@ -39,7 +52,11 @@ def granitemoehybrid(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT, (FULL, RECURRENT))
     if keys.text("position_embedding_type", None) == "rope":
         return rotary_among(keys, kinds, SSM)
-    keys.note("position_embedding_type", 'not "rope": attention has no positions, and the base is not used')
+    keys.note(
+        "position_embedding_type",
+        'not "rope": attention has no positions, and the base is not used',
+        '不是 "rope"：注意力没有位置，基数不使用',
+    )
     return nope_among(keys, kinds, SSM, "rope_theta", "rope_scaling", "rope_parameters")
 
 
@@ -52,7 +69,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     kinds = [
         RECURRENT if blocks[n % len(blocks)] == "recurrent" else SLIDING for n in range(keys.whole("num_hidden_layers"))
     ]
-    kept = attention_among(keys, kinds, (RECURRENT,), "gated linear recurrences")
+    kept = attention_among(keys, kinds, (RECURRENT,), Words("gated linear recurrences", "门控线性递推"))
     d_model, n_heads, window = (
         keys.whole("hidden_size"),
         keys.whole("num_attention_heads"),
@@ -60,7 +77,11 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     )
     d_head = d_model // n_heads
     if keys.has("head_dim") and keys.whole("head_dim") != d_head:
-        keys.error("head_dim", "the class overwrites it with hidden_size / num_attention_heads")
+        keys.error(
+            "head_dim",
+            "the class overwrites it with hidden_size / num_attention_heads",
+            "类用 hidden_size / num_attention_heads 取代它",
+        )
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None
     )
@@ -111,16 +132,20 @@ def zamba2(keys: Keys) -> PositionSpec:
     d_head = 2 * keys.whole("hidden_size") // keys.whole("num_attention_heads")
     length = 16384 if keys.flag("use_long_context", False) else keys.whole("max_position_embeddings")
     if not keys.flag("use_mem_rope", False):
-        keys.note("use_mem_rope", "false: attention has no positions, and the base is not used")
+        keys.note(
+            "use_mem_rope",
+            "false: attention has no positions, and the base is not used",
+            "false：注意力没有位置，基数不使用",
+        )
         mark_read(keys, "rope_theta", "rope_scaling", "rope_parameters")
         return decoder(keys, None, kinds=kept, d_head=d_head, length=length, coordinates=CACHE_ONLY)
     return decoder(keys, rope(keys, d_head=d_head), kinds=kept, d_head=d_head, length=length)
 
 
-CACHE_ONLY = "0, 1, 2, … for the cache; attention has no positions"
+CACHE_ONLY = Words("0, 1, 2, … for the cache; attention has no positions", "为缓存计 0, 1, 2, …；注意力没有位置")
 
 
-def rotary_among(keys: Keys, kinds: Sequence[str], why: str, fraction: float | None = None) -> PositionSpec:
+def rotary_among(keys: Keys, kinds: Sequence[str], why: Words, fraction: float | None = None) -> PositionSpec:
     """Attention layers with RoPE; `fraction` of the head if the family reads partial_rotary_factor."""
     kept = attention_among(keys, kinds, (RECURRENT, "conv"), why)
     d_head = head_width(keys)
@@ -128,7 +153,7 @@ def rotary_among(keys: Keys, kinds: Sequence[str], why: str, fraction: float | N
     return decoder(keys, use, kinds=kept, d_head=d_head)
 
 
-def nope_among(keys: Keys, kinds: Sequence[str], why: str, *ignored: str) -> PositionSpec:
+def nope_among(keys: Keys, kinds: Sequence[str], why: Words, *ignored: str) -> PositionSpec:
     """Attention layers without positions."""
     kept = attention_among(keys, kinds, (RECURRENT,), why)
     mark_read(keys, *ignored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.qwen2_vl import with_section_type
@@ -42,10 +43,15 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
         "pos_emb_time",
         f"a clip has up to {frames} frames with full attention among their patches; only the input "
         "encoding distinguishes frames",
+        f"一个片段最多 {frames} 帧，其图块之间是完整注意力；只有输入编码区分各帧",
     )
     maps = (("axial", (("alternating", True), ("order", (1, 0)))),)
-    where = RASTER + (
-        "; the input encoding reads (row, column, height, width, frame), frames from 1 and 0 in "
-        "single images, rotation (row, column)"
+    where = clauses(
+        RASTER,
+        Words(
+            "the input encoding reads (row, column, height, width, frame), frames from 1 and 0 in "
+            "single images, rotation (row, column)",
+            "输入编码读（行, 列, 高, 宽, 帧），帧从 1 起，单张图像为 0；旋转读（行, 列）",
+        ),
     )
     return tower(keys, [axial(keys, even_head(keys), maps=maps)], embedding=[table, times], coordinates=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.deepseek_v3 import latent, stack
 from posenc.dialects.families.dots3_note import with_text_config
@@ -32,8 +33,13 @@ def kimi_linear(keys: Keys) -> PositionSpec:
             kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
-    keys.note("qk_rope_head_dim", "despite the name, these channels are not rotated")
-    return stack(keys, None, kinds, coordinates="none: order comes from the causal linear attention layers")
+    keys.note("qk_rope_head_dim", "despite the name, these channels are not rotated", "虽有此名，这些通道并不旋转")
+    return stack(
+        keys,
+        None,
+        kinds,
+        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
+    )
 
 
 @family("glm5_next_text")
@@ -45,7 +51,12 @@ def glm5_next_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", None, length=count)
     kinds = kinds or ["indexed_attention" if n % 4 == 3 else "linear_attention" for n in range(count)]
     kinds = ["indexed_attention" if kind == "full_attention" else kind for kind in kinds]
-    return stack(keys, None, kinds, coordinates="none: order comes from the causal linear attention layers")
+    return stack(
+        keys,
+        None,
+        kinds,
+        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
+    )
 
 
 @family("glm5_next")

@@ -36,7 +36,9 @@ def led(keys: Keys) -> PositionSpec:
         for layer, window in zip(encoder.layers, windows, strict=True)
     ]
     keys.note(
-        "attention_window", "half on each side and the token itself; global tokens attend to all and are attended to by all"
+        "attention_window",
+        "half on each side and the token itself; global tokens attend to all and are attended to by all",
+        "两侧各一半，加上自身；全局词元看到所有词元，也被所有词元看到",
     )
     encoder = replace(encoder, layers=tuple(layers), trained_length=keys.whole("max_encoder_position_embeddings"))
     decoder = replace(decoder, trained_length=keys.whole("max_decoder_position_embeddings"))
@@ -53,5 +55,6 @@ def bigbird_pegasus(keys: Keys) -> PositionSpec:
             "attention_type",
             f"encoder layers attend to blocks of {size}: their own, both neighbours, the first, the "
             f"last and {random} random ones; short texts use full attention",
+            f"编码器的层只看 {size} 个词元的块：自己的、左右相邻的、首尾的和 {random} 个随机的；短文本用完整注意力",
         )
     return two_stacks(keys, *sides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import Maps, axial, even_head, grid, side_of, square_side_of, tower
@@ -11,7 +12,7 @@ UNUSED = "max_position_embeddings"  # such towers have it, and only note it
 
 COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
 
-FROM_ONE = "(row, column) of the patch, from 1, row by row"
+FROM_ONE = Words("(row, column) of the patch, from 1, row by row", "图块的（行, 列），从 1 起，逐行")
 
 
 @family("llama4_vision_model")
@@ -25,7 +26,12 @@ def llama4_vision_model(keys: Keys) -> PositionSpec:
         (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
         (Weight("table", "positional_embedding_vlm"),),
     )
-    where = f"rotation: {FROM_ONE}, the class token last, at (0, 0); learned table: 0, 1, 2, … over all tokens"
+    where = clauses(
+        Words(
+            f"rotation: {FROM_ONE.en}, the class token last, at (0, 0)", f"旋转：{FROM_ONE.zh}，类别词元在后，位于 (0, 0)"
+        ),
+        Words("learned table: 0, 1, 2, … over all tokens", "学习的表：对所有词元 0, 1, 2, …"),
+    )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)
 
@@ -36,6 +42,9 @@ def step3p5_vision(keys: Keys) -> PositionSpec:
     keys.get(UNUSED, None)
     high, wide, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")
-    where = "(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)"
+    where = Words(
+        "(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)",
+        "图块的（行, 列），从 0 起，逐行；学习的网格读（行, 列, 高, 宽）",
+    )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS)
     return tower(keys, [use], embedding=[table], coordinates=where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.families.roberta import TOKENS, padded_table
 from posenc.dialects.family import family, stack_of
@@ -19,6 +20,7 @@ def luke(keys: Keys) -> PositionSpec:
     keys.note(
         "max_position_embeddings",
         "mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs",
+        "提及从自己的表的第 0 行数起，词从自己的表的第 pad_token_id + 1 行数起",
     )
     mentions = Use(
         "encodings.families.mean_of_rows.MeanOfRows",
@@ -30,7 +32,10 @@ def luke(keys: Keys) -> PositionSpec:
         ),
         (Weight("table", "entity_embeddings.position_embeddings.weight"),),
     )
-    where = f"the positions where an entity is mentioned, up to {places}, filled up with -1"
+    where = Words(
+        f"the positions where an entity is mentioned, up to {places}, filled up with -1",
+        f"提及实体的各位置，最多 {places} 个，用 -1 补满",
+    )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=TOKENS)
     return replace(spec, parts=(embedded(keys, "entities", mentions, where),))

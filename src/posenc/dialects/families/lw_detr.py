@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import NONE, OTHER_SIZES
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
-OWN_SIZE = "; (row, column, height, width) for images of another size"
-
-QUERY_BOXES = "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height"
+QUERY_BOXES = Words(
+    "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height",
+    "每个查询的框 (x, y, 宽, 高)，从 0 到 1；通道的次序是 y、x、宽、高",
+)
 
 
 @family("lw_detr_vit")
@@ -19,11 +22,15 @@ def lw_detr_vit(keys: Keys) -> PositionSpec:
     """The table has a row for a class token that does not exist; windows do not change the numbering."""
     kinds = _window_kinds(keys, keys.numbers("window_block_indices", ()))
     if not keys.flag("use_absolute_position_embeddings", True):
-        keys.error("use_absolute_position_embeddings", "false: transformers cannot build such a model")
-        return tower(keys, [], kinds=kinds, coordinates="none")
+        keys.error(
+            "use_absolute_position_embeddings",
+            "false: transformers cannot build such a model",
+            "false：transformers 不能构造这样的模型",
+        )
+        return tower(keys, [], kinds=kinds, coordinates=NONE)
     height, width, said = side_of(keys, "pretrain_image_size")
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
-    return tower(keys, [], embedding=[table], kinds=kinds, coordinates=RASTER + OWN_SIZE)
+    return tower(keys, [], embedding=[table], kinds=kinds, coordinates=clauses(RASTER, OTHER_SIZES))
 
 
 @family("rf_detr_dinov2")
@@ -32,10 +39,14 @@ def rf_detr_dinov2(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = _window_kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
     if keys.whole("num_windows", 4) > 1:
-        keys.warning("num_windows", "the code swaps height and width when it cuts windows: images must be square")
+        keys.warning(
+            "num_windows",
+            "the code swaps height and width when it cuts windows: images must be square",
+            "代码切窗口时把高和宽弄反了：图像必须是正方形",
+        )
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
-    where = RASTER + "; the class token at (-1, 0)" + OWN_SIZE
+    where = clauses(RASTER, Words("the class token at (-1, 0)", "类别词元在 (-1, 0)"), OTHER_SIZES)
     return tower(keys, [], embedding=[table], kinds=kinds, coordinates=where)
 
 
@@ -49,7 +60,11 @@ def lw_detr(keys: Keys) -> PositionSpec:
         arguments,
         (("d_model", keys.said_by("d_model")), ("base", "constant of the code")),
     )
-    keys.note("decoder_n_points", "attention to the image samples around the box: no positions are added there")
+    keys.note(
+        "decoder_n_points",
+        "attention to the image samples around the box: no positions are added there",
+        "对图像的注意力在框周围取样：那里不加位置",
+    )
     kinds = ["queries", "queries_to_image"] * keys.whole("decoder_layers")
     layers = tuple(Layer((boxes,) if kind == "queries" else (), kind, causal=False) for kind in kinds)
     return PositionSpec(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.bert import BERT_TABLE, learned_table
 from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.family import family, stack_of
@@ -13,8 +14,12 @@ from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 def lxmert(keys: Keys) -> PositionSpec:
     """The row of position 0 is not trained."""
     use = learned_table(keys, BERT_TABLE)
-    keys.note("max_position_embeddings", "row 0, of the first token, gets no gradient: it stays as in the checkpoint")
-    keys.warning("type_vocab_size", "the code fails without token_type_ids")
+    keys.note(
+        "max_position_embeddings",
+        "row 0, of the first token, gets no gradient: it stays as in the checkpoint",
+        "第一个词元的第 0 行没有梯度：它保持检查点中的值",
+    )
+    keys.warning("type_vocab_size", "the code fails without token_type_ids", "没有 token_type_ids 时代码出错")
     own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
     words = stack_of(keys, own + both, embedding=[use]).with_part("language")
@@ -32,6 +37,9 @@ def lxmert(keys: Keys) -> PositionSpec:
     }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
     boxes = Use("encodings.families.linear_boxes.LinearBoxes", arguments, said, weights)
-    where = "boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image"
+    where = Words(
+        "boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image",
+        "由 visual_pos 给出的区域框：(x0, y0, x1, y1)，以图像的比例计",
+    )
     keys.whole("r_layers", 5)
     return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

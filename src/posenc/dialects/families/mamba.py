@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
-SCAN = "none: a state space model carries a state from token to token"
+SCAN = Words("none: a state space model carries a state from token to token", "无：状态空间模型把状态从词元传到词元")
 
 
 @family("mamba", "mamba2", "falcon_mamba")
@@ -17,7 +18,10 @@ def mamba(keys: Keys) -> PositionSpec:
 @family("rwkv")
 def rwkv(keys: Keys) -> PositionSpec:
     """Time mixing decays with distance at a learned rate per channel; context_length limits one CUDA kernel."""
-    coordinates = "none: time mixing carries a state from token to token, which decays at a learned rate per channel"
+    coordinates = Words(
+        "none: time mixing carries a state from token to token, which decays at a learned rate per channel",
+        "无：时间混合把状态从词元传到词元，每个通道按学习的速率衰减",
+    )
     return PositionSpec(
         keys.family,
         coordinates=coordinates,
@@ -28,5 +32,7 @@ def rwkv(keys: Keys) -> PositionSpec:
 
 @family("xlstm")
 def xlstm(keys: Keys) -> PositionSpec:
-    coordinates = "none: gated matrix memories carry a state from token to token"
+    coordinates = Words(
+        "none: gated matrix memories carry a state from token to token", "无：门控的矩阵记忆把状态从词元传到词元"
+    )
     return PositionSpec(keys.family, coordinates=coordinates, d_model=keys.whole("hidden_size"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.families.roberta import TOKENS, padded_table
 from posenc.dialects.family import family, stack_of
@@ -39,5 +40,8 @@ def markuplm(keys: Keys) -> PositionSpec:
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[places], length=usable, coordinates=TOKENS)
     tag, subscript = keys.whole("tag_pad_id", 216, least=0), keys.whole("subs_pad_id", 1001, least=0)
-    where = f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps"
+    where = Words(
+        f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps",
+        f"从根起 {depth} 步的标签，然后是它们的下标；缺少的步用 {tag} 和 {subscript}",
+    )
     return replace(spec, parts=(embedded(keys, "xpath", path, where),))

@@ -47,7 +47,11 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
     if before is None:
         return spec
     if keys.has("sliding_window") and keys.whole("sliding_window") != before + 1:
-        keys.warning("sliding_window", f"sliding_window_size={before} overrides it: a window of {before + 1}")
+        keys.warning(
+            "sliding_window",
+            f"sliding_window_size={before} overrides it: a window of {before + 1}",
+            f"sliding_window_size={before} 取代它：窗口为 {before + 1}",
+        )
     return replace(spec, layers=tuple(replace(layer, window=before + 1 if layer.window else None) for layer in spec.layers))
 
 
@@ -59,7 +63,11 @@ def zaya(keys: Keys) -> PositionSpec:
     and depend on order too."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
     keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
-    keys.note("cca_time0", "queries, keys and values pass short causal convolutions before the rotation")
+    keys.note(
+        "cca_time0",
+        "queries, keys and values pass short causal convolutions before the rotation",
+        "查询、键和值在旋转之前经过短的因果卷积",
+    )
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     window = keys.whole("sliding_window", None)

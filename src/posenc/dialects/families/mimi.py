@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.family import decoder, family, head_width, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.schedule import FULL, SLIDING
 from posenc.dialects.spec import PositionSpec
 
-FRAMES = "0, 1, 2, … over frames after the convolutions"
+FRAMES = Words("0, 1, 2, … over frames after the convolutions", "对卷积之后的帧 0, 1, 2, …")
 
 
 @family(
@@ -53,6 +54,7 @@ def moshi(keys: Keys) -> PositionSpec:
             "sliding_window",
             "masks of a forward pass are fully causal, but caches built from this configuration keep "
             f"{window} tokens: generation has a window, a forward pass has none",
+            f"前向计算的掩码是完全因果的，而由此配置建的缓存只保留 {window} 个词元：生成时有窗口，前向计算没有",
         )
     use = rope(keys, d_head=head_width(keys))
     inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
@@ -64,5 +66,8 @@ def moshi(keys: Keys) -> PositionSpec:
 def moshi_depth(keys: Keys) -> PositionSpec:
     """No positions in attention: each codebook, which is a position here, has its own weights."""
     keys.get("sliding_window", None)
-    why = "0, 1, 2, … over codebooks, which select the weights of every layer; attention itself has no positions"
+    why = Words(
+        "0, 1, 2, … over codebooks, which select the weights of every layer; attention itself has no positions",
+        "对码本 0, 1, 2, …，由它选定每层的权重；注意力本身没有位置",
+    )
     return decoder(keys, None, kinds=[FULL] * keys.whole("num_hidden_layers"), coordinates=why)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import BLOCKS, axial, even_head, tower
+from posenc.dialects.patches import axial, even_head, in_blocks, tower
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
 
@@ -22,7 +23,10 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
         keys.remark(
             "note" if said == turning else "error",
             "rotary_dim",
-            f"not read: {turning} of {d_head} channels rotate, by partial_rotary_factor",
+            Words(
+                f"not read: {turning} of {d_head} channels rotate, by partial_rotary_factor",
+                f"不读：按 partial_rotary_factor，{d_head} 个通道中有 {turning} 个旋转",
+            ),
         )
     count, sparse = keys.whole("num_hidden_layers"), keys.table("sparse_attention_config")
     every = sparse.get("sparse_attention_freq") or [0] * count
@@ -35,6 +39,7 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
             "sparse layers attend to blocks that an indexer selects. The indexer rotates its queries "
             "and keys by the same angles, and counts blocks from the start of the row, so left padding "
             "shifts them",
+            "稀疏层只看索引器选出的块。索引器按同样的角度旋转自己的查询和键，并从行首起数块，因此左填充会使块移位",
         )
     return decoder(keys, use, kinds=kinds, d_head=d_head)
 
@@ -44,5 +49,7 @@ def minimax_m3_vl_vision(keys: Keys) -> PositionSpec:
     """Frame, row and column, a third of the head each, rounded down to whole pairs; remaining channels are not rotated."""
     d_head = even_head(keys, multiple=2)
     maps = (("axial", (("order", (0, 1, 2)),)),)
-    where = BLOCKS.replace("(row, column)", "(frame, row, column)").partition("; frames")[0] + "; a clip is one sequence"
+    where = clauses(
+        in_blocks(Words("(frame, row, column)", "（帧, 行, 列）")), Words("a clip is one sequence", "一个片段是一个序列")
+    )
     return tower(keys, [axial(keys, d_head, width=2 * (d_head // 3 // 2), maps=maps)], coordinates=where)

@@ -79,11 +79,16 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
-    keys.note("no_rope_layers", "1 means that the layer uses RoPE, 0 that it does not, despite the name")
+    keys.note(
+        "no_rope_layers",
+        "1 means that the layer uses RoPE, 0 that it does not, despite the name",
+        "虽有此名，1 表示该层用 RoPE，0 表示不用",
+    )
     keys.note(
         "rope_parameters",
         "frequencies are multiplied by exp(α), a buffer of the checkpoint (rotary_emb.alpha); "
         "the configuration alone gives those of α = 0",
+        "频率乘以 exp(α)，α 是检查点中的缓冲区（rotary_emb.alpha）；仅凭配置得到的是 α = 0 的频率",
     )
     plain = latent(keys, interleave=True)
     assert plain is not None
@@ -166,6 +171,7 @@ def ministral3(keys: Keys) -> PositionSpec:
         f"{name}.llama_4_scaling_beta",
         f"the scale of queries steps at position {step}; in Llama 4, whose formula this is, at "
         f"{step - 1}, since it counts tokens",
+        f"查询的缩放在位置 {step} 处跳变；Llama 4（公式的来源）在 {step - 1} 处，因为它按词元数计",
     )
     kind = "full_attention" if window is None else "sliding_attention"
     spec = decoder(keys, use, kinds=[kind] * keys.whole("num_hidden_layers"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.llama import all_full
 from posenc.dialects.family import decoder, family, stack_of
@@ -48,8 +49,12 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
         "max_num_tiles",
         "the first use of layer 0 is added before the class token is prepended, that of the first "
         "global layer before that layer",
+        "第 0 层的第一个编码加在放入类别词元之前，第一个全局层的第一个编码加在该层之前",
     )
-    where = "(index of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)"
+    where = Words(
+        "(index of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)",
+        "（宽高比的编号，从 1 起, 拼块, 拼块中的图块：0 为类别词元，然后从 1 起逐行）",
+    )
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
@@ -63,5 +68,9 @@ def mllama_text_model(keys: Keys) -> PositionSpec:
     to_image = Layer((), "cross_attention", causal=False)
     layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
     if any(n >= count for n in crossing):
-        keys.warning("cross_attention_layers", f"names layers beyond the last of {count}; these do not exist")
+        keys.warning(
+            "cross_attention_layers",
+            f"names layers beyond the last of {count}; these do not exist",
+            f"列出的层超过了最后一层（共 {count} 层）；这些层不存在",
+        )
     return replace(spec, layers=layers)

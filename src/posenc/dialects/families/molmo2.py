@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.families.llama import all_full
 from posenc.dialects.families.qwen2_vl import with_section_type
@@ -30,7 +31,7 @@ def molmo2_vision(keys: Keys) -> PositionSpec:
         keys,
         [],
         embedding=[table],
-        coordinates="the index of the patch, from 0, row by row",
+        coordinates=Words("the index of the patch, from 0, row by row", "图块的下标，从 0 起，逐行"),
         d_head=keys.whole("head_dim"),
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use
 
-WHERE = (
+WHERE = Words(
     "(seconds from the start, index of the window, index of the frame in its window); a frame "
-    "lasts 4·audio_frame_step seconds; seconds count from the start of the clip"
+    "lasts 4·audio_frame_step seconds; seconds count from the start of the clip",
+    "（距开头的秒数, 窗口的编号, 帧在窗口中的编号）；一帧长 4·audio_frame_step 秒；秒数从片段开头算起",
 )
 
 
@@ -31,10 +33,15 @@ def musicflamingo(keys: Keys) -> PositionSpec:
     keys.number("audio_frame_step")
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
-        keys.warning("max_position_embeddings", f"the class replaces it by rope_theta={turning.rotation.base:g}")
+        keys.warning(
+            "max_position_embeddings",
+            f"the class replaces it by rope_theta={turning.rotation.base:g}",
+            f"类以 rope_theta={turning.rotation.base:g} 取代它",
+        )
     keys.note(
         "rope_parameters.rope_theta",
         "it is the base of the frequencies, the largest number of windows, and the largest number of frames in a window",
+        "它是频率的基数，也是窗口数和每个窗口帧数的上限",
     )
     said = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))

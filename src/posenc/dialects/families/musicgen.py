@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
+from posenc.dialects.coordinates import SEQUENCE
 from posenc.dialects.families.bert import learned_table
 from posenc.dialects.families.marian import sinusoid
 from posenc.dialects.family import family, head_width, parts, stack_of
@@ -29,7 +31,7 @@ def musicgen_decoder(keys: Keys) -> PositionSpec:
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        "0, 1, 2, … over steps; codebook n is delayed by n steps",
+        Words("0, 1, 2, … over steps; codebook n is delayed by n steps", "对各步 0, 1, 2, …；码本 n 延迟 n 步"),
     )
 
 
@@ -39,10 +41,10 @@ def musicgen_melody_decoder(keys: Keys) -> PositionSpec:
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        "0, 1, 2, … over melody and text, then audio steps",
+        Words("0, 1, 2, … over melody and text, then audio steps", "对旋律和文本、然后对音频的各步 0, 1, 2, …"),
     )
 
 
-def _decoder(keys: Keys, added: Use, where: str = "0, 1, 2, … along the sequence") -> PositionSpec:
+def _decoder(keys: Keys, added: Use, where: Words = SEQUENCE) -> PositionSpec:
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[added], d_head=head_width(keys), coordinates=where)

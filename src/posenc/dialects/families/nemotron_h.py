@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.jamba import CACHE_ONLY
@@ -22,7 +23,11 @@ def nemo_speechlm(keys: Keys) -> PositionSpec:
 @family("nemotron_h_omni")
 def nemotron_h_omni(keys: Keys) -> PositionSpec:
     names = ["text_config", "vision_config", *(["audio_config"] if keys.has("audio_config") else [])]
-    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates="0, 1, 2, … over text, patches and frames")
+    return PositionSpec(
+        keys.family,
+        parts=parts(keys, *names),
+        coordinates=Words("0, 1, 2, … over text, patches and frames", "对文本、图块和帧 0, 1, 2, …"),
+    )
 
 
 @family("nemotron_h")
@@ -36,6 +41,12 @@ def nemotron_h(keys: Keys) -> PositionSpec:
         )
     kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
-        keys.warning("num_hidden_layers", f"the list of layers has {len(kinds)}, which is used")
-    kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), "state space models or MLPs")
+        keys.warning(
+            "num_hidden_layers",
+            f"the list of layers has {len(kinds)}, which is used",
+            f"层的列表有 {len(kinds)} 项，以它为准",
+        )
+    kept = attention_among(
+        keys, kinds, (RECURRENT, "moe", "mlp"), Words("state space models or MLPs", "状态空间模型或 MLP")
+    )
     return decoder(keys, None, kinds=kept, coordinates=CACHE_ONLY)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import bidirectional, decoder, family
 from posenc.dialects.keys import Keys
@@ -43,7 +44,7 @@ def neomme(keys: Keys) -> PositionSpec:
         kinds=kinds,
         by_kind=uses,
         d_head=d_head,
-        coordinates="(row, column); for text both are 0, 1, 2, …",
+        coordinates=Words("(row, column); for text both are 0, 1, 2, …", "（行, 列）；文本的两者都是 0, 1, 2, …"),
     )
     halves = _halves(keys, kinds)
     layers = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -15,8 +16,12 @@ def _patches(keys: Keys) -> int:
 
 def _rows(keys: Keys, rows: int, weight: str) -> Use:
     kind = keys.text("positional_encoding_type", "sincos", among=("sincos", "random"))
-    how = "fixed sinusoids, centred and scaled" if kind == "sincos" else "trained random numbers"
-    keys.note("positional_encoding_type", f"a stored table of {rows} rows: {how}")
+    how = (
+        Words("fixed sinusoids, centred and scaled", "固定的正余弦，去均值并缩放")
+        if kind == "sincos"
+        else Words("trained random numbers", "经过训练的随机数")
+    )
+    keys.note("positional_encoding_type", f"a stored table of {rows} rows: {how}", f"存储的 {rows} 行的表：{how.zh}")
     return Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("d_model")), ("max_positions", rows)),
@@ -35,14 +40,18 @@ def patchtst(keys: Keys) -> PositionSpec:
         layers.append(Layer(causal=False))
         if keys.flag("channel_attention", False):
             layers.append(Layer((), "channel_attention", causal=False))
-    where = "the class token at 0, then 1, 2, … over patches" if classed else "0, 1, 2, … over patches"
+    where = (
+        Words("the class token at 0, then 1, 2, … over patches", "类别词元在 0，然后对图块 1, 2, …")
+        if classed
+        else Words("0, 1, 2, … over patches", "对图块 0, 1, 2, …")
+    )
     return stack_of(
         keys,
         layers,
         embedding=[use],
         width="d_model",
         length=patches,
-        coordinates=f"{where}, the same in every channel of the series",
+        coordinates=Words(f"{where.en}, the same in every channel of the series", f"{where.zh}，序列的各通道相同"),
     )
 
 
@@ -62,5 +71,7 @@ def patchtsmixer(keys: Keys) -> PositionSpec:
         width="d_model",
         heads="self_attn_heads",
         length=patches,
-        coordinates="0, 1, 2, … over patches, each with its own mixing weights",
+        coordinates=Words(
+            "0, 1, 2, … over patches, each with its own mixing weights", "对图块 0, 1, 2, …，各有自己的混合权重"
+        ),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family, head_width, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import tower
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import PositionSpec
 
-COUNTED = "frames from 1; the class token before them is at 0"
+COUNTED = Words("frames from 1; the class token before them is at 0", "帧从 1 起；其前的类别词元在 0")
 
 
 @family("pe_audio_encoder", "pe_video_encoder", "pe_audio_video_encoder")
@@ -18,7 +19,11 @@ def pe_audio_encoder(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=d_head, layout="interleaved")
     below = parts(keys, "audio_config", "video_config") if keys.family == "pe_audio_video_encoder" else ()
     if keys.family == "pe_video_encoder":
-        keys.note("vision_config", "turns each frame into one vector before positions are added; not read here")
+        keys.note(
+            "vision_config",
+            "turns each frame into one vector before positions are added; not read here",
+            "在加位置之前把每帧变成一个向量；这里不读",
+        )
     return tower(
         keys,
         [use] if use else [],

@@ -4,6 +4,8 @@ Fourier features of coordinates from -1 to 1 are concatenated to the channels of
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import SEQUENCE
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.bert import learned_table
 from posenc.dialects.family import family
@@ -34,14 +36,14 @@ def perceiver(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('num_self_attends_per_block')}: {count} is more than any model has")
     layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
-    keys.note("num_blocks", "the same layers are applied this many times to the latents")
+    keys.note("num_blocks", "the same layers are applied this many times to the latents", "同样的层对潜在向量应用这么多次")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),
         d_model=d_model,
         n_heads=n_heads,
         parts=inputs,
-        coordinates="none: latents are learned vectors",
+        coordinates=Words("none: latents are learned vectors", "无：潜在向量是学习得到的"),
     )
 
 
@@ -59,34 +61,57 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             ("mode", CONSTANT),
         ),
         (Weight("table", "input_preprocessor.position_embeddings.position_embeddings", reshape=True),),
-        note="concatenated to the channels after a linear layer, positions_projection",
+        note=Words(
+            "concatenated to the channels after a linear layer, positions_projection",
+            "经线性层 positions_projection 之后与通道拼接",
+        ),
     )
-    text = "0, 1, 2, … along the sequence"
-    spread = "(row, column), each from -1 to 1: posenc.encodings.fourier.spread(height, width)"
+    spread = Words(
+        "(row, column), each from -1 to 1: posenc.encodings.fourier.spread(height, width)",
+        "（行, 列），各从 -1 到 1：posenc.encodings.fourier.spread(height, width)",
+    )
     queries = "decoder.output_position_encodings.position_embeddings"
     return [
-        _part(keys, "text", learned_table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), text),
+        _part(
+            keys, "text", learned_table(keys, "input_preprocessor.position_embeddings.weight", width="d_model"), SEQUENCE
+        ),
         _part(
             keys,
             "text_queries",
             learned_table(keys, queries, width="d_model"),
-            f"{text}: output queries only",
+            clauses(SEQUENCE, Words("output queries only", "只用于输出查询")),
         ),
-        _part(keys, "image_learned", image, "(row, column) of the pixel"),
+        _part(keys, "image_learned", image, Words("(row, column) of the pixel", "像素的（行, 列）")),
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
-        _part(keys, "image_convolved", _bands(64, (56, 56), CONSTANT), f"{spread}, after a convolution"),
-        _part(keys, "flow", _bands(64, train, "train_size"), f"{spread}, both frames in the channels; queries too"),
+        _part(
+            keys,
+            "image_convolved",
+            _bands(64, (56, 56), CONSTANT),
+            clauses(spread, Words("after a convolution", "在卷积之后")),
+        ),
+        _part(
+            keys,
+            "flow",
+            _bands(64, train, "train_size"),
+            clauses(spread, Words("both frames are in the channels; queries too", "两帧都在通道中；查询也如此")),
+        ),
         _part(
             keys,
             "video",
             _bands(32, (frames, side, side), "num_frames, image_size"),
-            "(frame, row, column), each from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
+            Words(
+                "(frame, row, column), each from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
+                "（帧, 行, 列），各从 -1 到 1，以 4·4 像素的图块计，查询以 output_shape 计",
+            ),
         ),
         _part(
             keys,
             "audio",
             _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
-            "patches of samples_per_patch, from -1 to 1; queries too",
+            Words(
+                "patches of samples_per_patch, from -1 to 1; queries too",
+                "每块 samples_per_patch 个样本，从 -1 到 1；查询也如此",
+            ),
         ),
     ]
 
@@ -96,9 +121,9 @@ def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
         "encodings.fourier.FourierBands",
         (("n_bands", count), ("resolution", resolution)),
         (("n_bands", CONSTANT), ("resolution", said)),
-        note="concatenated to the channels of the input",
+        note=Words("concatenated to the channels of the input", "与输入的通道拼接"),
     )
 
 
-def _part(keys: Keys, name: str, use: Use, where: str) -> PositionSpec:
+def _part(keys: Keys, name: str, use: Use, where: Words) -> PositionSpec:
     return PositionSpec(keys.family, part=name, layers=(Layer((use,), "embedding", causal=False),), coordinates=where)

@@ -39,6 +39,7 @@ def phimoe(keys: Keys) -> PositionSpec:
         "rope_scaling.long_factor",
         "never used: the code computes frequencies without a length, and so with short_factor; "
         "only long_mscale depends on length",
+        "从不使用：代码计算频率时不带长度，因此总用 short_factor；只有 long_mscale 取决于长度",
     )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
     return decoder(keys, use, kinds=window_kinds(keys))
@@ -54,7 +55,9 @@ def longrope(keys: Keys) -> Use | None:
     settings = keys.table(where)
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "yarn":
-        keys.warning(f"{where}.rope_type", "yarn is read as longrope, its old name here")
+        keys.warning(
+            f"{where}.rope_type", "yarn is read as longrope, its old name here", "yarn 按 longrope 读，这里是它的旧名"
+        )
         keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
     elif kind not in ("default", "longrope", "su"):
         raise ConfigError(

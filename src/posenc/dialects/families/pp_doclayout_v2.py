@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.detr import CONSTANT
 from posenc.dialects.families.roberta import TOKENS, padded_table
 from posenc.dialects.families.rt_detr import hybrid_encoder
@@ -28,7 +29,11 @@ def pp_doclayout_v2(keys: Keys) -> PositionSpec:
     """RT-DETR's detector, then a model of reading order over the detected boxes."""
     order = keys.section("reading_order_config", "pp_doclayout_v2_reading_order")
     order.facts = {"class": "PPDocLayoutV2ReadingOrderConfig", "names": {}, "defaults": ASSUMED, "parts": {}, "base": None}
-    return PositionSpec(keys.family, parts=(*hybrid_encoder(keys), reading_order(order)), coordinates="each part's own")
+    return PositionSpec(
+        keys.family,
+        parts=(*hybrid_encoder(keys), reading_order(order)),
+        coordinates=Words("each part's own", "各部分自己的"),
+    )
 
 
 def reading_order(keys: Keys) -> PositionSpec:
@@ -54,19 +59,31 @@ def reading_order(keys: Keys) -> PositionSpec:
         ("widths", "coordinate_size, shape_size"),
     )
     tables = Use(
-        "encodings.learned_axes.LearnedAxes", arguments, said, weights, "goes through spatial_proj before it is added"
+        "encodings.learned_axes.LearnedAxes",
+        arguments,
+        said,
+        weights,
+        Words("goes through spatial_proj before it is added", "相加之前经过 spatial_proj"),
     )
-    corners = "(x0, y0, x1, y1, height, width) of the box, from 0 to 1000: with_sizes(boxes)"
+    corners = Words(
+        "(x0, y0, x1, y1, height, width) of the box, from 0 to 1000: with_sizes(boxes)",
+        "框的 (x0, y0, x1, y1, 高, 宽)，从 0 到 1000：with_sizes(boxes)",
+    )
     boxes_of = PositionSpec(
         keys.family, part="boxes", layers=(Layer((tables,), "boxes", causal=False),), coordinates=corners
     )
     count = keys.whole("num_hidden_layers")
     if keys.flag("has_relative_attention_bias", False):
-        keys.error("has_relative_attention_bias", "the code gives these layers no positions, and fails")
+        keys.error(
+            "has_relative_attention_bias",
+            "the code gives these layers no positions, and fails",
+            "代码没有给这些层位置，会出错",
+        )
     if keys.flag("has_spatial_attention_bias", True):
         keys.warning(
             "has_spatial_attention_bias",
             "scores get a network of sinusoids of the distances and sizes of two boxes; posenc has no encoding for it",
+            "两个框的距离和大小的正余弦经过网络后加到注意力分数上；posenc 没有这种编码",
         )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))

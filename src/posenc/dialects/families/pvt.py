@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import RASTER
+from posenc.dialects.patches import WITHIN
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -32,6 +33,9 @@ def pvt(keys: Keys) -> PositionSpec:
         "image_size",
         "images must have as many patches as this one: for another shape, the code reads the table "
         "row by row without interpolation",
+        "图像的图块数必须与此相同：形状不同时，代码逐行读表而不插值",
     )
-    where = f"{RASTER} within its stage; in the last stage the class token first, at (-1, 0)"
+    where = clauses(
+        WITHIN, Words("in the last stage the class token first, at (-1, 0)", "最后阶段中类别词元在前，位于 (-1, 0)")
+    )
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)

@@ -46,7 +46,7 @@ def _if_used(keys: Keys) -> int | None:
     if keys.flag("use_sliding_window", False):
         return window
     if window and keys.has("sliding_window"):
-        keys.note("sliding_window", "not used: use_sliding_window is false")
+        keys.note("sliding_window", "not used: use_sliding_window is false", "不使用：use_sliding_window 为 false")
     return None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.coordinates import VIDEO_CLIPS, VIDEO_FRAMES, VIDEO_SECONDS
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import decoder, family, head_width, parts, read
@@ -17,12 +18,16 @@ from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import is_nested, rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
-COORDINATES = (
+COORDINATES = Words(
     "(time, row, column): equal for text, increasing by one; an image or frame starts at the "
-    "next position, and text continues after the larger of its height and width"
+    "next position, and text continues after the larger of its height and width",
+    "（时间, 行, 列）：文本的三者相等，逐一递增；图像或帧从下一个位置起，文本从其高和宽中较大者之后继续",
 )
 
-LAYOUT_NOTE = "interleaved pairs, as in GLM-4; the sections are Qwen's, the order of the rows of q and k is not"
+LAYOUT_NOTE = Words(
+    "interleaved pairs, as in GLM-4; the sections are Qwen's, the order of the rows of q and k is not",
+    "按 interleaved 成对，与 GLM-4 相同；分段与 Qwen 相同，q 和 k 各行的次序不同",
+)
 
 READ = ("mrope_section", "mrope_interleaved", "interleaved")
 
@@ -45,7 +50,11 @@ def interleaved(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> M
     if not rows or not columns:
         raise ConfigError(f"{where}: {list(sizes)} leaves none of {pairs} pairs to rows or to columns")
     if dealt != sizes:
-        keys.warning("mrope_section", f"{where} is {list(sizes)}; of {pairs} pairs the code assigns {list(dealt)}")
+        keys.warning(
+            "mrope_section",
+            f"{where} is {list(sizes)}; of {pairs} pairs the code assigns {list(dealt)}",
+            f"{where} 为 {list(sizes)}；{pairs} 对中代码分配 {list(dealt)}",
+        )
     return (("interleaved_sections", (("sizes", dealt),)),)
 
 
@@ -96,10 +105,18 @@ def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved
     """Checks what the file says about the assignment of pairs, which is fixed in the code."""
     for key in ("mrope_interleaved", "interleaved"):
         if isinstance(settings.get(key), bool) and settings[key] != interleaved:
-            keys.error(f"{name}.{key}", f"{settings[key]}, but this family's code supports only the other")
+            keys.error(
+                f"{name}.{key}",
+                f"{settings[key]}, but this family's code supports only the other",
+                f"{settings[key]}，但该家族的代码只支持另一种",
+            )
     fails = not knows_mrope and settings.get("rope_type", settings.get("type")) == "mrope"
     if fails:
-        keys.error(f"{name}.rope_type", "this family's code does not support 'mrope' and fails; 'default' means the same")
+        keys.error(
+            f"{name}.rope_type",
+            "this family's code does not support 'mrope' and fails; 'default' means the same",
+            "该家族的代码不支持 'mrope'，会出错；'default' 意思相同",
+        )
 
 
 @family("qwen2_vl_text", "qwen2_5_vl_text")
@@ -121,7 +138,7 @@ def paddleocr_vl_text(keys: Keys) -> PositionSpec:
 @family("glm4v_text", "glm_ocr_text")
 def glm4v_text(keys: Keys) -> PositionSpec:
     """Interleaved pairs; without partial_rotary_factor the whole head rotates, unlike in GLM-4."""
-    keys.note("rope_parameters", LAYOUT_NOTE)
+    keys.note("rope_parameters", *LAYOUT_NOTE)
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), layout="interleaved", partial=True))
 
 
@@ -140,7 +157,7 @@ def glm_image_text(keys: Keys) -> PositionSpec:
 @family("qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "qwen3_omni_moe_talker_text")
 def qwen3_vl_text(keys: Keys) -> PositionSpec:
     if keys.has("sliding_window"):
-        keys.note("sliding_window", "all layers have full attention in the code")
+        keys.note("sliding_window", "all layers have full attention in the code", "代码中所有层都是完整注意力")
     return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
 
 
@@ -163,6 +180,7 @@ def qwen4_exp_text(keys: Keys) -> PositionSpec:
         "indexer_head_dim",
         "the indexer's queries rotate the first channels of its heads by the same angles; the "
         "selection of tokens is not compared",
+        "索引器的查询按同样的角度旋转头的前部通道；词元的选择不作比较",
     )
     return _among_linear(keys, mrope(keys, interleaved, (11, 11, 10), partial=True), "indexed_attention")
 
@@ -174,10 +192,18 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", ("full_attention",) * count, length=count)
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if keys.whole("head_dim", d_model // n_heads) != d_model // n_heads:
-        keys.error("head_dim", "the class overwrites it with hidden_size / num_attention_heads")
+        keys.error(
+            "head_dim",
+            "the class overwrites it with hidden_size / num_attention_heads",
+            "类用 hidden_size / num_attention_heads 取代它",
+        )
     labels = tuple(dict.fromkeys(kinds))
     if not is_nested(keys, labels):
-        keys.error("rope_parameters", "the code requires an entry for each kind of layer, and fails without")
+        keys.error(
+            "rope_parameters",
+            "the code requires an entry for each kind of layer, and fails without",
+            "代码要求每种层各有一项，否则出错",
+        )
     by_kind = {kind: mrope(keys, interleaved, (24, 20, 20), label=kind, labels=labels) for kind in labels}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_model // n_heads, coordinates=COORDINATES)
 
@@ -185,7 +211,11 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
 @family("ernie4_5_vl_moe_text")
 def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
     """Interleaved pairs; rows and columns have the fast pairs, time the slowest. Only "default" is supported."""
-    keys.note("rope_parameters", "mrope_section is in the order rows, columns, time; positions are (time, row, column)")
+    keys.note(
+        "rope_parameters",
+        "mrope_section is in the order rows, columns, time; positions are (time, row, column)",
+        "mrope_section 的次序是行、列、时间；位置的次序是（时间, 行, 列）",
+    )
     return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
 
 
@@ -212,7 +242,11 @@ def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
     count, every = keys.whole("num_hidden_layers"), keys.whole("full_attention_interval", 4)
     assumed = tuple("full_attention" if not (n + 1) % every else "linear_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
-    keys.note("layer_types", "recurrent layers (gated delta rule) have no positions: order comes from the recurrence")
+    keys.note(
+        "layer_types",
+        "recurrent layers (gated delta rule) have no positions: order comes from the recurrence",
+        "递推层（gated delta rule）没有位置：次序来自递推",
+    )
     spec = decoder(keys, None, kinds=["full_attention"] * count, coordinates=COORDINATES)
     turning = Layer((use,) if use else (), attention)
     layers = tuple(Layer((), kind) if kind == "linear_attention" else turning for kind in kinds)
@@ -261,7 +295,7 @@ def _with_vision_type(keys: Keys) -> Keys:
     return with_section_type(keys, "vision_config", f"{keys.family}_vision") if old else keys
 
 
-def _with_flat_text(keys: Keys, coordinates: str) -> PositionSpec:
+def _with_flat_text(keys: Keys, coordinates: Words) -> PositionSpec:
     """Published files have the text model's keys beside vision_config, not in a section of their own."""
     vision = parts(_with_vision_type(keys), "vision_config")
     if keys.has("text_config"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import SAME_FRAMES
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import (
@@ -13,6 +15,7 @@ from posenc.dialects.patches import (
     axial,
     even_head,
     grid,
+    in_blocks,
     square_side,
     square_side_of,
     tower,
@@ -32,6 +35,7 @@ def exaone4_5_vision(keys: Keys) -> PositionSpec:
         "window_size",
         f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
         "are in window order, with their coordinates in the image",
+        f"除 {list(whole)} 外的各层只在 {side} × {side} 像素的窗口内做注意力；词元按窗口排列，坐标是图像中的坐标",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys, heads="num_heads"))], kinds=kinds, coordinates=BLOCKS)
@@ -45,7 +49,11 @@ def lfm3_vl_vision(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", assumed, length=count)
     spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
     size = keys.whole("conv_kernel_size")
-    keys.note("conv_kernel_size", f"conv layers mix {size} × {size} neighbouring patches and have no positions")
+    keys.note(
+        "conv_kernel_size",
+        f"conv layers mix {size} × {size} neighbouring patches and have no positions",
+        f"conv 层混合 {size} × {size} 个相邻图块，没有位置",
+    )
     layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
     return replace(spec, layers=layers)
 
@@ -61,8 +69,15 @@ def mlcd(keys: Keys) -> PositionSpec:
         said_by=said,
         weights=(Weight("angles", "class_pos_emb"),),
     )
-    keys.note("rope_parameters", "the class token is rotated by learned angles")
-    return tower(keys, [use], coordinates="(row, column) of the patch, from 0, row by row; the class token at (-1, 0)")
+    keys.note("rope_parameters", "the class token is rotated by learned angles", "类别词元按学习的角度旋转")
+    return tower(
+        keys,
+        [use],
+        coordinates=Words(
+            "(row, column) of the patch, from 0, row by row; the class token at (-1, 0)",
+            "图块的（行, 列），从 0 起，逐行；类别词元在 (-1, 0)",
+        ),
+    )
 
 
 @family("qwen2_vl_vision")
@@ -88,6 +103,7 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
         "window_size",
         f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
         "are in window order, with their coordinates in the image",
+        f"除 {list(whole)} 外的各层只在 {side} × {side} 像素的窗口内做注意力；词元按窗口排列，坐标是图像中的坐标",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
@@ -96,7 +112,11 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
 @family("video_llama_3_vision")
 def video_llama_3_vision(keys: Keys) -> PositionSpec:
     """The size of blocks is an input, merge_sizes: 1 for images, 2 for videos."""
-    said = BLOCKS.replace("spatial_merge_size × spatial_merge_size", "merge_sizes × merge_sizes, an input for each image")
+    said = clauses(
+        in_blocks(size="merge_sizes × merge_sizes"),
+        Words("merge_sizes is an input for each image", "merge_sizes 是每张图像的输入"),
+        SAME_FRAMES,
+    )
     return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
 
 
@@ -113,7 +133,7 @@ def qwen3_vl_vision(keys: Keys) -> PositionSpec:
     """The grid is interpolated bilinearly with aligned corners."""
     height, width, said = square_side(keys, "num_position_embeddings")
     table = grid(keys, "pos_embed.weight", height, width, said, mode="bilinear", align_corners=True)
-    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
+    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=clauses(BLOCKS, SIZED))
 
 
 @family("glm4v_vision", "glm4v_moe_vision")
@@ -121,7 +141,7 @@ def glm4v_vision(keys: Keys) -> PositionSpec:
     """The grid of image_size / patch_size is interpolated bicubically."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
-    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=BLOCKS + SIZED)
+    return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=clauses(BLOCKS, SIZED))
 
 
 @family("glm_ocr_vision")
@@ -135,7 +155,7 @@ def paddleocr_vl_vision(keys: Keys) -> PositionSpec:
     """The grid of image_size / patch_size is interpolated bilinearly; patches are in raster order."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
-    where = RASTER + "; all frames of a video have the same positions, and each is a sequence of its own" + SIZED
+    where = clauses(RASTER, SAME_FRAMES, SIZED)
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=where)
 
 

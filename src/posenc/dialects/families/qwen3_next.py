@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.jamba import DELTA, nope_among, rotary_among, with_window
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -22,7 +23,9 @@ def qwen3_next(keys: Keys) -> PositionSpec:
 def minimax(keys: Keys) -> PositionSpec:
     """Layers 0, 2, 4, … are full attention with RoPE; linear attention decays with distance."""
     kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
-    spec = rotary_among(keys, kinds, "linear attention with a fixed decay for each head")
+    spec = rotary_among(
+        keys, kinds, Words("linear attention with a fixed decay for each head", "每个头衰减固定的线性注意力")
+    )
     window = keys.whole("sliding_window", None)
     return with_window(spec, window)
 
@@ -35,6 +38,6 @@ def olmo_hybrid(keys: Keys) -> PositionSpec:
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     null = "rope_theta" in settings and settings["rope_theta"] is None
     if null or ("rope_theta" in keys.data and keys.data["rope_theta"] is None and not settings.get("rope_theta")):
-        keys.note("rope_theta", "null: attention layers have no positions")
+        keys.note("rope_theta", "null: attention layers have no positions", "null：注意力层没有位置")
         return nope_among(keys, kinds, DELTA, "rope_theta", "rope_scaling", "rope_parameters")
     return rotary_among(keys, kinds, DELTA)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.bert import BERT_TABLE, absolute_only
 from posenc.dialects.family import family, stack_of
@@ -25,10 +26,19 @@ def mpnet(keys: Keys) -> PositionSpec:
         keys.error(
             "relative_attention_num_buckets",
             f"the table has {buckets} rows, but the code always uses {BUCKETS} buckets",
+            f"表有 {buckets} 行，而代码总是用 {BUCKETS} 个桶",
         )
     if keys.whole("pad_token_id", PADDING, least=0) != PADDING:
-        keys.error("pad_token_id", f"not read: positions count tokens other than {PADDING}")
-    keys.note("max_position_embeddings", f"{rows} rows are {usable} positions: two rows precede position 0")
+        keys.error(
+            "pad_token_id",
+            f"not read: positions count tokens other than {PADDING}",
+            f"不读：位置按不等于 {PADDING} 的词元计数",
+        )
+    keys.note(
+        "max_position_embeddings",
+        f"{rows} rows are {usable} positions: two rows precede position 0",
+        f"{rows} 行对应 {usable} 个位置：位置 0 之前有两行",
+    )
     constant = "constant of the code"
     table = Use(
         "encodings.learned.Learned",
@@ -61,14 +71,17 @@ def mpnet(keys: Keys) -> PositionSpec:
             ("bidirectional", constant),
         ),
         (Weight("table", "encoder.relative_attention_bias.weight"),),
-        note="counts all tokens; the same for one text without gaps",
+        note=Words("counts all tokens; the same for one text without gaps", "对所有词元计数；没有空缺的单个文本结果相同"),
     )
     layers = [Layer((bias,), causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[table], length=usable)
     return replace(spec, coordinates=TOKENS)
 
 
-TOKENS = "0, 1, 2, … over non-padding tokens: Positions.from_mask(input_ids != pad_token_id)"
+TOKENS = Words(
+    "0, 1, 2, … over non-padding tokens: Positions.from_mask(input_ids != pad_token_id)",
+    "对非填充词元 0, 1, 2, …：Positions.from_mask(input_ids != pad_token_id)",
+)
 
 
 def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weight", width: str = "hidden_size") -> Use:
@@ -96,6 +109,7 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
         "max_position_embeddings",
         f"{rows} rows are {usable} positions: {padding + 1} rows precede position 0; a content "
         "token equal to the padding token shifts the positions after it",
+        f"{rows} 行对应 {usable} 个位置：位置 0 之前有 {padding + 1} 行；与填充词元相同的内容词元会使其后的位置移位",
     )
     return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
 

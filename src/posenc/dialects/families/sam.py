@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.family import family, parts, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, even_head, grid, side_of, square_side_of
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-LINEARLY = "for images of another size the vectors are interpolated linearly: DecomposedBias.resized"
+LINEARLY = Words(
+    "for images of another size the vectors are interpolated linearly: DecomposedBias.resized",
+    "图像尺寸不同时，向量按线性插值：DecomposedBias.resized",
+)
 
 
 def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], own: str) -> list[Layer]:
@@ -26,7 +30,7 @@ def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...]
     return layers
 
 
-def _upon(keys: Keys, table: list[Use], layers: list[Layer], where: str = RASTER) -> PositionSpec:
+def _upon(keys: Keys, table: list[Use], layers: list[Layer], where: Words = RASTER) -> PositionSpec:
     return stack_of(keys, layers, embedding=table, length=None, coordinates=where)
 
 
@@ -46,12 +50,17 @@ def vitdet(keys: Keys) -> PositionSpec:
     if not keys.flag("use_relative_position_embeddings"):
         layers = _plain(layers)
     else:
-        keys.note("image_size", LINEARLY)
+        keys.note("image_size", *LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
         height, width, said = square_side_of(keys, "pretrain_image_size")
         table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
-    return _upon(keys, table, layers, f"{RASTER}; the table reads (row, column, height, width)")
+    return _upon(
+        keys,
+        table,
+        layers,
+        clauses(RASTER, Words("the table reads (row, column, height, width)", "表读（行, 列, 高, 宽）")),
+    )
 
 
 @family("seggpt")
@@ -61,7 +70,11 @@ def seggpt(keys: Keys) -> PositionSpec:
     said = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embeddings", side, side, said, reshape=True, prefix=1, mode="bicubic")
     layers = decomposed(keys, keys.whole("num_hidden_layers"), 0, (), "layers.{}.attention")
-    where = f"{RASTER}, of prompt and input together; the table reads (row, column, height, width)"
+    where = clauses(
+        RASTER,
+        Words("prompt and input together", "提示和输入合在一起"),
+        Words("the table reads (row, column, height, width)", "表读（行, 列, 高, 宽）"),
+    )
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
 
 
@@ -81,13 +94,19 @@ def sam_vision_model(keys: Keys) -> PositionSpec:
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
     height, width, said = square_side_of(keys)
     table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
-    keys.note("window_size", "windows are padded to their size, and padding is attended to")
+    keys.note(
+        "window_size",
+        "windows are padded to their size, and padding is attended to",
+        "窗口填充到固定大小，填充也参与注意力",
+    )
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
 
-POINTS = "(x, y) of the point in pixels plus 0.5, divided by the image size"
+POINTS = Words(
+    "(x, y) of the point in pixels plus 0.5, divided by the image size", "点的 (x, y)（像素）加 0.5，除以图像尺寸"
+)
 
-PLACES = "(column, row) of the cell plus 0.5, divided by their number"
+PLACES = Words("(column, row) of the cell plus 0.5, divided by their number", "单元格的（列, 行）加 0.5，除以其数目")
 
 
 def _fourier(keys: Keys) -> Use:
@@ -119,6 +138,7 @@ def sam_mask_decoder(keys: Keys) -> PositionSpec:
         "hidden_size",
         "image tokens get the encoding in every layer as queries or keys; prompt tokens get their "
         "own embedding again, except in the self-attention of the first layer",
+        "图像词元在每一层作查询或键时都得到编码；提示词元再次得到自己的嵌入，第一层的自注意力除外",
     )
     layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
     last = Layer((_fourier(keys),), "token_to_image", causal=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec
 
-CONVOLUTIONS = "none: order comes from the convolutions between attention layers"
+CONVOLUTIONS = Words("none: order comes from the convolutions between attention layers", "无：次序来自注意力层之间的卷积")
 
 
 def unordered(keys: Keys, kinds: list[str], **about: object) -> PositionSpec:
@@ -55,6 +56,7 @@ def superglue(keys: Keys) -> PositionSpec:
     keys.note(
         "keypoint_encoder_sizes",
         "coordinates are features: a network of (x, y, score); posenc has no encoding for it",
+        "坐标是特征：(x, y, 分数) 的网络；posenc 没有这种编码",
     )
     kinds = keys.names("gnn_layers_types", ("self", "cross") * 9)
     return unordered(keys, list(kinds), parts=parts(keys, "keypoint_detector_config"))

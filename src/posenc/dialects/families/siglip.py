@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import OTHER_SIZES, SAME_FRAMES
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
-from posenc.dialects.patches import BLOCKS, RASTER, grid, square_side, square_side_of, tower
+from posenc.dialects.patches import RASTER, WITH_SIZE, grid, in_blocks, square_side, square_side_of, tower
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
 # Sides up to 99 for which fp32 misses a cell in images of up to 200 patches to a side: measured, torch 2.13 on x86.
@@ -58,16 +60,18 @@ ROUNDED = (
     99,
 )
 
-OWN_SIZE = "; (row, column, height, width) for images of another size"
-
 
 @family("siglip_vision_model", "granite_docling_vision")
 def siglip_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated bicubically with interpolate_pos_encoding; otherwise images must have its size."""
     height, width, said = square_side_of(keys)
-    keys.note("image_size", "images of another size only if the call sets interpolate_pos_encoding=True")
+    keys.note(
+        "image_size",
+        "images of another size only if the call sets interpolate_pos_encoding=True",
+        "其他尺寸的图像只有在调用时设 interpolate_pos_encoding=True 才行",
+    )
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
-    return tower(keys, [], embedding=[table], coordinates=RASTER + OWN_SIZE)
+    return tower(keys, [], embedding=[table], coordinates=clauses(RASTER, OTHER_SIZES))
 
 
 @family("siglip2_vision_model")
@@ -75,7 +79,10 @@ def siglip2_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated to the size of each image, bilinearly with antialiasing."""
     height, width, said = square_side(keys, "num_patches")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
-    where = "(row, column, height, width) of the patch in its own image, row by row; padding as the first patch"
+    where = Words(
+        "(row, column, height, width) of the patch in its own image, row by row; padding as the first patch",
+        "图块在自己图像中的（行, 列, 高, 宽），逐行；填充与第一个图块相同",
+    )
     return tower(keys, [], embedding=[table], coordinates=where)
 
 
@@ -84,7 +91,7 @@ def cosmos3_edge_vision(keys: Keys) -> PositionSpec:
     """SigLIP 2's table, patches in blocks."""
     height, width, said = square_side(keys, "num_patches")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
-    return tower(keys, [], embedding=[table], coordinates=BLOCKS.replace("(row, column)", "(row, column, height, width)"))
+    return tower(keys, [], embedding=[table], coordinates=clauses(in_blocks(WITH_SIZE), SAME_FRAMES))
 
 
 @family("glm_image_vision")
@@ -92,7 +99,7 @@ def glm_image_vision(keys: Keys) -> PositionSpec:
     """GLM-4V's table, interpolated bilinearly, without its rotation."""
     height, width, said = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
-    return tower(keys, [], embedding=[table], coordinates=BLOCKS.replace("(row, column)", "(row, column, height, width)"))
+    return tower(keys, [], embedding=[table], coordinates=clauses(in_blocks(WITH_SIZE), SAME_FRAMES))
 
 
 @family("minicpmv4_6_vision", "minicpmv4_7_vision", "minicpm_ocr_vision")
@@ -107,9 +114,13 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
             "image_size",
             f"{height} cells per side: the code divides in fp32, and for some image sizes (such as "
             "the same number of patches) patches on a border read the cell before",
+            f"每边 {height} 格：代码用 fp32 做除法，对某些图像尺寸（例如图块数相同的），边上的图块会读前一格",
         )
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
-    where = "(row, column, height, width) of the patch in its own image, row by row"
+    where = Words(
+        "(row, column, height, width) of the patch in its own image, row by row",
+        "图块在自己图像中的（行, 列, 高, 宽），逐行",
+    )
     return tower(keys, [], embedding=[table], coordinates=where)
 
 
@@ -124,11 +135,15 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
             ("base", "constant of the code"),
         )
         added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-        keys.note("is_native", "columns come first: [sin column | cos column | sin row | cos row]")
+        keys.note(
+            "is_native",
+            "columns come first: [sin column | cos column | sin row | cos row]",
+            "列在前：[sin 列 | cos 列 | sin 行 | cos 行]",
+        )
         return tower(keys, [], embedding=[added], coordinates=RASTER)
     height, width, said_by = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said_by)
-    keys.note("image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
     return tower(keys, [], embedding=[table], coordinates=RASTER)
 
 
@@ -145,6 +160,7 @@ def aimv2_text_model(keys: Keys) -> PositionSpec:
         "model_type",
         "later tokens are hidden only if the call gives attention_mask; without one the code makes "
         "no mask, and attention is bidirectional",
+        "只有调用时给了 attention_mask，后面的词元才被遮蔽；否则代码不建掩码，注意力是双向的",
     )
     return _stack(keys, causal=True)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import NOT_PADDING
 from posenc.dialects.families.marian import fairseq, sinusoid
 from posenc.dialects.family import family, two_stacks
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
-FRAMES = "0, 1, 2, … over non-padding frames after the convolutions"
+FRAMES = Words("0, 1, 2, … over non-padding frames after the convolutions", "对卷积之后的非填充帧 0, 1, 2, …")
 
 
 @family("speech_to_text")
@@ -19,20 +21,29 @@ def speech_to_text(keys: Keys) -> PositionSpec:
     frames, where = words, FRAMES
     if padding != 1:
         frames = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")
-        where = "0, 1, 2, … over frames after the convolutions, including padding"
+        where = Words(
+            "0, 1, 2, … over frames after the convolutions, including padding", "对卷积之后的帧 0, 1, 2, …，填充也计数"
+        )
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
-            f"{padding}: the encoder compares it with 0 for frames and 1 for padding; padding is recognised "
-            "only if it is 1" + ("; with 0 all real frames get row 0, which is zero" if padding == 0 else ""),
+            clauses(
+                Words(
+                    f"{padding}: the encoder compares it with 0 for frames and 1 for padding",
+                    f"{padding}：编码器把它与 0（帧）和 1（填充）比较",
+                ),
+                Words("padding is recognised only if it is 1", "只有它是 1 时才能认出填充"),
+                *[Words("with 0 all real frames get row 0, which is zero", "为 0 时，所有真实的帧都得到第 0 行，即零")]
+                * (padding == 0),
+            ),
         )
     for name in ("max_source_positions", "max_target_positions"):
         keys.get(name, None)
-        keys.note(name, "no limit: sinusoids are computed for any length")
+        keys.note(name, "no limit: sinusoids are computed for any length", "没有上限：任何长度都计算正余弦")
     both = two_stacks(keys, None if padding == 0 else frames, words, length=None)
-    return with_coordinates(both, where, "0, 1, 2, … over non-padding tokens")
+    return with_coordinates(both, where, NOT_PADDING)
 
 
-def with_coordinates(both: PositionSpec, *where: str) -> PositionSpec:
+def with_coordinates(both: PositionSpec, *where: Words) -> PositionSpec:
     made = tuple(replace(part, coordinates=text) for part, text in zip(both.parts, where, strict=True))
     return replace(both, parts=made)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
+from posenc.dialects.coordinates import WITH_PADDING
 from posenc.dialects.families.marian import fairseq, sinusoid
 from posenc.dialects.families.wav2vec2 import convolution
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-TEXT = "0, 1, 2, … along the sequence, including padding"
+TEXT = WITH_PADDING
 
 
 @family("speecht5")
@@ -36,24 +38,35 @@ def speecht5(keys: Keys) -> PositionSpec:
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
-            f"{padding}: compared with 0 for frames and 1 for padding; padding is recognised only if it is 1",
+            Words(
+                f"{padding}: compared with 0 for frames and 1 for padding; padding is recognised only if it is 1",
+                f"{padding}：与 0（帧）和 1（填充）比较；只有它是 1 时才能认出填充",
+            ),
         )
     keys.warning(
         "num_conv_pos_embeddings",
         "padding is not zeroed before the convolution and affects the last frames; posenc takes padding as absent",
+        "卷积之前填充没有清零，会影响最后几帧；posenc 视填充为不存在",
     )
     for name in ("max_speech_positions", "max_text_positions"):
         keys.whole(name)
     keys.note(
         "max_text_positions",
         "the tables of the text encoder and the speech decoder have these lengths; the other sinusoids grow",
+        "文本编码器和语音解码器的表有这些长度；其他正余弦会增长",
     )
-    real = "0, 1, 2, … over non-padding tokens or frames"
+    real = Words("0, 1, 2, … over non-padding tokens or frames", "对非填充的词元或帧 0, 1, 2, …")
     made = [
         _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),
         _stack(keys, "text_decoder", [fairseq(keys, "hidden_size")], None, real),
-        _stack(keys, "speech_decoder", [_scaled(keys, "decoder")], None, "0, 1, 2, … over groups of mel frames"),
+        _stack(
+            keys,
+            "speech_decoder",
+            [_scaled(keys, "decoder")],
+            None,
+            Words("0, 1, 2, … over groups of mel frames", "对各组 mel 帧 0, 1, 2, …"),
+        ),
     ]
     return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))
 
@@ -68,7 +81,7 @@ def _scaled(keys: Keys, side: str) -> Use:
     )
 
 
-def _stack(keys: Keys, part: str, embedding: list[Use], inside: Use | None, where: str) -> PositionSpec:
+def _stack(keys: Keys, part: str, embedding: list[Use], inside: Use | None, where: Words) -> PositionSpec:
     side = part.split("_")[1]
     layers = [Layer((inside,) if inside else (), causal=side == "decoder")] * keys.whole(f"{side}_layers")
     length = keys.whole(f"max_{part.split('_')[0]}_positions")
@@ -97,4 +110,6 @@ def vits(keys: Keys) -> PositionSpec:
             )
         ]
     layers = [Layer(tuple(uses), causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(keys, layers, length=None, coordinates="0, 1, 2, … over characters or phonemes")
+    return stack_of(
+        keys, layers, length=None, coordinates=Words("0, 1, 2, … over characters or phonemes", "对字符或音素 0, 1, 2, …")
+    )

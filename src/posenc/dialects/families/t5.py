@@ -5,6 +5,7 @@ layer. Raffel et al. 2020, section 2.1."""
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -56,6 +57,7 @@ def t5(keys: Keys) -> PositionSpec:
     keys.note(
         "relative_attention_num_buckets",
         "the encoder uses half of the buckets for tokens after the query, the decoder none",
+        "编码器把一半的桶用于查询之后的词元，解码器不用",
     )
     return PositionSpec(
         keys.family,
@@ -84,9 +86,15 @@ def longt5(keys: Keys) -> PositionSpec:
                 layers=layers,
                 n_heads=keys.whole("num_heads"),
                 d_head=keys.whole("d_kv"),
-                coordinates=f"query: the index of its block of {size} tokens, where tokens of an incomplete last block "
-                "belong to the one before it; key: the index of the block that it summarises; one softmax "
-                "over these keys and the encoder's own",
+                coordinates=Words(
+                    f"query: the index of its block of {size} tokens, where tokens of an incomplete last block "
+                    "belong to the one before it; key: the index of the block that it summarises; one softmax "
+                    "over these keys and the encoder's own",
+                    (
+                        f"查询：所在块（{size} 个词元）的下标，不完整的最后一块算入前一块；键：所概括的块的下标；"
+                        "这些键与编码器自己的键共用一个 softmax"
+                    ),
+                ),
             )
         )
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.families.gemma3 import bidirectional_within
 from posenc.dialects.family import decoder, family, head_width, parts, read
 from posenc.dialects.keys import Keys
@@ -28,7 +29,11 @@ def t5gemma(keys: Keys) -> PositionSpec:
         inner = keys.section(name)
         inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
         stacks.append(read(inner, name))
-    return PositionSpec(keys.family, parts=tuple(stacks), coordinates="0, 1, 2, … in each stack separately")
+    return PositionSpec(
+        keys.family,
+        parts=tuple(stacks),
+        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
+    )
 
 
 @family("t5gemma2_encoder")
@@ -36,7 +41,10 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
-        coordinates="0, 1, 2, … along the sequence; image tokens count like text tokens",
+        coordinates=Words(
+            "0, 1, 2, … along the sequence; image tokens count like text tokens",
+            "沿序列 0, 1, 2, …；图像词元与文本词元一样计数",
+        ),
     )
 
 
@@ -46,7 +54,10 @@ def t5gemma2(keys: Keys) -> PositionSpec:
         "decoder",
         "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
         "on the decoder's position, not on a distance",
+        "旋转的解码器查询与未旋转的编码器键在同一个 softmax 中：这些分数取决于解码器的位置，而不是距离",
     )
     return PositionSpec(
-        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates="0, 1, 2, … in each stack separately"
+        keys.family,
+        parts=parts(keys, "encoder", "decoder"),
+        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
     )

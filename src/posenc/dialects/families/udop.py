@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.layoutlm import embedded
+from posenc.dialects.families.layoutlm import embedded, in_scores
 from posenc.dialects.families.t5 import BLOCK, bucketed, stack
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
@@ -15,7 +16,11 @@ from posenc.dialects.spec import PositionSpec, Use, Weight
 # What the code's classes assume: how distances are scaled, and where the last bucket begins.
 ASSUMED = {"1d": (1, 128), "horizontal": (100, 100), "vertical": (100, 100)}
 
-AXIS = {"1d": "slot", "horizontal": "middle x of the box", "vertical": "middle y of the box"}
+AXIS = {
+    "1d": Words("position", "位置"),
+    "horizontal": Words("middle x of the box", "框的中点 x"),
+    "vertical": Words("middle y of the box", "框的中点 y"),
+}
 
 
 @family("udop")
@@ -45,15 +50,19 @@ def udop(keys: Keys) -> PositionSpec:
         "relative_attention_num_buckets",
         "for the decoder only: the encoder uses relative_bias_args, or its classes' 32 buckets "
         "and distances; its own T5 table is not read",
+        "只用于解码器：编码器用 relative_bias_args，或其类默认的 32 个桶和距离；它自己的 T5 表不读",
     )
-    where = f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes clipped to 0 … 1"
-    encoder = replace(stack(keys, "encoder", bias), coordinates=f"in the scores: {', '.join(axes)}")
+    where = Words(
+        f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes clipped to 0 … 1",
+        f"⌊{rows - 1}·(x0, y0, x1, y1)⌋，框限制在 0 … 1",
+    )
+    encoder = replace(stack(keys, "encoder", bias), coordinates=in_scores(*axes))
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
     decoder = stack(keys, "decoder", bucketed(keys, weight, both_ways=False))
     return PositionSpec(keys.family, parts=(embedded(keys, "boxes", corners, where), encoder, decoder))
 
 
-def _bias(keys: Keys) -> tuple[Use, list[str]]:
+def _bias(keys: Keys) -> tuple[Use, list[Words]]:
     asked: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
     if (
         not isinstance(asked, (list, tuple))
@@ -65,7 +74,11 @@ def _bias(keys: Keys) -> tuple[Use, list[str]]:
         )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
-            keys.error("relative_bias_args", "prefix_bucket and one-directional buckets are not supported")
+            keys.error(
+                "relative_bias_args",
+                "prefix_bucket and one-directional buckets are not supported",
+                "不支持 prefix_bucket 和单向的桶",
+            )
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import OTHER_SIZES
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.families.vit import ON_REQUEST, SIZED
+from posenc.dialects.families.vit import ON_REQUEST
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, pair
@@ -17,11 +19,12 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(tubelet)}")
     said, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     if tubelet[0] != 1:
         keys.warning(
             "tubelet_size",
             "the code has a row for each of num_frames frames, not for each tubelet, and fails",
+            "代码为 num_frames 的每一帧而不是每个时空块设一行，会出错",
         )
     places = grid(
         keys,
@@ -47,9 +50,14 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     layers += [
         Layer((times,) if n == 0 else (), "temporal", causal=False) for n in range(keys.whole("num_temporal_layers"))
     ]
-    where = (
-        f"{RASTER}{SIZED}; in temporal layers (frame, 0), or (frame, 0, frames, 1) for another "
-        "number of frames; further layers have no positions of their own"
+    where = clauses(
+        RASTER,
+        OTHER_SIZES,
+        Words(
+            "in temporal layers (frame, 0), or (frame, 0, frames, 1) for another number of frames",
+            "时间层中为（帧, 0），帧数不同时为（帧, 0, 帧数, 1）",
+        ),
+        Words("further layers have no positions of their own", "其余的层没有自己的位置"),
     )
     return stack_of(keys, layers, length=None, coordinates=where)
 
@@ -63,8 +71,14 @@ def videoprism_text_model(keys: Keys) -> PositionSpec:
     keys.warning(
         "num_hidden_layers",
         "without an attention mask attention is bidirectional: later tokens and the class token are visible",
+        "没有注意力掩码时注意力是双向的：后面的词元和类别词元可见",
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys, layers, embedding=[use], coordinates="0, 1, 2, … along the text; the class token comes last, at -1"
+        keys,
+        layers,
+        embedding=[use],
+        coordinates=Words(
+            "0, 1, 2, … along the text; the class token comes last, at -1", "沿文本 0, 1, 2, …；类别词元在最后，位于 -1"
+        ),
     )

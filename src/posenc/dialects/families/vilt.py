@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words, clauses
 from posenc.dialects.families.bert import learned_table
 from posenc.dialects.families.layoutlm import embedded
 from posenc.dialects.families.vit import CLASS
@@ -11,7 +12,7 @@ from posenc.dialects.own_parts import own_parts, typed
 from posenc.dialects.patches import RASTER, grid, side_of
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-WORDS = "0, 1, 2, … over the words"
+WORDS = Words("0, 1, 2, … over the words", "对词 0, 1, 2, …")
 
 
 @family("vilt")
@@ -32,14 +33,26 @@ def vilt(keys: Keys) -> PositionSpec:
     keys.note(
         "max_image_length",
         "patches are in random order, with their positions; if there are more than this, random ones are dropped",
+        "图块的次序是随机的，各带自己的位置；超过此数时随机丢弃",
     )
     words = learned_table(keys, "text_embeddings.position_embeddings.weight")
     inside = (
         embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
-        embedded(keys, "patches", use, f"(row, column, height, width) of the patch; {CLASS}"),
+        embedded(
+            keys,
+            "patches",
+            use,
+            clauses(Words("(row, column, height, width) of the patch", "图块的（行, 列, 高, 宽）"), CLASS),
+        ),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(keys, layers, length=None, parts=inside, coordinates="words, then the class token, then patches")
+    return stack_of(
+        keys,
+        layers,
+        length=None,
+        parts=inside,
+        coordinates=Words("words, then the class token, then patches", "先是词，再是类别词元，再是图块"),
+    )
 
 
 @family("tvp")
@@ -59,23 +72,31 @@ def tvp(keys: Keys) -> PositionSpec:
     keys.warning(
         "max_grid_col_position_embeddings",
         "the code makes one row of vectors into a batch, and fails for more than one video at a time",
+        "代码把一行向量变成一批，一次处理多个视频时会出错",
     )
     keys.note(
         "max_grid_row_position_embeddings",
         f"images with more than {rows} × {columns} cells fail, unless the call sets interpolate_pos_encoding: "
         "sums are then interpolated bicubically, unlike here",
+        (
+            f"超过 {rows} × {columns} 格的图像会出错，除非调用时设 interpolate_pos_encoding："
+            "那时对和做双三次插值，与这里不同"
+        ),
     )
     keys.note(
         "max_position_embeddings",
         "the encoder's table of that name, visual_embeddings.position_embeddings, is not read",
+        "编码器中同名的表 visual_embeddings.position_embeddings 不读",
     )
     words = learned_table(keys, "embeddings.position_embeddings.weight")
     inside = (
         embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
-        embedded(keys, "patches", use, f"{RASTER}; the mean of all frames"),
+        embedded(keys, "patches", use, clauses(RASTER, Words("the mean of all frames", "所有帧的平均"))),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    where = "ten learned tokens without positions, then words, then patches"
+    where = Words(
+        "ten learned tokens without positions, then words, then patches", "先是十个没有位置的学习词元，再是词，再是图块"
+    )
     return stack_of(keys, layers, length=None, parts=(*inside, *parts(keys, "backbone_config")), coordinates=where)
 
 
@@ -87,6 +108,7 @@ def git(keys: Keys) -> PositionSpec:
         "max_position_embeddings",
         "with a cache and without position_ids, words continue the count of the cached patches, "
         "not of the words; generate() gives position_ids",
+        "有缓存而没有 position_ids 时，词接着缓存的图块计数，而不是接着词；generate() 会给出 position_ids",
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     inside: tuple[PositionSpec, ...] = (
@@ -106,13 +128,21 @@ def git(keys: Keys) -> PositionSpec:
             (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
             tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
         )
-        inside += (embedded(keys, "frames", use, "the index of the frame, the same for all its patches", frames),)
+        inside += (
+            embedded(
+                keys,
+                "frames",
+                use,
+                Words("the index of the frame, the same for all its patches", "帧的编号，同一帧的图块相同"),
+                frames,
+            ),
+        )
     else:
-        keys.note("num_image_with_embedding", "null: one image; videos fail")
+        keys.note("num_image_with_embedding", "null: one image; videos fail", "null：一张图像；视频会出错")
     return stack_of(
         keys,
         layers,
         length=None,
         parts=(*inside, *own_parts(keys, "vision_config")),
-        coordinates="patches, without positions here, then words",
+        coordinates=Words("patches, without positions here, then words", "图块（这里没有位置），然后是词"),
     )

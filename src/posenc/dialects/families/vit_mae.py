@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.dialects.families.vit import CLASS, ON_REQUEST, SIZED, image_tower, patch_table
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import OTHER_SIZES
+from posenc.dialects.families.vit import CLASS, ON_REQUEST, image_tower, patch_table
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, side_of
@@ -17,14 +19,16 @@ def vit_mae(keys: Keys) -> PositionSpec:
 
     For images of another size the decoder's table is read as one row of patches.
     """
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     keys.note(
         "hidden_size",
         "tables are initialised as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
+        "表初始化为 [sin 列 | cos 列 | sin 行 | cos 行]，基数 10 000，类别词元为零",
     )
     keys.warning(
         "decoder_hidden_size",
         "for images of another size the decoder's table is interpolated as one long row: patches get wrong positions",
+        "图像尺寸不同时，解码器的表按一长行插值：图块的位置是错的",
     )
     height, width, said = side_of(keys)
     row = grid(
@@ -46,7 +50,11 @@ def vit_mae(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="decoder_num_attention_heads",
         length=None,
-        coordinates=f"(0, index of the patch) row by row; (0, index, 1, count) for images of another size; {CLASS}",
+        coordinates=clauses(
+            Words("(0, index of the patch) row by row", "（0, 图块的下标），逐行"),
+            Words("(0, index, 1, count) for images of another size", "图像尺寸不同时为（0, 下标, 1, 个数）"),
+            CLASS,
+        ),
     )
     spec = image_tower(keys, patch_table(keys, "embeddings.position_embeddings", mode="bicubic"), CLASS)
     return replace(spec, parts=(decoder.with_part("decoder"),))
@@ -58,7 +66,7 @@ def hiera(keys: Keys) -> PositionSpec:
     (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
     rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
     depths = keys.wholes("depths")
-    keys.note("image_size", ON_REQUEST)
+    keys.note("image_size", *ON_REQUEST)
     table = grid(
         keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
     )
@@ -67,9 +75,16 @@ def hiera(keys: Keys) -> PositionSpec:
         "masked_unit_size",
         "after the sum, patches are sorted by mask unit; with masked_unit_attention, attention "
         "stays within units. No layer reads positions",
+        "求和之后，图块按掩码单元排序；设了 masked_unit_attention 时，注意力限于单元之内。没有一层读位置",
     )
     spec = stack_of(
-        keys, layers, embedding=[table], coordinates=RASTER + SIZED, width="embed_dim", heads="no one number", length=None
+        keys,
+        layers,
+        embedding=[table],
+        coordinates=clauses(RASTER, OTHER_SIZES),
+        width="embed_dim",
+        heads="no one number",
+        length=None,
     )
     if keys.whole("decoder_hidden_size", None) is None:
         return spec
@@ -91,6 +106,9 @@ def hiera(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="no one number",
         length=None,
-        coordinates=RASTER.replace("patch", "place of the coarsest stage"),
+        coordinates=Words(
+            "(row, column) of the cell of the coarsest stage, from 0, row by row",
+            "最粗阶段的单元格的（行, 列），从 0 起，逐行",
+        ),
     )
     return replace(spec, parts=(of_decoder.with_part("decoder"),))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
 
-WHERE = "(frame, row, column) of the tubelet, from 0, frame by frame, row by row"
+WHERE = Words(
+    "(frame, row, column) of the tubelet, from 0, frame by frame, row by row", "时空块的（帧, 行, 列），从 0 起，逐帧、逐行"
+)
 
 
 @family("vjepa2")
@@ -17,12 +20,17 @@ def vjepa2(keys: Keys) -> PositionSpec:
     keys.warning(
         "crop_size",
         f"rows and columns are counted with {side} per row, crop_size / patch_size, whatever the size of the clip",
+        f"行和列按每行 {side} 个（crop_size / patch_size）计数，无论片段的大小",
     )
     keys.warning(
         "model_type",
         "the two channels of a pair rotate by different angles, so this is not a rotation: norms "
         "change, and scores depend on more than distance. Reproduced, since the weights were trained "
         "with it",
+        (
+            "一对中的两个通道按不同的角度旋转，因此这不是旋转：范数会变，注意力分数不只取决于距离。"
+            "照原样复现，因为权重就是这样训练的"
+        ),
     )
     encoder = _stack(keys, "encoder", "num_hidden_layers", "hidden_size", "num_attention_heads")
     predictor = _stack(keys, "predictor", "pred_num_hidden_layers", "pred_hidden_size", "pred_num_attention_heads")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from posenc.bilingual import Words
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.family import family, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
 
-FRAMES = "0, 1, 2, … over frames, including padding"
+FRAMES = Words("0, 1, 2, … over frames, including padding", "对帧 0, 1, 2, …，填充也计数")
 
 KINDS = ("relative", "rotary", "relative_key")
 
@@ -34,6 +35,7 @@ def wav2vec2_conformer(keys: Keys) -> PositionSpec:
     keys.warning(
         "num_conv_pos_embeddings",
         "its convolution is in the model and the checkpoint, but is never called",
+        "模型和检查点中有它的卷积，但从不调用",
     )
     return stack_of(keys, [layer_of(use)] * keys.whole("num_hidden_layers"), length=None, coordinates=FRAMES)
 
@@ -57,7 +59,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind == "rotary" and kind in known:
         return _input_rotation(keys, d_model, d_head)
     if kind == "relative" and kind in known:
-        keys.note("max_source_positions", "no limit: the table grows with the input")
+        keys.note("max_source_positions", "no limit: the table grows with the input", "没有上限：表随输入增长")
         weights = (
             Weight("u", f"{stem}.pos_bias_u"),
             Weight("v", f"{stem}.pos_bias_v"),
@@ -87,6 +89,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
         keys.warning(
             "position_embeddings_type",
             f"{kind!r} is not one of {', '.join(known)}: attention has no positions",
+            f"{kind!r} 不在 {', '.join(known)} 之中：注意力没有位置",
         )
     return None
 
@@ -98,11 +101,12 @@ def _input_rotation(keys: Keys, d_model: int, d_head: int) -> Use:
         "position_embeddings_type",
         '"rotary" rotates the input of the query and key projections, not queries and keys: scores '
         "are no function of distance. Reproduced as trained",
+        ('"rotary" 旋转的是查询和键投影的输入，而不是查询和键：注意力分数不是距离的函数。照训练时的样子复现'),
     )
     arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation), ("layout", "half"))
     return replace(
         plain,
         encoding="dialects.input_rotation.InputRotation",
         arguments=arguments,
-        note="rotates hidden states before they are projected",
+        note=Words("rotates hidden states before they are projected", "在投影之前旋转隐藏状态"),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.bilingual import Words
 from posenc.dialects.family import family, parts
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
@@ -17,6 +18,7 @@ def xcodec2(keys: Keys) -> PositionSpec:
         "rope_parameters",
         "all tokens of head n are rotated as if at position n: the rotation cancels in every score, "
         "so attention has no positions",
+        "头 n 的所有词元都按位置 n 旋转：旋转在每个分数中抵消，因此注意力没有位置",
     )
     layers = (Layer((), causal=False),) * keys.whole("num_hidden_layers")
     decoder = PositionSpec(
@@ -26,7 +28,7 @@ def xcodec2(keys: Keys) -> PositionSpec:
         d_model=keys.whole("hidden_size"),
         d_head=d_head,
         n_heads=keys.whole("num_attention_heads"),
-        coordinates="none: order comes from convolutions",
+        coordinates=Words("none: order comes from convolutions", "无：次序来自卷积"),
         trained_length=keys.whole("max_position_embeddings", None),
     )
     return PositionSpec(keys.family, parts=(*parts(keys, "semantic_model_config"), decoder))

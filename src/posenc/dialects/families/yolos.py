@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.dialects.families.vit import SIZED, patch_table
+from posenc.bilingual import Words, clauses
+from posenc.dialects.coordinates import OTHER_SIZES
+from posenc.dialects.families.vit import patch_table
 from posenc.dialects.family import family
 from posenc.dialects.keys import Keys
 from posenc.dialects.patches import RASTER, grid, side_of, tower
@@ -22,11 +24,22 @@ def yolos(keys: Keys) -> PositionSpec:
     def table(weight: str, part: tuple[int, int] | None = None) -> Use:
         return Use(first.encoding, arguments, said, (Weight("table", weight, reshape=True, part=part, last=count),))
 
-    where = f"{RASTER}{SIZED}; the class token first, at (-1, {count}), detection token k last, at (-1, k)"
+    where = clauses(
+        RASTER,
+        OTHER_SIZES,
+        Words(
+            f"the class token first, at (-1, {count}), detection token k last, at (-1, k)",
+            f"类别词元在前，位于 (-1, {count})；检测词元 k 在后，位于 (-1, k)",
+        ),
+    )
     spec = tower(keys, [], embedding=[table("embeddings.position_embeddings")], coordinates=where)
     if not keys.flag("use_mid_position_embeddings"):
         return spec
-    keys.note("use_mid_position_embeddings", "the tables of layers 1, 2, … are added to the input of these layers")
+    keys.note(
+        "use_mid_position_embeddings",
+        "the tables of layers 1, 2, … are added to the input of these layers",
+        "第 1, 2, … 层的表加到这些层的输入上",
+    )
     middle = "interpolation.mid_position_embeddings"
     return replace(
         spec,
@@ -40,8 +53,18 @@ def yolos(keys: Keys) -> PositionSpec:
 def eomt(keys: Keys) -> PositionSpec:
     """DINOv2's encoder without rows for class token and registers; queries that join later have none either."""
     height, width, said = side_of(keys)
-    keys.note("image_size", "images must have this size: the table is never interpolated")
+    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
     table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
-    keys.note("num_blocks", "queries join before the last num_blocks layers, without positions")
-    where = f"{RASTER}; class token and registers come first, at (-1, -1), without positions"
+    keys.note(
+        "num_blocks",
+        "queries join before the last num_blocks layers, without positions",
+        "查询在最后 num_blocks 层之前加入，没有位置",
+    )
+    where = clauses(
+        RASTER,
+        Words(
+            "class token and registers come first, at (-1, -1), without positions",
+            "类别词元和寄存词元在前，位于 (-1, -1)，没有位置",
+        ),
+    )
     return tower(keys, [], embedding=[table], coordinates=where)

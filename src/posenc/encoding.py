@@ -394,9 +394,10 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
 
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
-    if tensor.device.type == "meta":  # shapes alone: nothing is computed, and autocast does not know the device
-        return contextlib.nullcontext()
-    return torch.autocast(device_type=tensor.device.type, enabled=False)
+    kind = tensor.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
+        return contextlib.nullcontext()  # autocast would cost 4 µs for each decoded token
+    return torch.autocast(device_type=kind, enabled=False)
 
 
 def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,7 @@ from torch import Tensor
 import posenc
 import posenc.transformers as pt
 from posenc.dialects.stacked import stacked
-from posenc.transformers import kernel_rotation
+from posenc.transformers import rotation_forms
 from posenc.transformers.decoder import decoder_of
 
 from .tiny import model_of
@@ -173,22 +174,47 @@ def _implementation(module: Any) -> Any:
 
 
 def fast(subject: Subject) -> str:
-    """posenc's kernel runs in every rotary layer, logits and gradients' path included, and is undone bit for bit."""
-    model, calls, kept = subject.model, [], kernel_rotation.rotate_both
+    """posenc's kernel runs wherever the model rotated, its own rotation nowhere; undone bit for bit."""
+    model = subject.model
     with as_it_was(subject):
         try:
             pt.fast(model)
         except pt.Unsupported as error:
             return refusal(error)
-        kernel_rotation.rotate_both = lambda *given: calls.append(1) or kept(*given)
-        try:
+        with (
+            counted(own_rotations(model)) as own,
+            counted([(rotation_forms, "rotate"), (rotation_forms, "rotate_both")]) as ours,
+        ):
             distance = apart(logits(model), subject.own)
-        finally:
-            kernel_rotation.rotate_both = kept
-        assert calls, "posenc's rotation was not called"
+        assert ours, "posenc's rotation was not called"
+        assert not own, f"the model's own {own[0]} was called"
         assert distance <= 1e-5, f"fast: logits are {distance:.2g} apart"
         pt.slow(model)
     return "yes"
+
+
+def own_rotations(model: Any) -> list[tuple[Any, str]]:
+    """Where the families' functions are found, by the names that they have in transformers."""
+    modules = {id(found): found for found in (sys.modules[type(one).__module__] for one in model.modules())}
+    return [(found, name) for found in modules.values() for name in vars(found) if name.startswith("apply_rotary")]
+
+
+@contextmanager
+def counted(functions: Iterable[tuple[Any, str]]) -> Iterator[list[str]]:
+    """The names of these functions, one for each call inside."""
+    calls: list[str] = []
+    kept = [(owner, name, getattr(owner, name)) for owner, name in functions]
+
+    def counting(name: str, function: Any) -> Any:
+        return lambda *given, **named: calls.append(name) or function(*given, **named)
+
+    try:
+        for owner, name, function in kept:
+            setattr(owner, name, counting(name, function))
+        yield calls
+    finally:
+        for owner, name, function in kept:
+            setattr(owner, name, function)
 
 
 def attached(subject: Subject, make: Callable[[int, int], Any]) -> str:

@@ -84,6 +84,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         model.add_module(PARAMETERS, held)
         names = positional_names(found.module)
         record.handles.append(found.module.register_forward_pre_hook(interface.GivePositions(names), with_kwargs=True))
+        record.handles.extend(interface.carry(found.carried))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
     numbers: dict[int, int] = {}

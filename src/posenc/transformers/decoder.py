@@ -32,6 +32,7 @@ class Decoder:
     attention  the attention modules that call transformers' attention interface, by layer index
     rotated    those of them to which the model hands cos and sin
     shapes     of the hidden states that they are given for `TOKENS` tokens, and of their queries, keys and values
+    carried    layers and their attention modules, where layers hand on cos and sin but no other keyword arguments
     """
 
     module: nn.Module
@@ -39,6 +40,7 @@ class Decoder:
     attention: dict[int, nn.Module]
     rotated: frozenset[int]
     shapes: dict[int, tuple[torch.Size, ...]]
+    carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
 
 
 def decoder_of(model: Any) -> nn.Module:
@@ -78,87 +80,112 @@ def positional_names(decoder: nn.Module) -> tuple[str, ...]:
     return tuple(name for name, about in parameters.items() if about.kind in kinds and name != "self")
 
 
-@torch.no_grad()
+class _Probe:
+    """What the attention modules of a model are handed, seen during a run on `TOKENS` tokens that changes nothing."""
+
+    NAME = f"{interface.NAME}_probe"
+
+    def __init__(self) -> None:
+        self.attention: dict[int, nn.Module] = {}
+        self.shapes: dict[int, tuple[torch.Size, ...]] = {}
+        self.rotated: set[int] = set()
+        self.hidden: dict[int, torch.Size] = {}
+        self.unreached: list[str] = []
+        self.same: list[str] = []
+        self.other_keys: list[str] = []
+        self.error: Exception | None = None
+
+    def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        """In the place of attention."""
+        index = getattr(module, "layer_idx", None)
+        if isinstance(index, int):
+            if self.attention.setdefault(index, module) is not module:
+                self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
+            self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
+        if args[1].shape[2] != TOKENS:
+            self.other_keys.append(f"{type(module).__name__} attends to {args[1].shape[2]} keys for {TOKENS} tokens")
+        if kwargs.get(interface.CALL) is None:
+            self.unreached.append(type(module).__name__)
+        return interface.attention(module, *args, **kwargs)
+
+    def note(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before each module that knows the index of its layer."""
+        index = module.layer_idx
+        if kwargs.get("position_embeddings") is not None:
+            self.rotated.add(index)  # type: ignore[arg-type]
+        given = args[0] if args else kwargs.get("hidden_states")
+        if isinstance(given, torch.Tensor):
+            self.hidden[index] = given.shape  # type: ignore[index]
+
+    @torch.no_grad()
+    def run(self, model: Any, decoder: nn.Module, carriers: Iterable[tuple[nn.Module, nn.Module]] = ()) -> None:
+        """Runs the decoder and keeps its error; `carriers` are layers and attention modules as in `Decoder.carried`."""
+        from transformers import AttentionInterface, AttentionMaskInterface
+        from transformers.masking_utils import sdpa_mask
+
+        AttentionInterface.register(self.NAME, self.look_on)
+        AttentionMaskInterface.register(self.NAME, sdpa_mask)
+        positions = interface.GivePositions(positional_names(decoder))
+        handles = [
+            decoder.register_forward_pre_hook(positions, with_kwargs=True),
+            *interface.carry(carriers),
+            *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in _of_layers(decoder)),
+        ]
+        was_training, configured = model.training, implementations(decoder)
+        try:
+            model.eval()
+            set_implementation(decoder, self.NAME)
+            ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
+            decoder(input_ids=ids, use_cache=False)
+        except Exception as error:  # of the model's own code
+            self.error = error
+        finally:
+            restore_implementations(configured)
+            model.train(was_training)
+            for handle in handles:
+                handle.remove()
+            AttentionInterface._global_mapping.pop(self.NAME, None)
+            AttentionMaskInterface._global_mapping.pop(self.NAME, None)
+
+
 def tried(model: Any) -> Decoder:
     """The parts, found by running the model on a few tokens with hooks that look on and change nothing.
 
-    Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where keyword
-    arguments of the decoder do not reach it.
+    Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where neither
+    keyword arguments of the decoder nor cos and sin reach it.
     """
     decoder = decoder_of(model)
     layers = layers_of(decoder)
     check_attention(decoder)
     if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
         raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
-    seen: dict[int, nn.Module] = {}
-    shapes: dict[int, tuple[torch.Size, ...]] = {}
-    rotated: set[int] = set()
-    hidden: dict[int, torch.Size] = {}
-    unreached: list[str] = []
-    same: list[str] = []
-    other_keys: list[str] = []
+    carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
+    seen = _Probe()
+    seen.run(model, decoder)
+    if seen.unreached:
+        carried = tuple((layer, module) for layer in layers for module in _of_layers(layer) if module is not layer)
+        seen = _Probe()
+        seen.run(model, decoder, carried)
+    name = type(decoder).__name__
+    if seen.unreached:
+        raise Unsupported(
+            f"model: {seen.unreached[0]} receives neither the keyword arguments of {name} nor its cos and sin, so that "
+            "positions cannot reach it"
+        ) from seen.error
+    if seen.error is not None:
+        raise Unsupported(f"model: {name} does not run with another attention: {seen.error}") from seen.error
+    if not seen.attention:
+        raise Unsupported(f"model: no attention module of {name} goes through AttentionInterface")
+    if seen.other_keys:
+        raise Unsupported(f"model: {seen.other_keys[0]}, so that the positions of its keys are not known")
+    if seen.same:
+        raise Unsupported(f"model: {name} has several stacks of layers: {seen.same[0]} have one layer_idx")
+    return Decoder(decoder, layers[0], dict(sorted(seen.attention.items())), frozenset(seen.rotated), seen.shapes, carried)
 
-    def look_on(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        index = getattr(module, "layer_idx", None)
-        if isinstance(index, int):
-            if seen.setdefault(index, module) is not module:
-                same.append(f"{type(seen[index]).__name__} and {type(module).__name__}")
-            shapes.setdefault(index, (hidden[index], *(one.shape for one in args[:3])))
-        if args[1].shape[2] != TOKENS:
-            other_keys.append(f"{type(module).__name__} attends to {args[1].shape[2]} keys for {TOKENS} tokens")
-        if kwargs.get(interface.CALL) is None:
-            unreached.append(type(module).__name__)
-        return interface.attention(module, *args, **kwargs)
 
-    def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        index = getattr(module, "layer_idx", None)
-        if isinstance(index, int) and kwargs.get("position_embeddings") is not None:
-            rotated.add(index)
-        given = args[0] if args else kwargs.get("hidden_states")
-        if isinstance(index, int) and isinstance(given, torch.Tensor):
-            hidden[index] = given.shape
-
-    from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
-
-    probe = f"{interface.NAME}_probe"
-    AttentionInterface.register(probe, look_on)
-    AttentionMaskInterface.register(probe, sdpa_mask)
-    handles = [
-        decoder.register_forward_pre_hook(interface.GivePositions(positional_names(decoder)), with_kwargs=True),
-        *(
-            module.register_forward_pre_hook(note, with_kwargs=True)
-            for module in decoder.modules()
-            if isinstance(getattr(module, "layer_idx", None), int)
-        ),
-    ]
-    was_training, configured = model.training, implementations(decoder)
-    try:
-        model.eval()
-        set_implementation(decoder, probe)
-        ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
-        decoder(input_ids=ids, use_cache=False)
-    except Exception as error:
-        name = type(decoder).__name__
-        if unreached:
-            raise Unsupported(
-                f"model: {unreached[0]} does not receive the keyword arguments of {name}, so that positions cannot reach it"
-            ) from error
-        raise Unsupported(f"model: {name} does not run with another attention: {error}") from error
-    finally:
-        restore_implementations(configured)
-        model.train(was_training)
-        for handle in handles:
-            handle.remove()
-        AttentionInterface._global_mapping.pop(probe, None)
-        AttentionMaskInterface._global_mapping.pop(probe, None)
-    if not seen:
-        raise Unsupported(f"model: no attention module of {type(decoder).__name__} goes through AttentionInterface")
-    if other_keys:
-        raise Unsupported(f"model: {other_keys[0]}, so that the positions of its keys are not known")
-    if same:
-        raise Unsupported(f"model: {type(decoder).__name__} has several stacks of layers: {same[0]} have one layer_idx")
-    return Decoder(decoder, layers[0], dict(sorted(seen.items())), frozenset(rotated), shapes)
+def _of_layers(module: nn.Module) -> list[nn.Module]:
+    """The modules inside that know the index of their layer."""
+    return [one for one in module.modules() if isinstance(getattr(one, "layer_idx", None), int)]
 
 
 def check_attention(decoder: nn.Module) -> None:

@@ -12,6 +12,8 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -74,6 +76,8 @@ def attention(
     if position_bias is not None:
         mask = _added(position_bias, mask)
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
+        causal = causal and "causal_only" in encoding.traits
     out = (attend_rotated if keys_are_rotated else attend)(
         query,
         key,
@@ -81,7 +85,7 @@ def attention(
         encoding,
         at_q,
         at_k,
-        causal=causal and (attention_mask is None or "causal_only" in encoding.traits),
+        causal=causal,
         mask=mask,
         scale=scaling,
         softcap=softcap,
@@ -142,6 +146,41 @@ class GivePositions:
                 f"past_key_values: a {type(cache).__name__} rounds keys in a way that is not served with an encoding "
                 "attached; use a dynamic or a static cache"
             )
+
+
+@dataclass(frozen=True)
+class Carried:
+    """cos and sin together with the Call, on their way through a layer that hands on no other keyword arguments."""
+
+    position_embeddings: Any
+    call: Call
+
+    def to(self, device: torch.device | str, **options: Any) -> Carried:
+        """The same on another device: accelerate moves the arguments of a layer with this."""
+        tables = tuple(table.to(device, **options) for table in self.position_embeddings)
+        return Carried(tables, self.call.to(device, **options))
+
+
+def carry(pairs: Iterable[tuple[nn.Module, nn.Module]]) -> list[Any]:
+    """Hooks that bring the Call from each layer to its attention module, beside cos and sin; their handles."""
+    pairs = list(pairs)
+    layers = {id(layer): layer for layer, _ in pairs}.values()
+    return [
+        *(layer.register_forward_pre_hook(_pack_call, with_kwargs=True) for layer in layers),
+        *(module.register_forward_pre_hook(_unpack_call, with_kwargs=True) for _, module in pairs),
+    ]
+
+
+def _pack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    own, call = kwargs.get("position_embeddings"), kwargs.get(CALL)
+    return None if own is None or call is None else (args, kwargs | {"position_embeddings": Carried(own, call)})
+
+
+def _unpack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    held = kwargs.get("position_embeddings")
+    if not isinstance(held, Carried):
+        return None
+    return args, kwargs | {"position_embeddings": held.position_embeddings, CALL: held.call}
 
 
 class EnterLayer:

@@ -95,13 +95,14 @@ def rotate_both(
     returns: Layout | None = None,
     *,
     start: int = 0,
+    back: bool = False,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:
     """`rotate` for queries and keys at the same positions: one call and one node of the graph, which is faster for short
     inputs."""
     half_in, half_out = layout == "half", (returns or layout) == "half"
     _check(q, cos, sin, layout, returns, start)
     _check(k, cos, sin, layout, returns, start)
-    return both_turned(q, k, cos, sin, start, half_in, half_out, False)
+    return both_turned(q, k, cos, sin, start, half_in, half_out, back)
 
 
 def _check(x: Tensor, cos: Tensor, sin: Tensor, layout: str, returns: str | None, start: int) -> None:

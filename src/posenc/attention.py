@@ -5,7 +5,7 @@ Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from torch import Tensor
 
@@ -13,7 +13,7 @@ from posenc.backends import choose
 from posenc.checked import explained
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, check_one_layer, full_precision
-from posenc.options import PLAIN, Options
+from posenc.options import PLAIN, Given, Options
 from posenc.positions import Positions
 from posenc.windows import by_pieces
 
@@ -34,15 +34,9 @@ def attend(
     at_k: Positions | None = ...,
     *,
     causal: bool = ...,
-    mask: Tensor | None = ...,
-    scale: float | None = ...,
-    window: tuple[int | None, int | None] | None = ...,
-    chunk: int | None = ...,
-    softcap: float | None = ...,
-    sinks: Tensor | None = ...,
-    dropout: float = ...,
-    return_lse: Literal[False] = ...,
     impl: str = ...,
+    return_lse: Literal[False] = ...,
+    **options: Unpack[Given],
 ) -> Tensor: ...
 
 
@@ -56,15 +50,9 @@ def attend(
     at_k: Positions | None = ...,
     *,
     causal: bool = ...,
-    mask: Tensor | None = ...,
-    scale: float | None = ...,
-    window: tuple[int | None, int | None] | None = ...,
-    chunk: int | None = ...,
-    softcap: float | None = ...,
-    sinks: Tensor | None = ...,
-    dropout: float = ...,
-    return_lse: Literal[True],
     impl: str = ...,
+    return_lse: Literal[True],
+    **options: Unpack[Given],
 ) -> tuple[Tensor, Tensor]: ...
 
 

@@ -302,6 +302,7 @@ class PositionalEncoding(nn.Module):
         if integers and at.coords.dtype not in INTEGERS:
             raise TypeError(f"{type(self).__name__}: needs integer positions, got {at.coords.dtype}")
 
+    @explained
     def check_range(self, at: Positions, low: float, high: float, why: str) -> None:
         """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
         check_between(at.coords, low, high, f"{type(self).__name__}: position", f": {why}")

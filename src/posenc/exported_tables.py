@@ -53,7 +53,6 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
     Raises ValueError for an encoding whose effect is no such array (it reads queries, logits or several coordinates), for
     one that does nothing, and for more than 2²⁶ numbers.
     """
-    checks.whole(length=length)
     checks.one_of(get_args(Precision), precision=precision)
     name = type(encoding).__name__
     if encoding.coordinate_axes != 1:

@@ -75,7 +75,6 @@ def check(
     """
     begin = time.perf_counter()
     given = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
-    checks.whole(n_heads=n_heads)
     checks.whole(0, seed=seed)
     traits = TRAITS - set(without)
     if unknown := sorted(set(without) - TRAITS):
@@ -90,10 +89,6 @@ def check(
         n_heads = sizes.get("n_heads", n_heads)
     else:
         seam, function = _one(given)
-    if width is not None:
-        checks.whole(width=width)
-    if n_kv_heads is not None:
-        checks.whole(n_kv_heads=n_kv_heads)
     chosen = _laws(seam, laws)
     state = torch.random.get_rng_state()
     try:

@@ -7,7 +7,7 @@ Fang et al. 2023, "EVA-02", section 2.1; Qwen2-VL's vision encoder; SAM 2.
 
 from __future__ import annotations
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -26,7 +26,6 @@ def axial_rope(d_head: int, *, axes: int = 2, base: float = 10000.0, layout: Lay
 
     Raises ValueError for a width that the axes cannot share.
     """
-    checks.whole(d_head=d_head, axes=axes)
     if d_head % (2 * axes):
         raise ValueError(f"d_head: expected a multiple of 2·axes = {2 * axes}, got {d_head}")
     one = frequencies.rotary(d_head // axes, base)

@@ -59,7 +59,6 @@ class ComRoPE(PositionalEncoding):
         block: int | None = None,
         form: Form = "LD",
     ) -> None:
-        checks.whole(d_head=d_head, n_heads=n_heads, axes=axes)
         block = math.gcd(d_head, 8) if block is None else block
         checks.whole(2, block=block)
         checks.one_of(get_args(Form), form=form)

@@ -46,7 +46,7 @@ class Conditional(PositionalEncoding):
     @checked
     def __init__(self, d_model: int, kernel_size: int = 3) -> None:
         super().__init__(d_model=d_model, kernel_size=kernel_size)
-        checks.whole(d_model=d_model, kernel_size=kernel_size)
+        checks.whole(kernel_size=kernel_size)
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size: expected an odd number from 1, got {kernel_size!r}")
         self.d_model, self.kernel_size = d_model, kernel_size

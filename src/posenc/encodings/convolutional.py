@@ -68,7 +68,7 @@ class Convolutional(AbsoluteEncoding):
             weight_norm=weight_norm,
             batch_norm=batch_norm,
         )
-        checks.whole(d_model=d_model, kernel_size=kernel_size, groups=groups, layers=layers)
+        checks.whole(kernel_size=kernel_size, groups=groups)
         if d_model % groups:
             raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
         self.d_model, self.normed, self.batch_norm = d_model, normed, batch_norm

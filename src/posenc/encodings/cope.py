@@ -40,7 +40,7 @@ class CoPE(PositionalEncoding):
 
     @checked
     def __init__(self, d_head: int, *, n_positions: int = 64) -> None:
-        checks.whole(d_head=d_head, n_positions=n_positions)
+        checks.whole(n_positions=n_positions)
         super().__init__(d_head=d_head, n_positions=n_positions)
         self.d_head, self.n_positions = d_head, n_positions
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))

@@ -70,13 +70,12 @@ class DeBERTa(PositionalEncoding):
         terms: tuple[Term, ...] = ("c2p", "p2c"),
         norm_eps: float | None = None,
     ) -> None:
-        checks.whole(d_model=d_model, n_heads=n_heads, max_distance=max_distance)
+        checks.whole(max_distance=max_distance)
         if n_buckets is not None:
             checks.whole(n_buckets=n_buckets)
         if d_head is None and d_model % n_heads:
             raise ValueError(f"d_model: expected a multiple of n_heads={n_heads}, got {d_model}; or say d_head")
         d_head = d_model // n_heads if d_head is None else d_head
-        checks.whole(d_head=d_head)
         terms = tuple(terms)
         super().__init__(
             d_model=d_model,

@@ -7,7 +7,6 @@ DeepSeek-AI 2024, "DeepSeek-V2", section 2.1.3: 64 of 192 channels turn, and one
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -28,7 +27,6 @@ def decoupled_rope(
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(d_head=d_head)
     turning = max(d_head // 6 * 2, 2) if rotary_dim is None else rotary_dim
     return RoPE(d_head, rotary_dim=turning, trailing=True, base=base, layout=layout)
 

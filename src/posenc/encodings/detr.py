@@ -7,7 +7,6 @@ Carion et al. 2020, "End-to-End Object Detection with Transformers", appendix A.
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -23,7 +22,6 @@ def detr(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
 
     Raises ValueError for a width that cannot be shared.
     """
-    checks.whole(d_model=d_model)
     if d_model % 4:
         raise ValueError(f"d_model: expected a multiple of 4, got {d_model}")
     return Sinusoidal(d_model, base=base, axes=2)

@@ -7,7 +7,7 @@ Siméoni et al. 2025, "DINOv3", section 3.2, and their code. Positions: posenc.p
 
 from __future__ import annotations
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -25,7 +25,6 @@ def dinov3_rope(d_head: int, *, base: float = 100.0, layout: Layout = "half") ->
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(d_head=d_head)
     if d_head % 4:
         raise ValueError(f"d_head: expected a multiple of 4, got {d_head}")
     one = frequencies.in_turns(frequencies.rotary(d_head // 2, base))

@@ -37,7 +37,6 @@ class DistanceTable(DistanceBias):
 
     @checked
     def __init__(self, n_heads: int, *, max_distance: int = 128, right: int | None = None) -> None:
-        checks.whole(n_heads=n_heads)
         checks.whole(0, max_distance=max_distance)
         super().__init__(n_heads=n_heads, max_distance=max_distance, right=right)
         self.max_distance, self.right = max_distance, max_distance if right is None else right

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -29,7 +29,6 @@ def hope(d_head: int, *, trained_length: int = 2048, base: float = 10000.0, layo
 
     Raises ValueError where no pair finishes a turn, and for sizes that do not fit.
     """
-    checks.whole(trained_length=trained_length)
     trained = frequencies.rotary(d_head, base)
     kept = [1.0 if 2 * math.pi / w <= trained_length else 0.0 for w in trained]
     if not any(kept):

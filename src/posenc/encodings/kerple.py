@@ -46,7 +46,6 @@ class KERPLE(DistanceBias):
 
     @checked
     def __init__(self, n_heads: int, *, kernel: Kernel = "log") -> None:
-        checks.whole(n_heads=n_heads)
         checks.one_of(get_args(Kernel), kernel=kernel)
         super().__init__(n_heads=n_heads, kernel=kernel)
         self.kernel = kernel

@@ -21,7 +21,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
@@ -50,8 +49,6 @@ class PoPE(PositionalEncoding):
 
     @checked
     def __init__(self, d_head: int, n_heads: int, *, base: float = 10000.0) -> None:
-        checks.whole(d_head=d_head, n_heads=n_heads)
-        checks.positive(base=base)
         super().__init__(d_head=d_head, n_heads=n_heads, base=base)
         self.d_head, self.n_heads = d_head, n_heads
         self.frequencies = tuple(base ** (-channel / d_head) for channel in range(d_head))

@@ -26,7 +26,6 @@ def reformer(d_model: int, *, max_positions: int = 2048) -> LearnedAxes:
     Raises ValueError for an odd width.
     """
     checks.even(d_model=d_model)
-    checks.whole(max_positions=max_positions)
     rows = max(n for n in range(1, math.isqrt(max_positions) + 1) if max_positions % n == 0)
     return LearnedAxes(d_model, (rows, max_positions // rows), combine="concat", folded=True)
 

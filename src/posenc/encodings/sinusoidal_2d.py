@@ -8,7 +8,6 @@ Scalable Vision Learners", and their code. A token at (-1, -1), the class token,
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -24,7 +23,6 @@ def sinusoidal_2d(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
 
     Raises ValueError for a width that cannot be shared.
     """
-    checks.whole(d_model=d_model)
     if d_model % 4:
         raise ValueError(f"d_model: expected a multiple of 4, got {d_model}")
     return Sinusoidal(d_model, base=base, axes=2, reads=(1, 0), layout="sin_cos", silent="negative")

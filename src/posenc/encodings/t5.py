@@ -54,7 +54,7 @@ class T5(DistanceBias):
         bidirectional: bool = False,
         scale: float | None = None,
     ) -> None:
-        checks.whole(n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance)
+        checks.whole(n_buckets=n_buckets, max_distance=max_distance)
         if scale is not None:
             checks.positive(scale=scale)
         super().__init__(

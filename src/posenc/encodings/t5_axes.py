@@ -58,7 +58,6 @@ class T5Axes(PositionalEncoding):
     ) -> None:
         sizes, limits = tuple(n_buckets), tuple(max_distance)
         factors = (1,) * len(sizes) if scaling is None else tuple(scaling)
-        checks.whole(n_heads=n_heads)
         for size, limit in zip(sizes, limits, strict=False):
             checks.whole(n_buckets=size, max_distance=limit)
         for factor in factors:

@@ -7,7 +7,7 @@ Gemma Team 2025, "Gemma 3 Technical Report", section 2.1. The window belongs to 
 
 from __future__ import annotations
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -37,7 +37,6 @@ def gemma3(
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(n_layers=n_layers)
     near = RoPE(d_head, frequencies=frequencies.rotary(d_head, local_base), layout=layout)
     far = RoPE(d_head, frequencies=frequencies.linear(frequencies.rotary(d_head, base), factor), layout=layout)
     return PerLayer([far if (n + 1) % 6 == 0 else near for n in range(n_layers)])

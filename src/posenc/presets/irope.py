@@ -7,7 +7,6 @@ Meta 2025, Llama 4 and its code. Its rotating layers attend within chunks of 819
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -28,7 +27,6 @@ def irope(d_head: int, n_layers: int = 48, *, base: float = 500000.0, layout: La
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(n_layers=n_layers)
     rotating, still = RoPE(d_head, base=base, layout=layout), FloorLogTemperature()
     return PerLayer([still if (n + 1) % 4 == 0 else rotating for n in range(n_layers)])
 

@@ -7,7 +7,6 @@ Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2.1. The window b
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -30,7 +29,6 @@ def modernbert(
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(n_layers=n_layers)
     far, near = (RoPE(d_head, base=one, layout=layout) for one in (base, local_base))
     return PerLayer([far if n % 3 == 0 else near for n in range(n_layers)])
 

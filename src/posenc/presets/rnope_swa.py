@@ -32,7 +32,7 @@ def rnope_swa(
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.whole(n_layers=n_layers, period=period)
+    checks.whole(period=period)
     rotating, still = RoPE(d_head, base=base, layout=layout), NoPE()
     return PerLayer([still if (n + 1) % period == 0 else rotating for n in range(n_layers)])
 

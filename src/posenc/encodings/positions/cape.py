@@ -12,7 +12,6 @@ import math
 
 import torch
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.entry import Entry
@@ -41,7 +40,6 @@ def cape(
     In use, with neither shift nor jitter nor stretch, positions are Positions.arange(batch, length).
     Raises ValueError for numbers outside these ranges.
     """
-    checks.whole(batch=batch, length=length)
     for name, value, low, high in (
         ("max_shift", max_shift, 0.0, math.inf),
         ("max_jitter", max_jitter, 0.0, 0.5),

@@ -30,7 +30,7 @@ def mrope_ids(text: int, height: int, width: int, *, frames: int = 1, after: int
     Raises ValueError for sizes that are not positive.
     """
     checks.whole(0, text=text, after=after)
-    checks.whole(height=height, width=width, frames=frames)
+    checks.whole(frames=frames)
     before = torch.arange(text).expand(3, -1)
     image = torch.cartesian_prod(torch.arange(frames), torch.arange(height), torch.arange(width)).T + text
     later = (torch.arange(after) + text + max(frames, height, width)).expand(3, -1)

@@ -7,7 +7,6 @@ Siméoni et al. 2025, "DINOv3", section 3.2, and their code (from -1 to 1); Kiri
 
 from __future__ import annotations
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.fourier import spread
@@ -24,7 +23,6 @@ def patch_centres(height: int, width: int, *, low: float = -1.0, high: float = 1
 
     Raises ValueError for sizes that are not positive, and where low is not below high.
     """
-    checks.finite(low=low, high=high)
     if low >= high:
         raise ValueError(f"low: expected less than high={high:g}, got {low:g}")
     return spread(height, width, low, high, corners=False)

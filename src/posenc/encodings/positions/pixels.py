@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.entry import Entry
@@ -25,7 +24,6 @@ def pixels(height: int, width: int, *, batch: int = 1) -> Positions:
 
     Raises ValueError for sizes that are not positive.
     """
-    checks.whole(height=height, width=width, batch=batch)
     return Positions.pixels(torch.ones(batch, height, width, dtype=torch.bool))
 
 

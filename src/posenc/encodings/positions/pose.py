@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.entry import Entry
@@ -29,7 +28,6 @@ def pose(batch: int, length: int, max_positions: int = 16384, *, generator: torc
 
     Raises ValueError for a length above max_positions, or below 2.
     """
-    checks.whole(batch=batch, length=length, max_positions=max_positions)
     if not 2 <= length <= max_positions:
         raise ValueError(f"length: expected a whole number from 2 to max_positions={max_positions}, got {length}")
     cut = 1 + torch.randint((length + 1) // 2, (batch, 1), generator=generator)

@@ -25,7 +25,7 @@ def streaming_llm(length: int, *, sinks: int = 4, window: int = 1020) -> Positio
 
     Raises ValueError for sizes that are not positive.
     """
-    checks.whole(length=length, window=window)
+    checks.whole(window=window)
     checks.whole(0, sinks=sinks)
     return Positions.arange(1, min(length, sinks + window))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from posenc import checks, frequencies
+from posenc import frequencies
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encodings.rope import RoPE
@@ -38,7 +38,6 @@ def deepseek_yarn(
 
     Raises ValueError for sizes that do not fit.
     """
-    checks.positive(factor=factor, mscale=mscale)
     if math.isinf(frequencies.mscale_of(factor, mscale) * frequencies.mscale_of(factor, mscale)):
         raise ValueError(f"mscale: the softmax scale grows beyond float64, got {mscale:g}")
     trained = frequencies.rotary(d_head, base)

@@ -44,7 +44,6 @@ def longrope(
     Raises ValueError for sizes that do not fit.
     """
     checks.even(d_head=d_head)
-    checks.positive(factor=factor)
     pairs = d_head // 2
     short = [1.0] * pairs if short_factor is None else short_factor
     long = [factor ** (i / max(pairs - 1, 1)) for i in range(pairs)] if long_factor is None else long_factor

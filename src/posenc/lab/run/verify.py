@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from posenc.lab.records.results import Folder
     from posenc.lab.trial.training import Hardware
 
-SAMPLE = 12
 SAME = ("failed", "cannot", "chance", "baseline", "trained_tokens", "parameters", "encoding_parameters")
 
 

@@ -1,7 +1,11 @@
-"""Hypothesis draws the same examples every time and writes nothing. Ctrl-C reaches what tests start, however those run."""
+"""Hypothesis draws the same examples every time and writes nothing. Ctrl-C reaches what tests start, however those run.
+
+Tests marked `cuda` run where a CUDA device is; elsewhere they are named at the end of the run.
+"""
 
 import signal
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("posenc", derandomize=True, database=None, deadline=None)
@@ -9,3 +13,21 @@ settings.load_profile("posenc")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's & leaves it, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+NO_DEVICE = "there is no CUDA device"
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cuda"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip(NO_DEVICE)
+
+
+def pytest_terminal_summary(terminalreporter):
+    left_out = [report.nodeid for report in terminalreporter.getreports("skipped") if NO_DEVICE in str(report.longrepr)]
+    if left_out:
+        terminalreporter.write_line(f"{len(left_out)} tests need a CUDA device and did not run:")
+        for name in dict.fromkeys(one.partition("[")[0] for one in left_out):
+            terminalreporter.write_line(f"  {name}")

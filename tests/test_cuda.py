@@ -10,7 +10,7 @@ import posenc
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+pytestmark = pytest.mark.cuda
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
 LAYOUTS = ["half", "interleaved"]

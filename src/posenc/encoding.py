@@ -85,6 +85,13 @@ PER_TOKEN = frozenset(
 )
 
 
+STORED_ELSEWHERE = (
+    *("inv_freq", "cos_cached", "sin_cached", "cos_sin_cache", "freqs", "freqs_cis", "pe"),
+    *("position_ids", "relative_position_index"),
+)
+"""Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
+
+
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
@@ -134,6 +141,13 @@ class PositionalEncoding(nn.Module):
 
     def extra_repr(self) -> str:
         return described(type(self), self.configuration)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Passes over STORED_ELSEWHERE, so that a checkpoint of another program loads strictly; nothing of it is used."""
+        for name in STORED_ELSEWHERE:
+            if name not in self._parameters and name not in self._buffers:
+                state_dict.pop(prefix + name, None)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 

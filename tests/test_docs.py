@@ -1,5 +1,7 @@
 """The generated pages are what the package would write, in both languages, with every link leading somewhere."""
 
+import dataclasses
+import inspect
 import re
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import posenc
+from posenc.option_descriptions import described, options_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -92,7 +95,63 @@ def test_every_encoding_has_a_page():
     for entry in posenc.catalogue.ENTRIES:
         for suffix in (".md", ".zh-CN.md"):
             assert (ROOT / "docs" / "encodings" / f"{entry.name}{suffix}").exists()
-        if entry.in_a_row:
-            assert (ROOT / "docs" / "pictures" / f"{entry.name}.png").stat().st_size > 5000
+        assert (ROOT / "docs" / "pictures" / f"{entry.name}.png").stat().st_size > 3000
     pages = {page.name.partition(".")[0] for page in (ROOT / "docs" / "encodings").glob("*.md")}
     assert pages == set(posenc.catalogue.BY_NAME), "a page of an entry that there is not"
+
+
+HEADINGS = ("Example", "What it costs", "Where it breaks", "What differs", "Options", "More")
+
+
+@pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
+def test_every_page_is_complete(entry):
+    ends = {"en": r"[.!?](?=\s|$)", "zh": "[。！？]"}
+    sentences = {language: len(re.findall(end, entry.idea.read(language))) for language, end in ends.items()}
+    assert 3 <= sentences["en"] <= 4, "the idea in three sentences"
+    assert 2 <= sentences["zh"] <= 4, "the idea in three sentences"
+    assert entry.latex, "ENTRY has no formula for its page: latex"
+    assert entry.breaks is not None, "ENTRY does not say where it breaks: breaks"
+    assert entry.used_by
+    assert entry.source
+    for words in (entry.breaks, *([entry.differs] if entry.differs else [])):
+        assert re.search(r"[.](?=\s|$)", words.en)
+        assert re.search("[\u4e00-\u9fff].*。", words.zh, re.DOTALL)
+    text = (ROOT / "docs" / "encodings" / f"{entry.name}.md").read_text(encoding="utf-8")
+    assert [heading.split(" from ")[0] for heading in re.findall("^## (.*)", text, re.MULTILINE)] == list(HEADINGS)
+    assert f"$$\n{entry.latex}\n$$" in text
+    assert f"(../pictures/{entry.name}.png)" in text
+
+
+@pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
+def test_every_option_is_described_in_both_languages(entry):
+    described = options_of(entry)
+    assert list(described) == list(inspect.signature(entry.maker()).parameters)
+    for suffix, language in ((".md", "en"), (".zh-CN.md", "zh")):
+        text = (ROOT / "docs" / "encodings" / f"{entry.name}{suffix}").read_text(encoding="utf-8")
+        for name, words in described.items():
+            said = words.read(language).replace("|", "\\|")
+            assert re.search(rf"^\| `{name}` \| .* \| {re.escape(said)} \|$", text, re.MULTILINE), name
+    assert set(entry.options) <= set(described), "ENTRY describes options that there are not"
+
+
+def test_an_option_without_a_description_is_an_error():
+    rope = posenc.catalogue.BY_NAME["yarn"]
+    assert described("What.\n\nfactor, other  one\n    and more\nbase   two\n\nlength: no") == {
+        "factor": "one and more", "other": "one and more", "base": "two"}  # fmt: skip
+    with pytest.raises(ValueError, match="no Chinese for the option 'beta_fast'"):
+        options_of(dataclasses.replace(rope, options={}))
+    with pytest.raises(ValueError, match="has no line for"):
+        options_of(dataclasses.replace(rope, builder="checked"))
+
+
+@pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
+def test_formulas_are_well_formed(entry):
+    """Braces, environments and \\left … \\right are closed; the site's build renders all of them."""
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", entry.latex):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0
+    assert entry.latex.count(r"\left") - entry.latex.count(r"\leftarrow") == entry.latex.count(r"\right")
+    assert re.findall(r"\\begin\{(\w+)\}", entry.latex) == re.findall(r"\\end\{(\w+)\}", entry.latex)
+    assert not re.search("[\u4e00-\u9fff]", entry.latex)

@@ -78,6 +78,11 @@ class Entry:
     per_layer    the paper gives each layer its own parameters
     small        options of an example whose tables fit on a page
     example      lines of Python that its page shows after the common example
+    latex        the formula as its page shows it, without delimiters
+    breaks       where it fails, or what it cannot do
+    differs      how it differs here from the paper or the authors' code; None: in nothing that is known
+    code         the authors' code on GitHub, "owner/name"; empty where none is known
+    options      the Chinese of what its docstring says of an option, by the option's name; see option_descriptions
     """
 
     name: str
@@ -96,6 +101,11 @@ class Entry:
     per_layer: bool = False
     small: dict[str, int] = field(default_factory=dict)
     example: str = ""
+    latex: str = ""
+    breaks: Words | None = None
+    differs: Words | None = None
+    code: str = ""
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, bool, str, str]:

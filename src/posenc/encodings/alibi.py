@@ -81,4 +81,16 @@ ENTRY = Entry(
         "注意力分数随距离线性下降。每个头有自己的固定斜率，没有参数。"
         "斜率大的头关注近处的词，斜率小的头也关注远处的词；超过训练长度后，直线继续延伸。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - m_h |i - j|, \quad m_h = 2^{-8h/n}",
+    breaks=Words(
+        "Tokens far away get almost no weight: what stands far back cannot be recalled, whatever its content. Our "
+        "copying tasks fail beyond 1.25 × the trained length.",
+        "远处的词几乎没有权重：无论内容如何，很远的信息都找不回。我们的复制任务超过训练长度 1.25 倍就失败。",
+    ),
+    code="ofirpress/attention_with_linear_biases",
+    options={
+        "n_heads": "整个模型的查询头数；张量并行的各份取 heads(start, stop)",
+        "slopes": "替代论文的斜率，每个头一个",
+        "bias_max": "未给斜率时，最后一个斜率的指数",
+    },
 )

@@ -58,7 +58,18 @@ ENTRY = Entry(
     source="Fang et al. 2023, arXiv 2303.11331, section 2.1",
     idea=Words(
         "RoPE for images: one half of the pairs turns with the row of a patch, the other half with its column. A "
-        "score then depends on the difference in rows and the difference in columns only.",
-        "用于图像的 RoPE：一半通道对随图块的行旋转，另一半随列旋转。注意力分数因此只取决于行差与列差。",
+        "score then depends on the difference in rows and the difference in columns only. Both axes have the same "
+        "frequencies.",
+        "用于图像的 RoPE：一半通道对随图块的行旋转，另一半随列旋转。注意力分数因此只取决于行差与列差。两个轴的频率相同。",
     ),
+    latex=r"(R(y_i, x_i)\, q_i) \cdot (R(y_j, x_j)\, k_j), \quad \omega_n = b^{-2n/(d/2)}",
+    breaks=Words(
+        "Diagonal directions are no pair's own, and larger images than those of training meet new angles.",
+        "没有专门表示斜方向的通道对；比训练时大的图像会遇到新的角度。",
+    ),
+    code="baaivision/EVA",
+    options={
+        "d_head": "每个头的通道数，2·axes 的倍数",
+        "axes": "每个词的坐标数：图像 2，视频 3",
+    },
 )

@@ -44,7 +44,14 @@ ENTRY = Entry(
     source="Bao et al. 2021, arXiv 2106.08254, section 2, and its code",
     idea=Words(
         "A learned number for every head and every difference of two patches of the whole image. The class token "
-        "has numbers of its own: as query, as key and with itself.",
-        "整幅图像中任意两个图块的行差与列差，在每个头上有一个学到的数。分类词元另有三个数：作为查询、作为键、与自身。",
+        "has numbers of its own: as query, as key and with itself. It sees the whole image instead of windows.",
+        "整幅图像中任意两个图块的行差与列差，在每个头上有一个学到的数。分类词元另有三个数：作为查询、作为键、与自身"
+        "。它看到整幅图像，而不是窗口。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h, \Delta y, \Delta x}",
+    breaks=Words(
+        "The table belongs to one size of image.",
+        "表属于一种图像尺寸。",
+    ),
+    code="microsoft/unilm",
 )

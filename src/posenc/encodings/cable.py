@@ -66,4 +66,16 @@ ENTRY = Entry(
         "每个词根据内容为每个头算一个正数。一对词的分数减去二者之间各词的数之和。"
         "它相当于斜率随内容变化的 ALiBi，与遗忘门等价。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - \sum_{t=j+1}^{i} \mathrm{softplus}(w_h \cdot x_t + b_h)",
+    breaks=Words(
+        "Only causal attention, and the same limits as FoX: what has decayed is gone.",
+        "只适用于因果注意力，限制与 FoX 相同：衰减掉的内容无法取回。",
+    ),
+    differs=Words(
+        "Scores are divided by √d; the authors' code leaves them (`scale=1.0`).",
+        "分数除以 √d；作者代码不除（`scale=1.0`）。",
+    ),
+    options={
+        "scale": "q·k 乘以的数：None 为 1/√d_head；作者代码为 1.0",
+    },
 )

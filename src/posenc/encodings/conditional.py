@@ -95,7 +95,19 @@ ENTRY = Entry(
     source="Chu et al. 2021, arXiv 2102.10882, section 3.2",
     idea=Words(
         "A small convolution over the patches around each token is added to it. Position comes from the zeros "
-        "beyond the border of the image and spreads inwards over the layers; any image size will do.",
-        "对每个图块周围的图块做一个小卷积，加到它上面。位置信息来自图像边界外的零，并逐层向内传播；任意图像大小都适用。",
+        "beyond the border of the image and spreads inwards over the layers; any image size will do. Usually it "
+        "stands before every block, or before the second one.",
+        "对每个图块周围的图块做一个小卷积，加到它上面。位置信息来自图像边界外的零，并逐层向内传播；任意图像大小都适"
+        "用。通常放在每个块之前，或第二个块之前。",
     ),
+    latex=r"x_{y,x} + b + \sum_{v,h=-r}^{r} w_{v,h}\, x_{y+v,\, x+h}",
+    breaks=Words(
+        "It reads neighbours, so that tokens cannot be encoded one by one. Deep inside a large image one layer of "
+        "it tells no position.",
+        "它要读相邻图块，不能逐个编码。在大图像的深处，单独一层分辨不出位置。",
+    ),
+    code="Meituan-AutoML/CPVT",
+    options={
+        "kernel_size": "每个方向读取的图块数，奇数",
+    },
 )

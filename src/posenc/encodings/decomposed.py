@@ -102,8 +102,20 @@ ENTRY = Entry(
     ),
     source="Li et al. 2021, arXiv 2112.01526, section 4.1",
     idea=Words(
-        "Two learned vectors for every pair of patches, one by the difference in rows and one by that in "
-        "columns, multiplied with the query. Tables grow with height plus width instead of height times width.",
-        "每对图块有两个学到的向量，一个取决于行差，一个取决于列差，分别与查询相乘。表的大小随高加宽增长，而不是高乘宽。",
+        "Two learned vectors for every pair of patches, one by the difference in rows and one by that in columns, "
+        "multiplied with the query. Tables grow with height plus width instead of height times width. The query is "
+        "not divided by √d in the two terms.",
+        "每对图块有两个学到的向量，一个取决于行差，一个取决于列差，分别与查询相乘。表的大小随高加宽增长，而不是高乘"
+        "宽。这两项中查询不除以 √d。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + q_i \cdot R_{\Delta y} + q_i \cdot C_{\Delta x}",
+    breaks=Words(
+        "Tables belong to one size of image or window; another size needs `resized`, which interpolates them.",
+        "表属于一种图像或窗口尺寸；换尺寸需用 `resized` 插值。",
+    ),
+    code="facebookresearch/mvit",
+    options={
+        "height": "图像的高与宽，或注意力所限窗口的高与宽，以图块计",
+        "width": "图像的高与宽，或注意力所限窗口的高与宽，以图块计",
+    },
 )

@@ -53,7 +53,21 @@ ENTRY = Entry(
     source="Siméoni et al. 2025, arXiv 2508.10104, section 3.2, and their code",
     idea=Words(
         "RoPE for images of any size: coordinates are the centres of the patches between -1 and 1, so that an "
-        "image always spans the same angles, however many patches it has.",
-        "用于任意大小图像的 RoPE：坐标取图块中心，范围为 -1 到 1，因此不论有多少图块，一幅图总覆盖相同的角度。",
+        "image always spans the same angles, however many patches it has. Half of the pairs read the row and half "
+        "the column. There are no parameters.",
+        "用于任意大小图像的 RoPE：坐标取图块中心，范围为 -1 到 1，因此不论有多少图块，一幅图总覆盖相同的角度。一半"
+        "通道对读行，一半读列。没有参数。",
     ),
+    latex=r"(R(y_i, x_i)\, q_i) \cdot (R(y_j, x_j)\, k_j), \quad \mathrm{angle} = 2\pi c \cdot 100^{-4n/d}, \; c "
+    r"\in (-1, 1)",
+    breaks=Words(
+        "The distance of two patches changes with the size of the image, so that fine detail looks closer together "
+        "in larger ones.",
+        "两个图块的距离随图像大小变化：图像越大，细节看起来越近。",
+    ),
+    differs=Words(
+        "Training jitters, shifts and rescales the coordinates; that belongs to the training, not to the encoding.",
+        "训练时坐标会抖动、平移和缩放；那属于训练，不属于编码。",
+    ),
+    code="facebookresearch/dinov3",
 )

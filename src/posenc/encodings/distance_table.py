@@ -74,8 +74,19 @@ ENTRY = Entry(
     used_by=(Words("Phi-4-multimodal (audio)", "Phi-4-multimodal（音频）"),),
     source="Abouelenin et al. 2025, arXiv 2503.01743, and their code",
     idea=Words(
-        "A learned number for every head and every distance up to a limit, added to the score; further away "
-        "counts as the limit. It is T5's bias without buckets.",
-        "每个头对上限以内的每个距离有一个学到的数，加到注意力分数上，更远的算作上限。它就是没有分桶的 T5 偏置。",
+        "A learned number for every head and every distance up to a limit, added to the score; further away counts "
+        "as the limit. It is T5's bias without buckets. A model of sound uses a thousand distances before and "
+        "after.",
+        "每个头对上限以内的每个距离有一个学到的数，加到注意力分数上，更远的算作上限。它就是没有分桶的 T5 "
+        "偏置。一个音频模型前后各用一千个距离。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h,\, \mathrm{clip}(j - i,\, -k,\, r)}",
+    breaks=Words(
+        "Distances beyond the limit look the same; far rows of a large table are seldom trained.",
+        "超过上限的距离无法区分；大表中远处的行很少得到训练。",
+    ),
+    options={
+        "max_distance": "k：查询之前更远的键按此距离计",
+        "right": "查询之后的键同样如此；默认为 k",
+    },
 )

@@ -35,7 +35,9 @@ class DualChunk(RegionalRoPE):
     d_head          channels of a head
     trained_length  c, positions that the model was trained on
     chunk           s; None: ¾ of c, as in the paper
-    base, layout, frequencies: those of RoPE
+    base            of the frequencies
+    layout          which channels make a pair
+    frequencies     other frequencies, as RoPE takes them
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     Raises ValueError for a chunk that is not smaller than the trained length.
@@ -89,4 +91,18 @@ ENTRY = Entry(
         "位置在每个块内重新计数。块内以及与前一块最近词的距离保持准确；更早的块里的词都在模型见过的最大距离上。"
         "不需要再训练就能延长模型的上下文。",
     ),
+    latex=r"(R(\min(i \bmod s + s,\, c - 1))\, q_i) \cdot (R(j \bmod s)\, k_j)",
+    breaks=Words(
+        "Tokens of earlier chunks all look equally far, and three products are computed for every score.",
+        "更早的块中的词看起来一样远；每个分数要算三次乘积。",
+    ),
+    differs=Words(
+        "The largest distance is c − 1; the authors' code stops at c.",
+        "最大距离是 c − 1；作者代码到 c 为止。",
+    ),
+    code="HKUNLP/ChunkLlama",
+    options={
+        "trained_length": "c，模型训练过的位置数",
+        "chunk": "s；None：c 的四分之三，与论文一致",
+    },
 )

@@ -138,4 +138,20 @@ ENTRY = Entry(
         "一个小网络把距离变成每个头的一个数，加到注意力分数上。距离先除以查询自己的位置，两者都取对数尺度。"
         "因此无论多长，网络读到的数都在 0 到 1 之间，超过训练长度也不会遇到新的输入。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + f\!\left(\frac{\psi(|i - j|)}{\psi(\max(i, L))}\right), \quad "
+    r"\psi(x) = \ln(1 + c\,x)",
+    breaks=Words(
+        "A network runs for every pair of query and key once positions exceed L: see the costs. It depends on "
+        "absolute positions, so that a shift changes scores.",
+        "位置超过 L 后，每一对查询和键都要过一次网络，代价见下表。它依赖绝对位置，平移会改变分数。",
+    ),
+    differs=Words(
+        "The small constant under the fraction and the absolute values of c and L are those of the paper's listing.",
+        "分母的小常数以及 c、L 的绝对值取自论文附录的代码。",
+    ),
+    options={
+        "width": "f 的隐藏单元数",
+        "first_length": "L₀，阈值的初始值",
+        "first_c": "c 的初始值",
+    },
 )

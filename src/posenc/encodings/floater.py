@@ -149,4 +149,21 @@ ENTRY = Entry(
         "位置向量是一条曲线上的点：一个小网络给出曲线的方向，由常微分方程求解器沿曲线积分。"
         "每一层加上自己的曲线；超过训练长度后曲线继续延伸，不需要新参数。",
     ),
+    latex=r"x_i + p(i\Delta), \quad p(t) = p(0) + \int_0^t h(\tau, p(\tau))\, d\tau",
+    breaks=Words(
+        "Solving the path costs time at every training step. Beyond the trained length the curve goes on, but "
+        "nothing was learned there.",
+        "每个训练步都要求解曲线，费时。超过训练长度后曲线继续延伸，但那里没有学到任何东西。",
+    ),
+    differs=Words(
+        "The network has tanh where the authors' code has ReLU, because the adaptive solver needs a smooth function.",
+        "网络用 tanh，而作者代码用 ReLU，因为自适应求解器需要光滑的函数。",
+    ),
+    code="xuanqing94/FLOATER",
+    options={
+        "n_layers": "各有自己曲线的层数",
+        "step": "相邻位置之间的时间；作者代码为 0.01",
+        "rtol": "自适应求解器（dopri5）的容差",
+        "atol": "自适应求解器（dopri5）的容差",
+    },
 )

@@ -64,4 +64,14 @@ ENTRY = Entry(
         "每个词为每个头算一个 0 到 1 之间的门：之前的内容保留多少。"
         "键和查询之间所有门的对数加到它们的分数上。因此注意力的衰减取决于中间的内容，而不是固定的距离。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + \sum_{t=j+1}^{i} \ln \sigma(w_h \cdot x_t + b_h)",
+    breaks=Words(
+        "Only causal attention. What the gates have closed off is gone: a head that forgets cannot recall.",
+        "只适用于因果注意力。门关掉的内容无法再取回。",
+    ),
+    differs=Words(
+        "The sum is added after the scale 1/√d; flash-linear-attention's PaTH divides it as well.",
+        "求和项在缩放 1/√d 之后相加；flash-linear-attention 的 PaTH 把它也除以 √d。",
+    ),
+    code="zhixuan-lin/forgetting-transformer",
 )

@@ -57,8 +57,19 @@ ENTRY = Entry(
     ),
     source="Chen et al. 2024, arXiv 2410.21216, section 4",
     idea=Words(
-        "Pairs whose wavelength exceeds the trained length are replaced by channels without a position; only "
-        "high frequencies remain. So no angle occurs beyond training that was not seen in it.",
-        "波长超过训练长度的通道对改为不含位置的通道，只保留高频。因此超出训练长度后不会出现没见过的角度。",
+        "Pairs whose wavelength exceeds the trained length are replaced by channels without a position; only high "
+        "frequencies remain. So no angle occurs beyond training that was not seen in it. It must be trained so "
+        "from the start.",
+        "波长超过训练长度的通道对改为不含位置的通道，只保留高频。因此超出训练长度后不会出现没见过的角度。需要从头这"
+        "样训练。",
     ),
+    latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j), \quad \omega_n = b^{-2n/d} \; (2\pi/\omega_n \le L), \quad \omega_n "
+    r"= 0 \; (2\pi/\omega_n > L)",
+    breaks=Words(
+        "Without slow pairs, distances of many tokens are told only by sums of fast waves, which nearly repeat.",
+        "没有慢的通道对，远距离只能靠快波之和区分，而快波几乎会重复。",
+    ),
+    options={
+        "trained_length": "L，以位置计",
+    },
 )

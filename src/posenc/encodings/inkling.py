@@ -56,4 +56,15 @@ ENTRY = Entry(
         "its hidden state, and the mixture is added to the scores. There is no rotation.",
         "每层学习十六条关于距离的曲线。每个词用隐藏状态的投影为每个头混合这些曲线，结果加到注意力分数上。没有旋转。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + (W_h x_i \cdot P)_{i - j}",
+    breaks=Words(
+        "Distances beyond the bank's length add nothing.",
+        "超过曲线长度的距离没有偏置。",
+    ),
+    code="huggingface/transformers",
+    options={
+        "d_model": "隐藏状态的通道数",
+        "profiles": "曲线的条数",
+        "extent": "覆盖的距离：1024，或滑动层的窗口",
+    },
 )

@@ -60,8 +60,19 @@ ENTRY = Entry(
     source="Bai et al. 2025, arXiv 2511.21631, section 2, and its code",
     idea=Words(
         "M-RoPE whose axes share all frequencies: pairs are given to time, height and width in turn. So time has "
-        "slow pairs too, which long videos need, and the slowest of all belong to it.",
-        "各轴共享全部频率的 M-RoPE：通道对轮流分给时间、高、宽。时间因此也有慢的通道对，长视频需要它们；最慢的几"
-        "对属于时间。",
+        "slow pairs too, which long videos need, and the slowest of all belong to it. Words are the same as in "
+        "RoPE.",
+        "各轴共享全部频率的 M-RoPE：通道对轮流分给时间、高、宽。时间因此也有慢的通道对，长视频需要它们；最慢的几对"
+        "属于时间。对词而言与 RoPE 相同。",
     ),
+    latex=r"(R(t, y, x)_i\, q_i) \cdot (R(t, y, x)_j\, k_j), \quad n \bmod 3 = 1: y, \; 2: x, \; 0: t",
+    breaks=Words(
+        "Pairs beyond the sections read time alone; new angles appear beyond the trained length as in RoPE.",
+        "分段之外的通道对只读时间；超过训练长度后与 RoPE 一样出现新的角度。",
+    ),
+    code="QwenLM/Qwen3-VL",
+    options={
+        "d_head": "每个头的通道数，偶数，至少 6",
+        "sizes": "时间、高、宽的通道对数；Qwen3-VL 的 64 对为 (24, 20, 20)，默认按此比例",
+    },
 )

@@ -102,4 +102,17 @@ ENTRY = Entry(
         "注意力分数随距离的对数（或幂）下降。每个头学习下降的强度和起点。"
         "对数在远处几乎是平的，因此不会像 ALiBi 那样截断远处的词。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - r_1 \ln(1 + r_2 |i - j|)",
+    breaks=Words(
+        "The bias of far tokens is nearly the same, so that their order is told badly.",
+        "远处各词的偏置几乎相同，难以区分先后。",
+    ),
+    differs=Words(
+        "Parameters stay in range by softplus and sigmoid. The authors' code clamps them in place at every forward pass.",
+        "参数用 softplus 和 sigmoid 保持在范围内；作者的代码在每次前向时就地截断。",
+    ),
+    code="chijames/KERPLE",
+    options={
+        "kernel": '"log"（论文中外推最好）或 "power"；r2 = 1 的 power 就是斜率可学习的 ALiBi',
+    },
 )

@@ -122,4 +122,19 @@ ENTRY = Entry(
         "The table has a last row: a longer text raises an error.",
         "每个位置在表中有一行，像词向量一样训练，并加到词向量上。表的行数有限：更长的文本会报错。",
     ),
+    latex=r"x_p + T_p",
+    breaks=Words(
+        "The table ends: a position beyond it raises an error. Rows that training rarely reaches stay near their start.",
+        "表有尽头：超出时报错。训练中很少出现的行几乎停留在初始值。",
+    ),
+    code="google-research/bert",
+    options={
+        "max_positions": "可用的位置为 0 … max_positions-1",
+        "row_offset": "位置 0 之前的行数，BART 和 OPT 为 2；表有 max_positions + row_offset 行",
+        "padding_row": (
+            "填充读取的行：RoBERTa 从 padding_idx + 1 开始计数，填充用第 padding_idx 行，即 row_offset=padding_idx "
+            "+ 1，padding_row=padding_idx。None：填充读其位置的行"
+        ),
+        "clamp": "超出表的位置读最后一行（TAPAS、ProphetNet），而不是报错",
+    },
 )

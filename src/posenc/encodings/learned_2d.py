@@ -49,7 +49,18 @@ ENTRY = Entry(
     source="Lee et al. 2022, arXiv 2210.03347, section 2.2",
     idea=Words(
         "A patch gets the sum of the learned vector of its row and that of its column. There are far fewer "
-        "parameters than for each cell of a grid, and any aspect ratio fits as long as the tables last.",
-        "图块的向量是行向量与列向量之和，两者都学习得到。参数比每格一个向量少得多，只要不超出表的大小，任何长宽比都适用。",
+        "parameters than for each cell of a grid, and any aspect ratio fits as long as the tables last. The "
+        "vectors are added once, before the first layer.",
+        "图块的向量是行向量与列向量之和，两者都学习得到。参数比每格一个向量少得多，只要不超出表的大小，任何长宽比都"
+        "适用。向量只在第一层之前相加一次。",
     ),
+    latex=r"x_{y,x} + \mathrm{rows}_y + \mathrm{columns}_x",
+    breaks=Words(
+        "The tables end. A position is a sum, so no pair of row and column has a vector of its own.",
+        "表有尽头。位置是两者之和，行列的组合没有自己的向量。",
+    ),
+    code="google-research/pix2struct",
+    options={
+        "max_positions": "每张表的行数：纵向与横向的图块数",
+    },
 )

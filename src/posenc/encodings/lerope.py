@@ -48,4 +48,13 @@ ENTRY = Entry(
         "Training so chooses the wavelengths. What was learned can be fixed afterwards as plain numbers.",
         "RoPE 的每个频率乘以一个学到的数的指数，初始为 0。训练因此自己选择波长；学到的结果之后可以固定为普通数字。",
     ),
+    latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j), \quad \omega'_n = \omega_n e^{\alpha_n}",
+    breaks=Words(
+        "Learned wavelengths fit the trained length; beyond it slow pairs meet new angles as in RoPE.",
+        "学到的波长适合训练长度；超过后，慢的通道对与 RoPE 一样遇到新的角度。",
+    ),
+    code="huggingface/transformers",
+    options={
+        "base": "初始频率的底数",
+    },
 )

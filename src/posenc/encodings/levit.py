@@ -47,7 +47,15 @@ ENTRY = Entry(
     source="Graham et al. 2021, arXiv 2104.01136, section 4.2",
     idea=Words(
         "A learned number for every head and every pair of absolute differences in rows and columns. Left and "
-        "right, above and below count as the same, which needs a quarter of Swin's numbers.",
-        "每个头对每一组行差、列差的绝对值有一个学到的数。左右、上下视为相同，所需的数约为 Swin 的四分之一。",
+        "right, above and below count as the same, which needs a quarter of Swin's numbers. It was made for fast "
+        "models.",
+        "每个头对每一组行差、列差的绝对值有一个学到的数。左右、上下视为相同，所需的数约为 Swin "
+        "的四分之一。它为快速模型设计。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h, |\Delta y|, |\Delta x|}",
+    breaks=Words(
+        "The table belongs to one size of image, and directions cannot be told apart.",
+        "表属于一种图像尺寸，且无法区分方向。",
+    ),
+    code="facebookresearch/LeViT",
 )

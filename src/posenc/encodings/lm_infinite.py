@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 class LMInfinite(RegionalRoPE):
     """RoPE for the nearest tokens; the first ones stand at the ceiling; nothing else is seen.
 
-    d_head    channels of a head
-    near      n, tokens that are seen at their own distance; the paper takes the training length
-    starting  s, positions from 0 on that are always seen; 10 … 100 in the paper
-    ceiling   c, the distance at which far starting tokens stand; None: `near`
-    base, layout, frequencies: those of RoPE
+    d_head       channels of a head
+    near         n, tokens that are seen at their own distance; the paper takes the training length
+    starting     s, positions from 0 on that are always seen; 10 … 100 in the paper
+    ceiling      c, the distance at which far starting tokens stand; None: `near`
+    base         of the frequencies
+    layout       which channels make a pair
+    frequencies  other frequencies, as RoPE takes them
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. The mask hides pairs and skips no work:
     time and memory are those of regions.py. A cache may drop what is neither near nor starting.
@@ -89,4 +91,16 @@ ENTRY = Entry(
         "查询能看到最近的词（距离不变）和开头的几个词（距离固定），其他都看不到。"
         "训练好的模型因此可以读任意长度而不遇到新的距离。开头与窗口之间的内容完全看不到。",
     ),
+    latex=r"i - j < n: \; (R(i) q_i) \cdot (R(j) k_j), \qquad i - j \ge n, \; j < s: \; (R(c) q_i) \cdot k_j, "
+    r"\qquad i - j \ge n, \; j \ge s: \; -\infty",
+    breaks=Words(
+        "Nothing between the beginning and the window is seen: facts in the middle of a text are lost.",
+        "开头与窗口之间的内容完全看不到：文中间的信息会丢失。",
+    ),
+    code="Glaciohound/LM-Infinite",
+    options={
+        "near": "n，按自身距离可见的词数；论文取训练长度",
+        "starting": "s，从 0 起始终可见的位置数；论文为 10 … 100",
+        "ceiling": "c，远处的起始词所在的距离；None：取 `near`",
+    },
 )

@@ -64,4 +64,14 @@ ENTRY = Entry(
         "在文字、图像和视频混合的序列中，每个词元有时间、高、宽三个数。最快的通道对随时间旋转，其次随高，最慢的随"
         "宽。文字的三个数相同，等于普通的 RoPE。",
     ),
+    latex=r"(R(t, y, x)_i\, q_i) \cdot (R(t, y, x)_j\, k_j), \quad \omega_n = b^{-2n/d}",
+    breaks=Words(
+        "Time has the fastest pairs only, so that times far apart in a long video are told badly; the interleaved "
+        "form mends it.",
+        "时间只有最快的通道对，长视频中相隔很远的时刻难以区分；交错形式解决了这一点。",
+    ),
+    code="QwenLM/Qwen2-VL",
+    options={
+        "sizes": "时间、高、宽的通道对数；Qwen2-VL 的 64 对为 (16, 24, 24)，默认按此比例",
+    },
 )

@@ -37,4 +37,10 @@ ENTRY = Entry(
         "模型中没有任何位置信号。不加掩码时，打乱词的顺序，输出也按同样的顺序打乱。"
         "因果掩码仍带有顺序信息：每个词能看到的词数不同，更深的层可以利用这一点。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}}",
+    breaks=Words(
+        "Without a causal mask the order of the tokens cannot be told. With one, it is learned slowly, and "
+        "attention spreads out over texts much longer than those of training.",
+        "没有因果掩码时无法区分词的顺序。有因果掩码时学得慢；文本比训练时长很多时，注意力会分散。",
+    ),
 )

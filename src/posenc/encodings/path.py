@@ -174,4 +174,15 @@ ENTRY = Entry(
         "每个词根据内容产生一个反射变换。键与查询之间依次作用其间所有词的反射。"
         "RoPE 的旋转只取决于距离，而这条路径取决于读到的内容，因此能沿文本跟踪状态。",
     ),
+    latex=r"k_j^\top H_{j+1} H_{j+2} \cdots H_i\, q_i, \quad H_t = I - \beta_t w_t w_t^\top",
+    breaks=Words(
+        "Only causal attention, and much slower than RoPE without a kernel of its own: see the costs.",
+        "只适用于因果注意力；没有专用内核时比 RoPE 慢得多，代价见下表。",
+    ),
+    code="fla-org/flash-linear-attention",
+    options={
+        "n_kv_heads": "键头数，各有自己的路径；None 为 n_heads",
+        "rank": "到 w 的投影的秩",
+        "conv_size": "短卷积读取的词数，含当前词",
+    },
 )

@@ -43,7 +43,22 @@ ENTRY = Entry(
     source="Yang et al. 2025, arXiv 2505.16381, section 3",
     idea=Words(
         "PaTH changes what a query looks for by the content in between; a forget gate changes how much it keeps. "
-        "Both together extrapolate better than PaTH alone in the authors' experiments.",
-        "PaTH 按中间的内容改变查询要找什么，遗忘门改变保留多少。在作者的实验中，两者合用的外推好于单独的 PaTH。",
+        "Both together extrapolate better than PaTH alone in the authors' experiments. It is the sum of two "
+        "entries of this catalogue.",
+        "PaTH 按中间的内容改变查询要找什么，遗忘门改变保留多少。在作者的实验中，两者合用的外推好于单独的 "
+        "PaTH。它是本目录两个条目之和。",
     ),
+    latex=r"\frac{k_j^\top H_{j+1} \cdots H_i\, q_i}{\sqrt{d}} + \sum_{t=j+1}^{i} \ln f_t",
+    breaks=Words(
+        "As slow as PaTH, only causal, and what is forgotten is gone.",
+        "与 PaTH 一样慢，只适用于因果注意力，忘掉的内容无法取回。",
+    ),
+    differs=Words(
+        "The gates are added after the scale; flash-linear-attention divides them by √d too.",
+        "门在缩放之后相加；flash-linear-attention 把它们也除以 √d。",
+    ),
+    code="fla-org/flash-linear-attention",
+    options={
+        "n_kv_heads": "键头数，各有自己的路径；None 为 n_heads",
+    },
 )

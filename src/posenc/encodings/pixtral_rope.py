@@ -48,8 +48,15 @@ ENTRY = Entry(
     ),
     source="Agrawal et al. 2024, arXiv 2410.07073, section 2.2",
     idea=Words(
-        "RoPE for images in which rows and columns share one spectrum: rows turn the even frequencies, columns "
-        "the odd ones. Unlike in axial RoPE, their frequencies differ.",
-        "用于图像的 RoPE：行与列分享同一组频率，行用第偶数个，列用第奇数个。与轴向旋转不同，两个轴的频率不一样。",
+        "RoPE for images in which rows and columns share one spectrum: rows turn the even frequencies, columns the "
+        "odd ones. Unlike in axial RoPE, their frequencies differ. Images of any size and ratio go in as they are.",
+        "用于图像的 RoPE：行与列分享同一组频率，行用第偶数个，列用第奇数个。与轴向旋转不同，两个轴的频率不一样。任"
+        "意尺寸和比例的图像可直接输入。",
     ),
+    latex=r"(R(y_i, x_i)\, q_i) \cdot (R(y_j, x_j)\, k_j), \quad \omega^y_n = b^{-4n/d}, \; \omega^x_n = b^{-(4n+2)/d}",
+    breaks=Words(
+        "Rows and columns are told with different precision, since their frequencies differ.",
+        "行列的频率不同，分辨的精细程度也不同。",
+    ),
+    code="mistralai/mistral-inference",
 )

@@ -113,4 +113,17 @@ ENTRY = Entry(
         "查询和键的内容决定每个通道的长度（总为正），位置决定它的角度。"
         "而在 RoPE 中内容也会改变角度，“是什么”与“在哪里”混在一起。每个通道有自己的频率，因此头的宽度加倍。",
     ),
+    latex=r"\sum_c \mathrm{softplus}(q_{ic})\, \mathrm{softplus}(k_{jc}) \cos((j - i)\omega_c + \delta_c)",
+    breaks=Words(
+        "Heads and cached keys become twice as wide: see the costs. A model trained with RoPE cannot change to it.",
+        "头和缓存的键加宽一倍，代价见下表。用 RoPE 训练的模型不能改用它。",
+    ),
+    differs=Words(
+        "Queries turn by −δ instead of keys by δ; the products are the same.",
+        "由查询转 −δ，而不是键转 δ；乘积相同。",
+    ),
+    options={
+        "d_head": "旋转前每个头的通道数；旋转后的查询、键以及缓存的键有 2·d_head 个",
+        "base": "最慢的通道约 2π·base 个位置转一圈",
+    },
 )

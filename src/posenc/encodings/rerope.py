@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 class ReRoPE(RegionalRoPE):
     """RoPE of the distance min(i - j, w), or of w + (i - j - w)/leak beyond w.
 
-    d_head   channels of a head
-    window   w, 1024 in the author's experiments with a model trained on 4096 positions
-    leak     f, a number above 1; None: distances stop at w
-    base, layout, frequencies: those of RoPE
+    d_head       channels of a head
+    window       w, 1024 in the author's experiments with a model trained on 4096 positions
+    leak         f, a number above 1; None: distances stop at w
+    base         of the frequencies
+    layout       which channels make a pair
+    frequencies  other frequencies, as RoPE takes them
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     """
@@ -80,4 +82,18 @@ ENTRY = Entry(
         "窗口之内的词保持原来的距离，其余的词都视为在一个窗口之外。"
         "Leaky 形式让距离继续缓慢增长。因此训练好的模型不会遇到没见过的距离。",
     ),
+    latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(w) q_i) \cdot k_j",
+    breaks=Words(
+        "All far tokens stand at one distance, so that their order is lost; two products are computed for every score.",
+        "远处的词都在同一距离，先后顺序丢失；每个分数要算两次乘积。",
+    ),
+    differs=Words(
+        "The author's patch also multiplies queries by a log-n temperature; here that is `log_n`, to be stacked.",
+        "作者的补丁还给查询乘上 log-n 温度；这里是 `log_n`，可叠加使用。",
+    ),
+    code="bojone/rerope",
+    options={
+        "window": "w，作者用 4096 个位置训练的模型实验取 1024",
+        "leak": "f，大于 1 的数；None：距离到 w 为止",
+    },
 )

@@ -45,7 +45,15 @@ ENTRY = Entry(
     source="Li et al. 2018, arXiv 1809.08895, section 3.2",
     idea=Words(
         "The sinusoidal encoding is multiplied by one learned number before it is added. So sources of different "
-        "scales, such as phonemes and spectra, find their own weight of position.",
-        "正弦编码在相加之前乘以一个学到的数。音素、频谱等数值大小不同的输入因此能各自找到位置信号的权重。",
+        "scales, such as phonemes and spectra, find their own weight of position. It costs one parameter.",
+        "正弦编码在相加之前乘以一个学到的数。音素、频谱等数值大小不同的输入因此能各自找到位置信号的权重。只多一个参数。",
     ),
+    latex=r"x_p + \alpha\, \mathrm{PE}(p)",
+    breaks=Words(
+        "The same as sinusoids: sums beyond the trained length are new to the model.",
+        "与正弦编码相同：超过训练长度的和是模型没见过的。",
+    ),
+    options={
+        "base": "最慢的通道对约 2π·base 个位置转一圈",
+    },
 )

@@ -148,4 +148,17 @@ ENTRY = Entry(
         "每个词根据内容为每个通道对走一步，角度是到此为止所有步长之和。RoPE 是每一步都为 1 的情形。"
         "不重要的词可以不占据其他词之间的距离。",
     ),
+    latex=r"(R(\Phi_i)\, q_i) \cdot (R(\Phi_j)\, k_j), \quad \Phi_t = \omega \sum_{s \le t} \varphi_s(x)",
+    breaks=Words(
+        "Only causal attention. Sums of learned steps may reach angles that training never showed.",
+        "只适用于因果注意力。学到的步长之和可能到达训练中没有的角度。",
+    ),
+    code="timurcarstensen/selective-rope",
+    options={
+        "base": "与步长之和相乘的频率的底数",
+        "n_kv_heads": "键头数，各有自己的步长；None 为 n_heads",
+        "rank": "到步长的投影的秩",
+        "conv_size": "短卷积读取的词数，含当前词",
+        "parts": "隐藏状态分成的等份，各归一为长度 1；None 为 n_heads",
+    },
 )

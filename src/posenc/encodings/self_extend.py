@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 class SelfExtend(RegionalRoPE):
     """RoPE up to w positions, from there on groups of G positions: reaches (L - w)·G + w positions of a model trained on L.
 
-    d_head   channels of a head
-    group    G, 8 in the authors' code
-    window   w, 1024 in the authors' code: fewer than the positions that the model was trained on
-    base, layout, frequencies: those of RoPE
+    d_head       channels of a head
+    group        G, 8 in the authors' code
+    window       w, 1024 in the authors' code: fewer than the positions that the model was trained on
+    base         of the frequencies
+    layout       which channels make a pair
+    frequencies  other frequencies, as RoPE takes them
 
     No parameters and nothing to train: it replaces the RoPE of a trained model. Time and memory: see regions.py.
     """
@@ -78,4 +80,16 @@ ENTRY = Entry(
         "窗口之内的词保持原来的距离。更远的词把位置除以组的大小，"
         "因此最大的距离仍是模型训练时见过的。不需要再训练就能延长模型的上下文。",
     ),
+    latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(\lfloor i/G \rfloor + w - "
+    r"\lfloor w/G \rfloor) q_i) \cdot (R(\lfloor j/G \rfloor) k_j)",
+    breaks=Words(
+        "Far tokens of one group cannot be ordered. It ends at (L − w)·G + w positions, and two products are "
+        "computed for every score.",
+        "远处同一组内的词无法排序。到 (L − w)·G + w 个位置为止；每个分数要算两次乘积。",
+    ),
+    code="datamllab/LongLM",
+    options={
+        "window": "w，作者代码取 1024：须少于模型训练过的位置数",
+        "group": "G，作者代码取 8",
+    },
 )

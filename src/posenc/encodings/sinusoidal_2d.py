@@ -51,8 +51,20 @@ ENTRY = Entry(
     ),
     source="Parmar et al. 2018, arXiv 1802.05751, section 3.1; He et al. 2021, arXiv 2111.06377",
     idea=Words(
-        "Each patch of an image gets a fixed vector: sines and cosines of its column in one half of the "
-        "channels, of its row in the other. It needs no parameters and suits images of any size.",
-        "每个图块有一个固定向量：一半通道是列坐标的正弦和余弦，另一半是行坐标的。没有参数，适用于任意大小的图像。",
+        "Each patch of an image gets a fixed vector: sines and cosines of its column in one half of the channels, "
+        "of its row in the other. It needs no parameters and suits images of any size. Row and column never mix "
+        "within a channel.",
+        "每个图块有一个固定向量：一半通道是列坐标的正弦和余弦，另一半是行坐标的。没有参数，适用于任意大小的图像。行"
+        "与列不在同一通道内混合。",
     ),
+    latex=r"x_{y,x} + [\, \sin x\omega \,|\, \cos x\omega \,|\, \sin y\omega \,|\, \cos y\omega \,]",
+    breaks=Words(
+        "Larger images than those of training have sums that the model has not seen.",
+        "比训练时大的图像会出现模型没见过的和。",
+    ),
+    code="facebookresearch/mae",
+    options={
+        "base": "最慢的通道对约 2π·base 个图块转一圈",
+        "d_model": "通道数，4 的倍数",
+    },
 )

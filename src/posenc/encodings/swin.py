@@ -49,8 +49,16 @@ ENTRY = Entry(
     ),
     source="Liu et al. 2021, arXiv 2103.14030, section 3.2",
     idea=Words(
-        "Attention stays within windows of an image, and each difference in rows and columns within a window has "
-        "a learned number for each head, added to the score.",
-        "注意力限制在图像的窗口之内；窗口内每一种行差与列差在每个头上有一个学到的数，加到注意力分数上。",
+        "Attention stays within windows of an image, and each difference in rows and columns within a window has a "
+        "learned number for each head, added to the score. Both signs of a difference have numbers of their own. "
+        "Shifted windows let neighbours across a border meet.",
+        "注意力限制在图像的窗口之内；窗口内每一种行差与列差在每个头上有一个学到的数，加到注意力分数上。差的两种符号"
+        "各有自己的数。移动的窗口让边界两侧的图块相遇。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h, \Delta y, \Delta x}",
+    breaks=Words(
+        "The table belongs to one size of window; nothing is seen beyond it.",
+        "表属于一种窗口尺寸；窗口之外什么也看不到。",
+    ),
+    code="microsoft/Swin-Transformer",
 )

@@ -50,8 +50,15 @@ ENTRY = Entry(
     idea=Words(
         "A small network computes the bias from the logarithm of the difference in rows and columns, so that a "
         "trained model can be used with larger windows. Scores are cosines times a learned factor, which keeps "
-        "them from growing.",
-        "由一个小网络根据行差与列差的对数算出偏置，训练好的模型因此可以用于更大的窗口。注意力分数是余弦乘以学到的"
-        "系数，不会无限增大。",
+        "them from growing. The bias lies between 0 and 16.",
+        "由一个小网络根据行差与列差的对数算出偏置，训练好的模型因此可以用于更大的窗口。注意力分数是余弦乘以学到的系"
+        "数，不会无限增大。偏置介于 0 和 16 之间。",
     ),
+    latex=r"\tau_h \cos(q_i, k_j) + 16\,\sigma\big(\mathrm{MLP}(\mathrm{sign}(\Delta) \log_2(1 + |8 \hat\Delta|) "
+    r"/ \log_2 8)\big)",
+    breaks=Words(
+        "Attention stays within the window. Windows much larger than those of training still need some more training.",
+        "注意力限于窗口内。窗口比训练时大很多时，仍需再训练。",
+    ),
+    code="microsoft/Swin-Transformer",
 )

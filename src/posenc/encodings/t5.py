@@ -140,8 +140,27 @@ ENTRY = Entry(
     used_by=("T5", "mT5", "UMT5", "LongT5", "Switch"),
     source="Raffel et al. 2020, arXiv 1910.10683, section 2.1",
     idea=Words(
-        "Each head learns one number for each bucket of distances and adds it to the attention score. "
-        "Each small distance has its own bucket; larger distances share buckets of increasing width.",
-        "每个头为每个距离桶学一个数，加到注意力分数上。每个小距离各占一个桶；更大的距离共用越来越宽的桶。",
+        "Each head learns one number for each bucket of distances and adds it to the attention score. Each small "
+        "distance has its own bucket; larger distances share buckets of increasing width. Queries and keys "
+        "themselves do not change.",
+        "每个头为每个距离桶学一个数，加到注意力分数上。每个小距离各占一个桶；更大的距离共用越来越宽的桶。查询和键本"
+        "身不变。",
     ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h,\, \mathrm{bucket}(i-j)}",
+    breaks=Words(
+        "All distances beyond the last bucket look the same, and buckets that training did not fill were never "
+        "learned. In our text task it breaks soon beyond the trained length.",
+        "最后一个桶以外的距离无法区分，训练没有填到的桶没有学过。在我们的文本任务上，稍超训练长度就失效。",
+    ),
+    differs=Words(
+        "Scores are divided by √d unless `scale=1.0` is given; T5 itself was trained without the division.",
+        "分数默认除以 √d；T5 本身训练时不除（`scale=1.0`）。",
+    ),
+    code="google-research/text-to-text-transfer-transformer",
+    options={
+        "scale": "softmax 缩放：None 为 1/√d_head；T5 本身用 1.0 训练",
+        "max_distance": "从这个距离起都归入最后一个桶",
+        "n_buckets": "表的行数",
+        "bidirectional": "False：用于因果注意力；True：一半的桶留给查询之后的键",
+    },
 )

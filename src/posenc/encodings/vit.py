@@ -57,7 +57,19 @@ x = encoding.embed(words, at)
     source="Dosovitskiy et al. 2020, arXiv 2010.11929, sections 3.1 and 3.2",
     idea=Words(
         "Each patch of a fixed grid has a learned vector, and so has the class token. For an image with more or "
-        "fewer patches, the grid is interpolated.",
-        "固定网格中每个图块有一个学到的向量，分类词元也有一个。图块数不同的图像，对网格做插值。",
+        "fewer patches, the grid is interpolated. That the image has two dimensions is not told, but learned.",
+        "固定网格中每个图块有一个学到的向量，分类词元也有一个。图块数不同的图像，对网格做插值。图像是二维的这一点没"
+        "有告知模型，而是学到的。",
     ),
+    latex=r"x_{y,x} + T_{y,x}, \quad x_{\mathrm{class}} + T_{\mathrm{class}}",
+    breaks=Words(
+        "It belongs to one size of image. Interpolated to another, quality falls until the model is trained again.",
+        "它属于一种图像尺寸。插值到别的尺寸后，质量下降，需要再训练。",
+    ),
+    code="google-research/vision_transformer",
+    options={
+        "height": "训练图像的图块数；224 像素为 14 × 14",
+        "width": "训练图像的图块数；224 像素为 14 × 14",
+        "class_token": "多一行，给位于 (-1, 0) 的词",
+    },
 )

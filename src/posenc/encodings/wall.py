@@ -141,4 +141,15 @@ ENTRY = Entry(
         "每个词为每个头的每个通道算一个门。查询与键逐通道相乘，各乘以其间所有词的门。"
         "因此同一个头可以长期保留一个词的某些特征，而立即忘掉另一些。",
     ),
+    latex=r"\frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc}\, e^{P_{ic} - P_{jc}}, \quad P_{c} = \sum_t \ln "
+    r"\sigma(w_{hc} \cdot x_t + b_{hc})",
+    breaks=Words(
+        "Only causal attention, and no fused kernel on the CPU: see the costs. The cache holds one more number for "
+        "every channel.",
+        "只适用于因果注意力，CPU 上没有融合内核，代价见下表。缓存中每个通道多一个数。",
+    ),
+    code="fla-org/flash-linear-attention",
+    options={
+        "first_bias": "b 的初始值：作者代码为 8，此时门保留 0.9997",
+    },
 )

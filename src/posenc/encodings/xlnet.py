@@ -107,4 +107,13 @@ ENTRY = Entry(
         "Transformer-XL 的四项之外再加一项，取决于两个词是否同属一个片段。只看片段是否相同，因此片段数不限。不用"
         "片段时，就是双向注意力下的 Transformer-XL。",
     ),
+    latex=r"\frac{(q_i + u) \cdot k_j + (q_i + v) \cdot W_R R_{i-j} + (q_i + s) \cdot e_{[g_i \neq g_j]}}{\sqrt{d}}",
+    breaks=Words(
+        "The cost of Transformer-XL, for attention both ways; no fused kernel serves it.",
+        "代价与 Transformer-XL 相同，用于双向注意力；没有融合内核可用。",
+    ),
+    code="zihangdai/xlnet",
+    options={
+        "segments": "词是否有段",
+    },
 )

@@ -44,8 +44,14 @@ assert attention(words, posenc.Positions.arange(batch, length)).shape == words.s
     source="Gelberg et al. 2025, arXiv 2512.12167, section 4",
     idea=Words(
         "Positions help a model to learn and hinder it from reading more than it was trained on. So RoPE is used "
-        "for most of the training and dropped near its end: what is left is NoPE, which reads much longer texts.",
-        "位置有助于模型学习，却妨碍它读比训练时更长的文本。因此训练的大部分使用 RoPE，临近结束时丢弃：剩下的就是"
-        " NoPE，能读长得多的文本。",
+        "for most of the training and dropped near its end: what is left is NoPE, which reads much longer texts. "
+        "The training afterwards takes a few per cent of the steps.",
+        "位置有助于模型学习，却妨碍它读比训练时更长的文本。因此训练的大部分使用 RoPE，临近结束时丢弃：剩下的就是 "
+        "NoPE，能读长得多的文本。后续训练只需百分之几的步数。",
+    ),
+    latex=r"(R(i) q_i) \cdot (R(j) k_j) \;\to\; q_i \cdot k_j",
+    breaks=Words(
+        "Without the training afterwards the model is broken. What remains is NoPE, with its limits.",
+        "不做后续训练，模型就不可用。剩下的是 NoPE，也有 NoPE 的局限。",
     ),
 )

@@ -50,8 +50,18 @@ ENTRY = Entry(
     idea=Words(
         "Three of four layers rotate and look at near tokens only; every fourth has no positions and sees the "
         "whole context, sharpened with its length. Nothing in the layers that see far depends on positions never "
-        "met in training.",
-        "四层中三层旋转，只看附近；每第四层没有位置，看见整个上下文，并随长度变尖锐。看得远的层因此不依赖训练中没"
-        "见过的位置。",
+        "met in training. Only a quarter of the layers keeps a whole cache.",
+        "四层中三层旋转，只看附近；每第四层没有位置，看见整个上下文，并随长度变尖锐。看得远的层因此不依赖训练中没见"
+        "过的位置。只有四分之一的层保留完整缓存。",
     ),
+    latex=r"l \bmod 4 < 3: \; (R(i) q_i) \cdot (R(j) k_j), \quad l \bmod 4 = 3: \; \left(1 + 0.1 \ln\!\left(1 + "
+    r"\left\lfloor \tfrac{i + 1}{8192} \right\rfloor\right)\right) q_i \cdot k_j",
+    breaks=Words(
+        "Rotating layers need chunks of attention; without them they meet distances that they do not know.",
+        "旋转层需要分块的注意力；没有分块会遇到没见过的距离。",
+    ),
+    code="meta-llama/llama-models",
+    options={
+        "base": "旋转层的底数",
+    },
 )

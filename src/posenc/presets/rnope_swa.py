@@ -61,8 +61,18 @@ ENTRY = Entry(
     source="Yang et al. 2025, arXiv 2501.18795, section 4",
     idea=Words(
         "Layers with RoPE attend within a window, so that their distances stay small; every fourth layer has no "
-        "positions and reads the whole context by content. The mixture works far beyond the trained length.",
-        "使用 RoPE 的层只在窗口内注意，距离因此总是较小；每第四层没有位置，按内容读取整个上下文。这种混合在远超训"
-        "练长度时仍然有效。",
+        "positions and reads the whole context by content. The mixture works far beyond the trained length. "
+        "Command A has it.",
+        "使用 RoPE 的层只在窗口内注意，距离因此总是较小；每第四层没有位置，按内容读取整个上下文。这种混合在远超训练"
+        "长度时仍然有效。Command A 采用。",
     ),
+    latex=r"l \bmod 4 < 3: \; (R(i) q_i) \cdot (R(j) k_j), \; i - j < w, \quad l \bmod 4 = 3: \; q_i \cdot k_j",
+    breaks=Words(
+        "It needs windows in the rotating layers, and training from the start.",
+        "旋转层需要窗口，且须从头训练。",
+    ),
+    options={
+        "base": "旋转层的底数",
+        "period": "每这么多层中，最后一层没有位置",
+    },
 )

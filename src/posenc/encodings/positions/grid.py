@@ -51,4 +51,13 @@ ENTRY = Entry(
         "that are no patches stand at row -1.",
         "图像的词元是逐行排列的图块，每个有行、列两个整数。不是图块的词元位于第 -1 行。",
     ),
+    latex=r"(y, x) = (\lfloor n / W \rfloor,\; n \bmod W)",
+    breaks=Words(
+        "Whole numbers grow with the image: encodings trained on small images meet new ones.",
+        "编号随图像变大：在小图像上训练的编码会遇到新的编号。",
+    ),
+    code="google-research/vision_transformer",
+    options={
+        "prefix": "图块之前的非图块词，如分类词：第 k 个位于 (-1, k)",
+    },
 )

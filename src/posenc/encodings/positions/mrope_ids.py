@@ -59,8 +59,27 @@ ENTRY = Entry(
     source="Wang et al. 2024, arXiv 2409.12191, section 2.1, and the authors' code",
     idea=Words(
         "In a sequence of words and images, a word counts up on all three axes at once, and a patch has the time "
-        "of its frame, its row and its column from where the image starts. Images so use up few positions.",
-        "在文字与图像混合的序列中，文字的三个坐标同时加一；图块的坐标是所在帧的时间、行和列，从图像开始处算起。图"
-        "像因此只占用很少的位置。",
+        "of its frame, its row and its column from where the image starts. Images so use up few positions. M-RoPE "
+        "reads all three.",
+        "在文字与图像混合的序列中，文字的三个坐标同时加一；图块的坐标是所在帧的时间、行和列，从图像开始处算起。图像"
+        "因此只占用很少的位置。M-RoPE 读取这三个数。",
     ),
+    latex=r"\mathrm{text}: (n, n, n), \quad \mathrm{patch}: (s + t,\; s + y,\; s + x)",
+    breaks=Words(
+        "Text after a large image starts late or early, depending on the code: see what differs.",
+        "大图像之后的文本从哪里开始编号，各实现不同，见差异。",
+    ),
+    differs=Words(
+        "Text goes on after the largest number of the image, as in the paper; transformers 5 goes on after "
+        "max(height, width).",
+        "文本从图像中最大的编号之后继续，与论文一致；transformers 5 从 max(高, 宽) 之后继续。",
+    ),
+    code="QwenLM/Qwen2-VL",
+    options={
+        "height": "图像合并后的图块数（高与宽）",
+        "width": "图像合并后的图块数（高与宽）",
+        "text": "图像之前的词数",
+        "frames": "视频的帧数；图像为 1",
+        "after": "图像之后的词数",
+    },
 )

@@ -49,4 +49,14 @@ ENTRY = Entry(
         "训练时，从一个比训练长度大得多的范围里随机取一组位置，排序后给词编号。"
         "模型因此见过该范围内的所有位置，并学到只有先后次序重要。它适用于各种编码。",
     ),
+    latex=r"p_1 < p_2 < \dots < p_n, \quad \{p_t\} \subset \{0, \dots, M - 1\}",
+    breaks=Words(
+        "Training takes longer, since distances are not what they are in use: our text models with it did not "
+        "learn within their budget.",
+        "训练更久，因为距离与使用时不同：我们的文本模型在预算内没有学会。",
+    ),
+    code="google-deepmind/randomized_positional_encodings",
+    options={
+        "max_positions": "抽取范围的位置数；论文为 2048，训练最多 40 个词",
+    },
 )

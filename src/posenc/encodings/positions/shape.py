@@ -48,7 +48,16 @@ ENTRY = Entry(
     source="Kiyono et al. 2021, arXiv 2109.05644, section 3",
     idea=Words(
         "In training, all positions of a text are shifted by the same random number. An absolute encoding so "
-        "learns that only differences count, without any change to the model.",
-        "训练时，一段文本的所有位置加上同一个随机数。绝对编码因此学到只有差值重要，模型不用任何改动。",
+        "learns that only differences count, without any change to the model. In use, texts start at 0.",
+        "训练时，一段文本的所有位置加上同一个随机数。绝对编码因此学到只有差值重要，模型不用任何改动。使用时文本从 0 开始。",
     ),
+    latex=r"p' = p + k, \quad k \sim U\{0, \dots, K\}",
+    breaks=Words(
+        "It does not teach longer distances than the texts have.",
+        "它不能教会比文本更长的距离。",
+    ),
+    code="butsugiri/shape",
+    options={
+        "max_shift": "最大的起点；论文实验为 500",
+    },
 )

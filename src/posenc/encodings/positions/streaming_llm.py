@@ -53,7 +53,20 @@ at = posenc.positions_by("streaming_llm", length=2000)
     source="Xiao et al. 2023, arXiv 2309.17453, section 3.2",
     idea=Words(
         "A chat without end keeps the first few tokens, which collect unused attention, and the last thousand. "
-        "Positions are counted within the cache, so that they never leave the trained range.",
-        "没有尽头的对话只保留最初几个词（它们吸收多余的注意力）和最后一千个词。位置在缓存内编号，因此从不超出训练范围。",
+        "Positions are counted within the cache, so that they never leave the trained range. Cached keys move as "
+        "the window does.",
+        "没有尽头的对话只保留最初几个词（它们吸收多余的注意力）和最后一千个词。位置在缓存内编号，因此从不超出训练范"
+        "围。窗口移动时，缓存的键也随之移动。",
     ),
+    latex=r"p_t = \begin{cases} t & t < s \\ s + t - (n - w) & t \ge n - w \end{cases}",
+    breaks=Words(
+        "What was evicted is gone: the model reads on without end, but remembers only the window.",
+        "被移出缓存的内容就没有了：模型可以一直读下去，但只记得窗口内的内容。",
+    ),
+    code="mit-han-lab/streaming-llm",
+    options={
+        "length": "到目前为止文本的词数",
+        "sinks": "从不移出的最初若干词",
+        "window": "保留的最后若干词",
+    },
 )

@@ -45,8 +45,17 @@ ENTRY = Entry(
     source="arXiv 2602.05258, and the authors' code",
     idea=Words(
         "The slowest pairs never finish a turn in training, so they are what fails beyond it. Their frequencies "
-        "are faded to zero along half a cosine, which avoids the ripples of a hard cut.",
-        "最慢的通道对在训练中从未转满一圈，超出训练长度后出错的正是它们。沿半个余弦把它们的频率减弱到零，避免了硬"
-        "截断带来的波纹。",
+        "are faded to zero along half a cosine, which avoids the ripples of a hard cut. Frequencies that finish "
+        "many turns do not change.",
+        "最慢的通道对在训练中从未转满一圈，超出训练长度后出错的正是它们。沿半个余弦把它们的频率减弱到零，避免了硬截"
+        "断带来的波纹。转很多圈的频率不变。",
     ),
+    latex=r"\omega'_{d/2-m+k} = \omega_{d/2-m+k} \cdot \frac{1 + \cos(\pi k / (m - 1))}{2}, \quad k = 0 \dots m - 1",
+    breaks=Words(
+        "Pairs that fade out carry no position any more, so that far distances rest on the faster ones.",
+        "被淡出的通道对不再带有位置，远距离只能靠较快的通道对。",
+    ),
+    options={
+        "n": "被淡出的最慢的通道对数；不足时为全部",
+    },
 )

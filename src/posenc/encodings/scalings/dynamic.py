@@ -65,8 +65,26 @@ out = posenc.attend(q, k, v, encoding, at)
     source="emozilla 2023, a post; Peng et al. 2023, arXiv 2309.00071, section 3.3",
     idea=Words(
         "NTK scaling by as much as a request needs: short requests are computed as trained, longer ones with a "
-        "larger base. A request must keep one base for all its cached keys, so it asks for its length once.",
-        "按请求的长度做 NTK 缩放：短请求与训练时完全相同，越长的请求底数越大。一个请求缓存的所有键必须使用同一个"
-        "底数，因此只在开始时按长度取一次。",
+        "larger base. A request must keep one base for all its cached keys, so it asks for its length once. Texts "
+        "within the trained length do not change at all.",
+        "按请求的长度做 NTK 缩放：短请求与训练时完全相同，越长的请求底数越大。一个请求缓存的所有键必须使用同一个底"
+        "数，因此只在开始时按长度取一次。训练长度以内的文本完全不变。",
     ),
+    latex=r"b' = b \left( \frac{s\,n}{L} - (s - 1) \right)^{d/(d-2)}",
+    breaks=Words(
+        "Keys cached at one length are wrong at another: a request has to know its largest length at the start.",
+        "按一种长度缓存的键在另一种长度下是错的：请求必须一开始就知道自己的最大长度。",
+    ),
+    differs=Words(
+        "`at_length(n)` is asked once for a request. transformers changes the base while a text grows and keeps "
+        "the old keys.",
+        "每个请求只问一次 `at_length(n)`；transformers 在文本变长时改变底数，却保留旧的键。",
+    ),
+    code="huggingface/transformers",
+    options={
+        "d_head": "每个头的通道数，偶数，至少 4",
+        "trained_length": "L，以位置计",
+        "length": "请求的词数",
+        "factor": "s：底数增长的快慢",
+    },
 )

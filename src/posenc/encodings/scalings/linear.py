@@ -53,9 +53,15 @@ ENTRY = Entry(
     source="Chen et al. 2023, arXiv 2306.15595, section 3.2",
     idea=Words(
         "All positions are divided by the factor by which the context grows, so the model meets no angle that it "
-        "has not seen. Neighbouring tokens come closer together in angle, which a short fine-tuning must learn "
-        "to tell apart.",
-        "所有位置除以上下文扩展的倍数，模型因此不会遇到训练中没有见过的角度。相邻词的角度差变小，需要少量微调才能"
-        "重新分辨。",
+        "has not seen. Neighbouring tokens come closer together in angle, which a short fine-tuning must learn to "
+        "tell apart. It was the first scaling of RoPE.",
+        "所有位置除以上下文扩展的倍数，模型因此不会遇到训练中没有见过的角度。相邻词的角度差变小，需要少量微调才能重"
+        "新分辨。它是最早的 RoPE 缩放方法。",
+    ),
+    latex=r"\omega' = \frac{\omega}{s}",
+    breaks=Words(
+        "Without fine-tuning it breaks quickly: in our text task RoPE rescaled so, with no further training, "
+        "reaches 4.10 bits at 4 × the trained length, YaRN 2.74.",
+        "不微调很快失效：在我们的文本任务上，不再训练时 4 倍训练长度处为 4.10 比特，YaRN 为 2.74。",
     ),
 )

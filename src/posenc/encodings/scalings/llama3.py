@@ -65,8 +65,22 @@ ENTRY = Entry(
     idea=Words(
         "Pairs with wavelengths beyond the trained length are slowed down by the whole factor, pairs that turn "
         "more than four times within it are kept, and those between are blended. It is like YaRN without "
-        "sharpening, blended by turns instead of pairs.",
-        "波长超过训练长度的通道对按整个倍数变慢，训练长度内转四圈以上的保持不变，介于其间的按圈数混合。它像没有尖"
-        "锐化的 YaRN，只是按圈数而不是按序号过渡。",
+        "sharpening, blended by turns instead of pairs. Llama 3.1 was trained on with it.",
+        "波长超过训练长度的通道对按整个倍数变慢，训练长度内转四圈以上的保持不变，介于其间的按圈数混合。它像没有尖锐"
+        "化的 YaRN，只是按圈数而不是按序号过渡。Llama 3.1 用它继续训练。",
     ),
+    latex=r"\omega' = \begin{cases} \omega / s & t < 1 \\ \left(\frac{1-u}{s} + u\right) \omega & 1 \le t \le 4 "
+    r"\\ \omega & t > 4 \end{cases}, \quad t = \frac{L\omega}{2\pi}, \; u = \frac{t - 1}{3}",
+    breaks=Words(
+        "Extended too far, near tokens move together in angle and quality falls even within the trained length.",
+        "扩展过多时，近处的词在角度上挤在一起，训练长度以内的质量也会下降。",
+    ),
+    code="meta-llama/llama-models",
+    options={
+        "layout": '哪些通道成对；Meta 的代码用相邻通道，公开的模型用 "half"',
+        "factor": "s：Llama 3.1 为 8，Llama 3.2 为 32",
+        "original_length": "训练长度 L，以位置计",
+        "low_freq_factor": "在 original_length 内转的圈数更少的通道对除以 factor",
+        "high_freq_factor": "转的圈数更多的通道对不变",
+    },
 )

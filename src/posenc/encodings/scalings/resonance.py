@@ -49,8 +49,18 @@ out = posenc.attend(q, k, v, encoding, at)
 """,
     source="Wang et al. 2024, arXiv 2403.00071, section 4.1",
     idea=Words(
-        "Wavelengths become whole numbers of positions. Fast pairs then repeat exactly, so that every angle "
-        "beyond the trained length was seen in training.",
-        "把波长取整为整数个位置。快的通道对因此严格周期重复，超过训练长度后的每个角度都在训练中出现过。",
+        "Wavelengths become whole numbers of positions. Fast pairs then repeat exactly, so that every angle beyond "
+        "the trained length was seen in training. It is usually combined with YaRN.",
+        "把波长取整为整数个位置。快的通道对因此严格周期重复，超过训练长度后的每个角度都在训练中出现过。通常与 YaRN "
+        "一起使用。",
     ),
+    latex=r"\omega' = \frac{2\pi}{\mathrm{round}(2\pi / \omega)}",
+    breaks=Words(
+        "Only pairs that repeat within the trained length gain by it; slow pairs need another scaling on top.",
+        "只有在训练长度内重复的通道对受益；慢的通道对还需要别的缩放。",
+    ),
+    code="sheryc/resonance_rope",
+    options={
+        "base": "取整前频率的底数",
+    },
 )

@@ -68,4 +68,19 @@ turned = video_encoding.rotate(torch.randn(batch, n_heads, 16, 128), posenc.Posi
         "down so that it turns less than once in the longer video. Nothing is trained.",
         "视频模型在时间轴上某一个通道对的周期之后开始重复。只把这一对放慢，使它在更长的视频里转不满一圈，不需要训练。",
     ),
+    latex=r"\omega'_k = \frac{2\pi}{L}, \quad k = \arg\min_n \left| \frac{2\pi}{\omega_n} - N \right|",
+    breaks=Words(
+        "Motion slows down when videos become much longer: about twice the length without training.",
+        "视频加长很多时动作会变慢：不训练时约两倍长度。",
+    ),
+    differs=Words(
+        "The pair is set to one whole turn as in the paper; the authors' code takes 0.9 of a turn (`margin=0.9`).",
+        "该通道对按论文正好转一圈；作者代码取 0.9 圈（`margin=0.9`）。",
+    ),
+    code="thu-ml/RIFLEx",
+    options={
+        "length": "想要的潜在帧数",
+        "repeats": "模型开始重复的潜在帧",
+        "margin": "论文为 1，作者代码为 0.9",
+    },
 )

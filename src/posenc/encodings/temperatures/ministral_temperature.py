@@ -42,8 +42,18 @@ ENTRY = Entry(
     ),
     source="transformers, models/ministral3",
     idea=Words(
-        "The same step function as in Llama 4, but read at the position and not at the number of keys, so that "
-        "it steps one token later. Every layer has it, beside its rotation.",
-        "与 Llama 4 相同的阶梯函数，但取位置而不是键数，因此晚一个词跳变。每层在旋转之外都使用它。",
+        "The same step function as in Llama 4, but read at the position and not at the number of keys, so that it "
+        "steps one token later. Every layer has it, beside its rotation. Nothing is learned.",
+        "与 Llama 4 相同的阶梯函数，但取位置而不是键数，因此晚一个词跳变。每层在旋转之外都使用它。没有需要学习的量。",
     ),
+    latex=r"\left(1 + \beta \ln\!\left(1 + \left\lfloor \frac{i}{L} \right\rfloor\right)\right) q_i \cdot k_j",
+    breaks=Words(
+        "It says nothing about order; scores jump at every multiple of L.",
+        "它不包含顺序信息；分数在 L 的每个倍数处跳变。",
+    ),
+    code="huggingface/transformers",
+    options={
+        "scale": "对数的系数（llama_4_scaling_beta）",
+        "length": "训练长度 L（original_max_position_embeddings）",
+    },
 )

@@ -1,0 +1,132 @@
+"""Pictures of entries that are not encodings of one layer of words in a row: what each does to the scores, or its numbers.
+
+    words, hidden states    query × key, of each head
+    an image                the patches around one query, of each head
+    layers of a preset      query × key, of each of the first layers
+    ways to number tokens   each coordinate against the token's index
+
+Legend: h heads, i query, j key, t tokens.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from posenc import catalogue
+from posenc.encoding import PositionalEncoding, Site
+from posenc.entry import Entry
+from posenc.measures.layers import normal, redrawn, seeded
+from posenc.plots.picture import Curves, Line, Matrices, Panel, Picture, number
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+N_HEADS, D_HEAD, N_LAYERS = 4, 32, 6
+WORDS, SIDE = 32, 9  # tokens in a row; patches of an image down and across
+MOST = 5.0  # the colours end here: a weight has changed by e⁵ = 148 times
+ROUNDING = 1e-9  # what is smaller is no change
+SEED = 0
+
+
+def effect(entry: Entry) -> Picture:
+    """The picture of any entry. Learned parameters are drawn from N(0, 0.5²), and words at random."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        return _numbers(entry) if entry.kind == "positions" else _scores(entry)
+
+
+@torch.no_grad()
+def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"]:
+    """What the encoding of one layer changes in the scores.
+
+    Added vectors: the products of what is added to each two tokens, over d_model. All others: the score of queries and keys
+    of ones, minus that without an encoding; what is read comes from random hidden states.
+    """
+    x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
+    if Site.EMBED in encoding.sites:
+        added = encoding.embed(x, at) - x
+        return added @ added.mT / x.shape[-1]
+    at = encoding.read(x, at)
+    ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
+    q, k = encoding.rotate_both(ones, ones, at, at)
+    scores = q @ k.mT * encoding.softmax_scale(D_HEAD)
+    if (bias := encoding.bias(q, k, at, at)) is not None:
+        scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
+    return (scores - D_HEAD**0.5)[0]
+
+
+def _scores(entry: Entry) -> Matrices:
+    takes = catalogue.arguments_of(entry.name)
+    image = {"height": SIDE, "width": SIDE} if {"height", "width"} <= takes else {}
+    encoding = catalogue.create(
+        entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image
+    )
+    at, said = _tokens(entry)
+    layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
+    found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
+    if entry.axes == 2:
+        found = found[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
+    elif "causal" in entry.needs:
+        found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
+    names = [f"head {n}" for n in range(len(found))] if encoding.of_one_layer else [f"layer {n}" for n in range(N_LAYERS)]
+    maps = found if encoding.of_one_layer else found[::N_HEADS]
+    largest = float(maps.nan_to_num().abs().max())
+    limit = min(largest, MOST) if largest > ROUNDING else 1.0
+    learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""
+    seen = maps[~maps.isnan()]
+    low, high = (number(float(end) if largest > ROUNDING else 0.0) for end in (seen.min(), seen.max()))
+    return Matrices(
+        f"{entry.title.en}: {said}",
+        (
+            "Blue takes attention away, red adds to it, where queries and keys are ones."
+            if Site.EMBED not in encoding.sites
+            else "How alike the vectors are that two tokens get: the products of what is added to them.",
+            f"From {low} to {high}.{learned}",
+        ),
+        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
+        "row" if entry.axes == 2 else "query",
+        "column" if entry.axes == 2 else "key",
+        "change of the score",
+        limit,
+    )
+
+
+def _tokens(entry: Entry) -> tuple[Positions, str]:
+    """Tokens that suit an entry, and what they are."""
+    if entry.axes == 1:
+        return Positions.arange(1, WORDS), "what changes"
+    if entry.axes == 2:
+        return Positions.grid(SIDE, SIDE), "patches around the middle one"
+    if entry.axes == 3:
+        at: Positions = catalogue.positions_by("mrope_ids", text=8, height=4, width=4, after=8)
+        return at, "8 words, an image, 8 words"
+    return Positions.mrope(torch.arange(WORDS).expand(entry.axes, 1, WORDS)), "what changes"
+
+
+def _numbers(entry: Entry) -> Curves:
+    known: dict[str, Any] = {"batch": 1, "length": WORDS, "lengths": [12, 20], "height": 14, "width": 14, "text": 8}
+    parameters = inspect.signature(entry.maker()).parameters.values()
+    needed = [about.name for about in parameters if about.default is inspect.Parameter.empty]
+    at: Positions = catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
+    coords = at.coords[0].double().reshape(at.length, -1)
+    names = {1: ["position"], 2: ["row", "column"], 3: ["time", "row", "column"]}.get(coords.shape[1], [])
+    lines = [
+        Line(names[n] if names else f"coordinate {n}", torch.arange(at.length).double(), coords[:, n], points=True)
+        for n in range(coords.shape[1])
+    ]
+    if int(at.document.max()) > 0:
+        lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
+    given = ", ".join(f"{name}={known[name]}" for name in needed if name != "batch")
+    return Curves(
+        f"{entry.title.en}: the numbers of the tokens, {given}",
+        ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),
+        tuple(lines),
+        "index of the token",
+        "number",
+        stacked=len(lines) > 1,
+    )

@@ -49,15 +49,17 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     """
     x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
     if Site.EMBED in encoding.sites:
-        added = encoding.embed(x, at) - x
-        return added @ added.mT / x.shape[-1]
+        added: Tensor = encoding.embed(x, at) - x
+        alike: Tensor = added @ added.mT / x.shape[-1]
+        return alike
     at = encoding.read(x, at)
     ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
     q, k = encoding.rotate_both(ones, ones, at, at)
-    scores = q @ k.mT * encoding.softmax_scale(D_HEAD)
+    scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    return (scores - D_HEAD**0.5)[0]
+    changed: Tensor = (scores - D_HEAD**0.5)[0]
+    return changed
 
 
 def _scores(entry: Entry) -> Matrices:

@@ -23,7 +23,7 @@ POSITIONAL = re.compile(
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
     "num_buckets|position_buckets|pos_bins": 2**9,
-    "layer|depth|heads|n_head|blocks": 2**14,
+    "layer|depth|heads|n_head|blocks|block_count": 2**14,
     "hidden|d_model|dim|embd|width|d_kv": 2**22,
     "": 2**36,
 }

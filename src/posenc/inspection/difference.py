@@ -14,8 +14,11 @@ from typing import Any
 import torch
 
 from posenc.dialects import Layer, PositionSpec, Rotation, Use
+from posenc.dialects.gguf import CLASS as GGUF
 from posenc.dialects.gguf import PERMUTES
 from posenc.frequencies import Frequencies
+from posenc.inspection.names import kind
+from posenc.inspection.report import main_part
 
 APART = 1e-3
 
@@ -42,6 +45,10 @@ def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
     first, second = attending(a), attending(b)
     if len(first) == len(second) == 1:  # the text model of a multimodal file against the same model by itself
         return list(_of_parts(*first[0], *second[0]))
+    if GGUF in (a.config_class, b.config_class):  # which holds the text model only
+        one, other = main_part(a), main_part(b)
+        if one and other and 1 in (len(first), len(second)):
+            return list(_of_parts(*one, *other))
     found: list[Difference] = []
     mine, theirs = dict(first), dict(second)
     for path in {**mine, **theirs}:
@@ -60,7 +67,7 @@ def attending(spec: PositionSpec) -> list[tuple[str, PositionSpec]]:
 def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterator[Difference]:
     if len(a.layers) != len(b.layers):
         yield Difference(path, f"{len(a.layers)} layers against {len(b.layers)}")
-    if a.coordinates != b.coordinates:
+    if a.coordinates != b.coordinates and GGUF not in (a.config_class, b.config_class):  # such files do not say
         yield Difference(path, f"positions are numbered differently: {a.coordinates.en}, against {b.coordinates.en}")
     limit = min(a.trained_length or 2**17, b.trained_length or 2**17)
     seen: set[tuple[Layer, Layer]] = set()
@@ -74,6 +81,8 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
 
 
 def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Difference]:
+    if a.attends != b.attends:
+        yield Difference(where, f"{kind(a.kind).en} against {kind(b.kind).en}")
     if a.window != b.window:
         yield Difference(where, f"a window of {a.window or 'everything'} against {b.window or 'everything'}")
     if a.chunk != b.chunk:

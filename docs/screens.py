@@ -57,7 +57,8 @@ def keep(page: Page, name: str, language: str) -> None:
 def section(page: Page, name: str, language: str, number: int) -> str:
     if not number:
         return f"## {START[language]}\n\n![{START[language]}](pictures/explorer/{name}-{language}.png)\n"
-    title, idea = page.inner_text("h1"), page.inner_text(".lead")
+    title = page.inner_text("h1")
+    idea = (" " if language == "en" else "").join(page.locator(".lead, .about").all_inner_texts())
     return f"## {number}. {title}\n\n{idea}\n\n![{title}](pictures/explorer/{name}-{language}.png)\n"
 
 

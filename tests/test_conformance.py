@@ -153,7 +153,7 @@ def test_the_plugin_makes_a_test_of_each_law(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
     )
     assert "test_mine[one_by_one_equals_at_once] PASSED" in done.stdout
     assert "test_mine[tokens_of_16_bits_lose_16_bits_only] FAILED" in done.stdout

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
@@ -81,7 +82,7 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
     assert page.title().startswith(page.inner_text("h1") if name else "posenc")
     assert page.get_attribute("html", "lang") == ("zh-CN" if lang == "zh" else "en")
     if name:
-        idea = page.inner_text(".lead")
+        idea = ("" if lang == "zh" else " ").join(page.locator(".lead, .about").all_inner_texts())
         ends = re.findall(r"[。！？]" if lang == "zh" else r"[.!?](?=\s|$)", idea)
         assert len(ends) == 2, f"not two sentences: {idea!r}"
         shown = (DOCS / f"explorer{'.zh-CN' if lang == 'zh' else ''}.md").read_text("utf-8")
@@ -101,6 +102,45 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
     page.set_viewport_size({"width": 1100, "height": 900})
     assert over <= 0, f"{over} pixels wider than a telephone"
     silent(page, server)
+
+
+# The picture of a view, or its first part.
+PICTURES = ".heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, svg, canvas"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("width", "height", "most"), [(1440, 900, 280), (390, 844, 380)])
+def test_the_picture_comes_first(browser, server, lang, width, height, most):
+    """From the top of the page to the picture of every view: at most 280 pixels on a desktop, 380 on a telephone."""
+    context = browser.new_context(viewport={"width": width, "height": height}, locale="zh-CN" if lang == "zh" else "en-GB")
+    page = context.new_page()
+    page.goto(server)
+    found = {}
+    for name in (START, *PAGES):
+        page.goto(f"{server}/#/{name}")
+        page.wait_for_selector(drawn(name))
+        tops = page.evaluate(
+            """(pictures) => [...document.querySelectorAll(`main :is(${pictures})`)]
+              .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height >= 60)
+              .map((one) => one.getBoundingClientRect().top + scrollY)""",
+            PICTURES,
+        )
+        found[name] = min(tops)
+    context.close()
+    assert {name: top for name, top in found.items() if top > most} == {}
+
+
+def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
+    """Heads of 52 channels cannot be rotated in a quarter of them: 13 is odd."""
+    page = visit("compare?first=partial&d_model=208&n_heads=4")
+    expect(page.locator(".trouble")).to_contain_text("even")
+    assert page.locator(".stage.refused").count() == 1
+    page.click("details.more summary")
+    page.locator("[data-name=d_model] input[type=number]").fill("64")
+    page.keyboard.press("Enter")
+    expect(page.locator(".facts thead th").first).to_be_visible()
+    expect(page.locator(".trouble")).to_be_hidden()
+    assert page.locator(".stage.refused").count() == 0
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +206,7 @@ def shown(page: Any) -> dict[str, Any]:
 
 MOVE = """() => {
   const unnamed = [];
+  for (const more of document.querySelectorAll("details.more")) more.open = true;
   for (const field of document.querySelectorAll(".controls :is(select, input[type=checkbox], input[type=range])")) {
     if (!field.checkVisibility() || field.disabled) continue;
     if (!field.closest("label")?.querySelector("span")?.textContent.trim()) unnamed.push(field.outerHTML);

@@ -184,7 +184,7 @@ def test_every_question_has_one_answer():
 
 @pytest.mark.parametrize("how", [show, lambda address: Frame(address, "en")])
 def test_a_view_that_there_is_none_of(how):
-    with pytest.raises(ValueError, match="'tabel' is none; there are table"):
+    with pytest.raises(ValueError, match="'tabel' is none; there are order"):
         how("tabel?length=3")
 
 

@@ -48,7 +48,7 @@ def turned(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("causal", [True, False])
 def test_what_each_adds_is_its_formula(causal):
     length, d_model, n_heads = 10, 32, 4
-    data = asked(length=length, d_model=d_model, n_heads="4", seed=5, causal=causal, fourth="nope")
+    data = asked(length=length, d_model=d_model, n_heads="4", seed=5, causal=causal, third="alibi", fourth="nope")
     x, w_q, w_k = drawn(5, length, d_model, n_heads)
     q, k = (np.einsum("tw,hwd->htd", x, w) for w in (w_q, w_k))
     p, i = np.arange(length)[:, None], np.arange(0, d_model, 2)
@@ -126,8 +126,8 @@ def of(data, head: int, i: int, j: int) -> dict[str, float]:
 
 
 def test_one_cursor_for_all_maps_by_mouse_and_by_keys(opened):
-    page = opened("compare", height=1400)
-    data = asked()
+    page = opened("compare?third=alibi&fourth=t5", height=1400)
+    data = asked(third="alibi", fourth="t5")
     maps = page.locator("canvas")
     expect(maps).to_have_count(5)
     box = maps.nth(2).bounding_box()

@@ -136,3 +136,20 @@ def test_random_vectors_show_their_spread(opened):
     assert number(page, "equal") == pytest.approx(found["equal"][64 + 25])
     assert page.locator(".predict").is_hidden()
     assert number(page, "apart") < 1e-12
+
+
+def test_the_drawing_stays_with_its_numbers_until_the_next_answer(opened):
+    """The cursor moves while numbers of another kind are on their way."""
+    page = opened("similarity?revealed=true&k=3")
+    held = []
+    page.route("**/data/similarity", lambda route: held.append(route))
+    page.select_option("[data-name=kind] select", index=1)
+    page.locator(".chart").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(re.compile("k=4"))
+    wanted = sum(math.cos(4 * w) for w in omega(128, 1e4))
+    assert number(page, "value") == pytest.approx(wanted, abs=1e-12)
+    assert page.locator("[data-role=rise-similarity]").count() == 1
+    held[0].continue_()
+    page.wait_for_selector("[data-role=rise-score]")
+    assert number(page, "value") == pytest.approx(2 * wanted, abs=1e-12)

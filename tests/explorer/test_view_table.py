@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import time
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import posenc
 from posenc.explorer import views
@@ -82,3 +84,36 @@ def test_a_link_restores_the_state(opened):
     state = page.evaluate("[...document.querySelectorAll('.controls input[type=number]')].map(input => input.value)")
     assert state == ["30", "20", "100"]
     assert value(page) == pytest.approx(math.sin(7 * 100 ** (-6 / 20)), abs=1e-15)
+
+
+# web/src/colours.ts, light: −1 is blue, 0 nearly white, +1 red.
+DIVERGING = ["#16448e", "#3a7abe", "#92bce0", "#f7f7f7", "#f4ac92", "#d3544a", "#941230"]
+
+
+def painted(values: np.ndarray) -> np.ndarray:
+    """Colours of values from -1 to 1, [..., 3]: straight lines between the colours of the map."""
+    colours = np.array([[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in DIVERGING])
+    at = np.linspace(-1, 1, len(colours))
+    return np.stack([np.interp(values, at, colours[:, channel]) for channel in range(3)], axis=-1)
+
+
+@pytest.mark.parametrize("ratio", [1, 2])
+@pytest.mark.parametrize(("d", "width"), [(512, 1100), (1024, 1440), (1024, 700)])
+def test_the_rendered_pixels_are_means_of_blocks(browser, server, d, width, ratio):
+    """No column is dropped or doubled: the screen shows single columns, or means of as many columns everywhere."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, device_scale_factor=ratio, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{server}/#/table?length=100&d_model={d}&p=0&channel=0")
+    page.wait_for_selector(DRAWN)
+    box = {name: round(size * ratio) / ratio for name, size in page.locator(".heatmap canvas").bounding_box().items()}
+    picture = Image.open(io.BytesIO(page.screenshot(clip=box, full_page=True))).convert("RGB")
+    context.close()
+    seen = np.asarray(picture, dtype=float)
+    table = views.data("table", {"length": 100, "d_model": d}).arrays["table"]
+    block = -(-d // seen.shape[1])
+    height, across = seen.shape[0] // 100, seen.shape[1] // -(-d // block)
+    assert seen.shape == (100 * height, -(-d // block) * across, 3)
+    means = np.stack([table[:, i : i + block].mean(axis=1) for i in range(0, d, block)], axis=1)
+    wanted = painted(means).repeat(height, axis=0).repeat(across, axis=1)
+    clear = (slice(8 * ratio, None), slice(8 * ratio, None))  # beside the cursor
+    assert np.abs(seen[clear] - wanted[clear]).max() <= 1.5

@@ -4,6 +4,8 @@ import { parsed, type Address } from "./address";
 import { fill, h } from "./dom";
 import { openView, type Opened } from "./opened";
 import css from "./page.css";
+import { chapterOf } from "./chapters";
+import { rail } from "./parts/rail";
 import { remembering, type Source } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
@@ -19,6 +21,7 @@ export interface Options {
   language: Language;
 }
 
+const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 type Theme = "auto" | "light" | "dark";
 const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light: { en: "Light", zh: "浅色" }, dark: { en: "Dark", zh: "深色" } };
 
@@ -31,6 +34,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   const { address, store } = options;
   const asked = parsed(address.read()).given["lang"];
   let language = asked === "zh" || asked === "en" ? asked : ((store?.getItem("posenc-language") as Language | null) ?? options.language);
+  const seen = new Set(store?.getItem("posenc-seen")?.split(" "));
   let theme = (store?.getItem("posenc-theme") as Theme | null) ?? "auto";
   const root = h("div", { class: "posenc" });
   const live = h("div", { class: "away", role: "status", "aria-live": "polite", "data-role": "live" });
@@ -47,34 +51,36 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     root.lang = language === "zh" ? "zh-CN" : "en";
     root.dataset["theme"] = theme;
     if (place === document.body) document.documentElement.lang = root.lang;
-    const { view: name } = parsed(address.read());
+    const { view: name, given } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
+    if (view) seen.add(view.name);
+    store?.setItem("posenc-seen", [...seen].join(" "));
     const main = h("main", { id: "main", tabindex: -1 });
     fill(root, h("a", { class: "skip", href: "#main", click: (event: Event) => { event.preventDefault(); main.focus(); } }, t({ en: "To the content", zh: "跳到正文" })), header(view), main, footer(), live);
     opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done) }) : null;
     if (opened) redraw = opened.redraw;
-    else start(main, { t, language, source, redrawn: (draw) => void (redraw = draw) });
+    else start(main, { t, language, source, chapter: Number(given["chapter"]) || 0, redrawn: (draw) => void (redraw = draw), leaving: (done) => void leave.push(done) });
     if (place === document.body) document.title = view ? `${t(view.title)} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
   function header(view: View | undefined): HTMLElement {
     const map = h("select", { "aria-label": t({ en: "Views", zh: "全部视图" }), change: () => address.go(map.value) },
       h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one === view }, `${index + 1}. ${t(one.title)}`)));
-    const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-pressed": String(language === one), "data-language": one, click: () => {
+    const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-label": LANGUAGES[one], "aria-pressed": String(language === one), "data-language": one, click: () => {
       language = one;
       store?.setItem("posenc-language", one);
       const now = parsed(address.read());
       if (now.given["lang"]) address.write(address.read().replace(/lang=\w+/, `lang=${one}`));
       shell();
       root.querySelector<HTMLElement>(`[data-language=${one}]`)?.focus();
-    } }, one === "zh" ? "中文" : "English"));
+    } }, h("span", { class: "long" }, LANGUAGES[one]), h("span", { class: "short" }, LANGUAGES[one].slice(0, one === "zh" ? 1 : 2).toUpperCase())));
     const themes = h("select", { "aria-label": t({ en: "Colours", zh: "配色" }), "data-role": "theme", change: () => {
       theme = themes.value as Theme;
       store?.setItem("posenc-theme", theme);
       root.dataset["theme"] = theme;
       redraw();
     } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    return h("header", { class: "bar" }, h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, view && chapterOf(view.name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
   }
 
   const check = h("span", { "data-role": "check" });

@@ -6,12 +6,10 @@ type Ramp = readonly string[];
 
 const LIGHT = {
   diverging: ["#16448e", "#3a7abe", "#92bce0", "#f7f7f7", "#f4ac92", "#d3544a", "#941230"],
-  cyclic: ["#f7f7f7", "#f4ac92", "#cd4d46", "#702c42", "#302c3a", "#264276", "#3a7abe", "#92bce0", "#f7f7f7"],
   amount: ["#f7f7f7", "#e8d7f0", "#c3a4d8", "#8f6ab3", "#553a7d", "#2a1b47"],
 } as const satisfies Record<string, Ramp>;
 const DARK = {
   diverging: ["#8ec2ff", "#4a8fdc", "#2a558c", "#1d2027", "#8a3a3c", "#e0625a", "#ffab9d"],
-  cyclic: ["#1d2027", "#8a3a3c", "#e0625a", "#e7b9a8", "#f1f1ee", "#a9c6e6", "#4a8fdc", "#2a558c", "#1d2027"],
   amount: ["#1d2027", "#3d2f57", "#664a93", "#9674c4", "#c9b0e6", "#f4ecfb"],
 } as const satisfies Record<string, Ramp>;
 
@@ -34,9 +32,9 @@ export function table(map: MapName, dark: boolean): Uint32Array {
   return found;
 }
 
-/** The index of a value in `table`: −limit … limit for diverging, 0 … limit for amount, 0 … 2π for cyclic. */
+/** The index of a value in `table`: −limit … limit for diverging, 0 … limit for amount. */
 export function step(map: MapName, value: number, limit: number): number {
-  const share = map === "diverging" ? (value / limit + 1) / 2 : map === "amount" ? value / limit : value / (2 * Math.PI) - Math.floor(value / (2 * Math.PI));
+  const share = map === "diverging" ? (value / limit + 1) / 2 : value / limit;
   return share >= 1 ? STEPS : share > 0 ? Math.round(share * STEPS) : 0;
 }
 
@@ -67,6 +65,19 @@ function bytes(hex: string): number[] {
 
 /** Distinct colours for a few lines: CSS variables, so that they follow the theme. */
 export const LINES = ["var(--line-1)", "var(--line-2)", "var(--line-3)", "var(--line-4)", "var(--line-5)", "var(--line-6)"];
+
+/** Hues in degrees of those that are drawn together most often. */
+const HUES: Record<string, number> = {
+  sinusoidal: 262, rope: 25, alibi: 188, t5: 305, learned: 78, transformer_xl: 145, shaw: 350, floater: 230, xpos: 52, cope: 112,
+};
+
+/** The colour of an encoding, the same on every page. An arm such as "rope+randomized" has that of its encoding. */
+export function encodingColour(name: string): string {
+  const [encoding] = name.split("+");
+  if (encoding === "nope") return "var(--line-6)";
+  const hue = HUES[encoding!] ?? [...encoding!].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 360, 7);
+  return `light-dark(oklch(.47 .13 ${hue}), oklch(.78 .11 ${hue}))`;
+}
 
 /** One of many in an order, such as heads or pairs from fast to slow. */
 export function ordered(index: number, of: number): string {

@@ -1,6 +1,6 @@
 // The small figures of the start page. Each draws into its element from the numbers of the view "story".
 
-import { colour, isDark, ordered } from "./colours";
+import { colour, encodingColour, isDark, ordered } from "./colours";
 import { array, row, type Data, type Numbers } from "./data";
 import { h, s } from "./dom";
 import { scale, tidy } from "./parts/chart";
@@ -142,9 +142,9 @@ export function beyond(place: HTMLElement, data: Data, { t }: Opening): void {
     ...measured.lengths.filter((length) => Number.isInteger(times(length))).map((length) => s("text", { x: x.place(times(length)), y: 170, "text-anchor": "middle" }, `${tidy(times(length))}×`)),
     ...measured.series.flatMap((one, index) => {
       const points = one.bits.flatMap((value, at) => (value === null ? [] : [[x.place(times(measured.lengths[at]!)), y.place(value)]]));
-      const stroke = `var(--line-${index + 1})`;
+      const stroke = encodingColour(one.name);
       const [lastX] = points.at(-1)!;
-      return [s("polyline", { points: points.map((point) => point.join()).join(" "), fill: "none", stroke, "stroke-width": 2.5 }), ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3.5, fill: stroke })), s("text", { x: lastX! + 9, y: labels[index]! + 4, style: `fill: ${stroke}` }, t(one.title))];
+      return [s("polyline", { points: points.map((point) => point.join()).join(" "), fill: "none", style: `stroke: ${stroke}`, "stroke-width": 2.5 }), ...points.map(([cx, cy]) => s("circle", { cx, cy, r: 3.5, style: `fill: ${stroke}` })), s("text", { x: lastX! + 9, y: labels[index]! + 4, style: `fill: ${stroke}` }, t(one.title))];
     }));
   place.append(svg, h("p", { class: "small" }, t(both(
     `Bits per byte of the same bytes, by the length of what is read; trained at 1×. Small models, three seeds each, by the lab of this library.`,

@@ -7,11 +7,14 @@ import { parsed, valued, written, type Address } from "./address";
 import type { Data } from "./data";
 import { fill, h } from "./dom";
 import { codeCard, copyButton } from "./parts/code";
-import { controls } from "./parts/controls";
+import { controls, type Controls } from "./parts/controls";
 import { canonical, type Parameter, type Source, type State } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
-import type { Language, Words } from "./words";
+import { firstSentence, type Language, type Words } from "./words";
+
+/** Controls that are shown at once; the others open with "More settings". */
+const atOnce = () => (innerWidth < 640 ? 1 : 3);
 
 /** What is around every view. */
 export interface Frame {
@@ -39,6 +42,8 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
   const offered = source.offered(view.name);
   let state = fitting({ ...initial, ...read() });
   let data: Data | null = null;
+  /** Python's parameters that `data` answers. While others are asked for, the drawing stays with these. */
+  let answered: State = {};
   let waiting = false;
   let stale = false;
   let lines = "";
@@ -73,7 +78,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     const keep = parsed(address.read()).given["lang"];
     const text = written(view.name, state, initial);
     address.write(keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text);
-    panel.draw(state);
+    drawControls();
     if (canonical(theirs(state)) !== before) void ask();
     else refresh();
   }
@@ -87,12 +92,14 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     const question = theirs(state);
     try {
       data = await source.ask(view.name, question);
+      answered = question;
       trouble.hidden = true;
     } catch (error) {
       trouble.textContent = error instanceof Error ? error.message : String(error);
       trouble.hidden = false;
     }
     waiting = false;
+    place_.classList.toggle("refused", !trouble.hidden);
     if (stale) {
       stale = false;
       void ask();
@@ -100,20 +107,27 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     }
     stage.root.removeAttribute("aria-busy");
     refresh();
+    main.dataset["ready"] = "true"; // also when Python refuses: the message is shown
   }
   function refresh(): void {
     if (!data || !main.isConnected) return;
     lines = "";
-    draw(data, state);
+    draw(data, { ...state, ...answered });
     code.draw(data.python + (lines ? `\n${lines}` : ""));
-    main.dataset["ready"] = "true";
   }
 
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
-  const panel = controls(view.controls, parameters, {
+  const hands = {
     t, set,
-    offered: (name) => (offered && name in asked ? [...new Set(offered.map((one) => one[name]!))].sort((a, b) => Number(a) - Number(b) || 0) : null),
-  });
+    offered: (name: string) => (offered && name in asked ? [...new Set(offered.map((one) => one[name]!))].sort((a, b) => Number(a) - Number(b) || 0) : null),
+  };
+  const [panel, more] = [view.controls.slice(0, atOnce()), view.controls.slice(atOnce())].map((some) => controls(some, parameters, hands)) as [Controls, Controls];
+  function drawControls(): void {
+    panel.draw(state);
+    more.draw(state);
+    rest.hidden = [...more.element.children].every((one) => (one as HTMLElement).hidden);
+  }
+  const rest = h("details", { class: "more" }, h("summary", {}, t({ en: "More settings", zh: "更多设置" })), more.element);
   const code = codeCard(t);
   const place_ = h("div", { class: `stage view-${view.name}` });
   const formula = h("section", { class: "card formula-card", "aria-label": t({ en: "Formula", zh: "公式" }) });
@@ -121,7 +135,9 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     root: place_, formula, language: frame.language, t, source, set, checked: frame.checked,
     show(other) {
       data = other;
+      answered = theirs(state);
       trouble.hidden = true;
+      place_.classList.remove("refused");
       refresh();
     },
     announce(text) {
@@ -132,24 +148,27 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     leaving: frame.leaving,
   };
   const at = VIEWS.indexOf(view);
+  const lead = firstSentence(t(view.idea));
+  const about = t(view.idea).slice(lead.length).trim();
   const link = (to: View | undefined, rel: string, words: Words) => (to ? h("a", { href: `#/${to.name}`, rel }, h("small", {}, t(words)), t(to.title)) : h("span", {}));
   fill(main,
-    h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`), h("h1", {}, t(view.title)), h("p", { class: "lead" }, t(view.idea)),
-    view.controls.length ? panel.element : null, trouble, place_, formula,
+    h("div", { class: "view-title" }, h("h1", {}, t(view.title)), h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`)),
+    h("p", { class: "lead" }, lead),
+    view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, place_, formula,
     h("div", { class: "pair" },
-      h("section", { class: "card notice" }, h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
+      h("section", { class: "card notice" }, about && h("p", { class: "about" }, about), h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
         view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
       code.element),
     h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
       copyButton(() => address.link(written(view.name, state, initial)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" })), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
   const draw: Draw = view.build(stage);
-  panel.draw(state);
+  drawControls();
   void ask();
   return {
     redraw: refresh,
     reread() {
       state = fitting({ ...initial, ...read() });
-      panel.draw(state);
+      drawControls();
       void ask();
     },
   };

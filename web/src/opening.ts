@@ -9,4 +9,8 @@ export interface Opening {
   source: Source;
   /** Redraws every drawing of the page after a change of colours. */
   redrawn(draw: () => void): void;
+  /** Runs when the page is left. */
+  leaving(done: () => void): void;
+  /** A chapter to scroll to; 0 for none. */
+  chapter: number;
 }

@@ -19,3 +19,7 @@ export function shown(value: number, digits = 4): string {
   const text = size >= 1e6 || size < 1e-4 ? value.toExponential(2).replace("e+", "e") : size >= 1000 ? String(Math.round(value)) : value.toFixed(digits);
   return text.replaceAll("-", "−");
 }
+
+export function firstSentence(text: string): string {
+  return /^.*?[.。](?=\s|[^0-9.]|$)/su.exec(text)?.[0] ?? text;
+}

@@ -25,6 +25,8 @@ export interface ChartState {
   marks?: { x: number; word: string }[];
   /** Index into the first series' x. */
   cursor?: number;
+  /** How many steps of x keys and clicks move the cursor by; 1 unless said. */
+  every?: number;
   /** Bounds; those of the numbers unless said. */
   yFrom?: number;
   yTo?: number;
@@ -55,7 +57,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
   const legend = h("ul", { class: "legend" });
   const table = h("div", {});
   const details = folded(stage.t({ en: "Numbers of this chart", zh: "这张图的数值" }), table);
-  const element = h("div", { class: "charted" }, legend, figure, details);
+  const element = h("div", { class: "charted" }, figure, legend, details);
   if (about.pick) {
     figure.tabIndex = 0;
     figure.setAttribute("role", "application");
@@ -114,7 +116,8 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
   function numbers(state: ChartState): void {
     const first = state.series[0];
     if (!first) return;
-    const chosen = sample(first.x.length, state.cursor ?? 0);
+    const every = state.every ?? 1;
+    const chosen = sample(Math.ceil(first.x.length / every), (state.cursor ?? 0) / every).map((index) => index * every);
     const head = [stage.t(about.x), ...state.series.map((one) => one.name)];
     table.replaceChildren(plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => (Number.isFinite(one.y[index]) ? one.y[index]! : "–"))])));
   }
@@ -126,7 +129,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const pixel = event.clientX - box.left - parseFloat(getComputedStyle(figure).paddingLeft);
     const { x } = last.series[0];
     let best = 0;
-    for (let index = 1; index < x.length; index++) if (Math.abs(place(x[index]!) - pixel) < Math.abs(place(x[best]!) - pixel)) best = index;
+    for (let index = 0; index < x.length; index += last.every ?? 1) if (Math.abs(place(x[index]!) - pixel) < Math.abs(place(x[best]!) - pixel)) best = index;
     about.pick(best);
   }
   figure.addEventListener("pointerdown", at);
@@ -135,7 +138,8 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     if (!last || !about.pick || event.ctrlKey || event.metaKey || event.altKey) return;
     const count = last.series[0]?.x.length ?? 0;
     const now = last.cursor ?? 0;
-    const next = { ArrowLeft: now - 1, ArrowRight: now + 1, PageUp: now - 10, PageDown: now + 10, Home: 0, End: count - 1 }[event.key];
+    const by = last.every ?? 1;
+    const next = { ArrowLeft: now - by, ArrowRight: now + by, PageUp: now - 10 * by, PageDown: now + 10 * by, Home: 0, End: count - 1 }[event.key];
     if (next === undefined) return;
     event.preventDefault();
     about.pick(Math.min(Math.max(next, 0), count - 1));

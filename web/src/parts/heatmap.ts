@@ -10,6 +10,8 @@ import type { Numbers } from "../data";
 import { h } from "../dom";
 import type { Stage } from "../view";
 import type { Words } from "../words";
+import { grid, means, type Grid } from "./blocks";
+import { colourKey } from "./colour_key";
 import { numbersWindow } from "./numbers";
 
 export interface HeatMapAbout {
@@ -36,6 +38,8 @@ export interface HeatMapState {
   upTo?: number;
   /** Digits after the point in the window of numbers; 3 unless said. */
   digits?: number;
+  /** What stands at the ends of the colour key, if not the numbers. */
+  ends?: [string, string] | undefined;
 }
 
 export interface HeatMap {
@@ -44,8 +48,9 @@ export interface HeatMap {
 }
 
 const GLYPHS_FROM = 15; // pixels of a cell from which its sign is written into it
+const MARGIN = 34; // pixels of the names of rows, as in page.css
 
-export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
+export function heatMap(stage: Pick<Stage, "t" | "leaving">, about: HeatMapAbout): HeatMap {
   const rowName = about.rowName ?? String;
   const columnName = about.columnName ?? String;
   const around = about.around ?? 3;
@@ -53,55 +58,62 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
   const across = h("div", { class: "axis across", "aria-hidden": "true" });
   const down = h("div", { class: "axis down", "aria-hidden": "true" });
   const glass = around ? numbersWindow(stage.t({ en: "Numbers around the cursor", zh: "光标附近的数值" }), stage.t(about.label)) : null;
-  const map = h("div", { class: "map" }, h("div", { class: "axis-name" }, `${stage.t(about.columns)} →`), across, h("div", { class: "map-row" }, down, canvas), h("div", { class: "axis-name" }, `↓ ${stage.t(about.rows)}`));
+  const key = colourKey();
+  const map = h("div", { class: "map" }, h("div", { class: "axis-name" }, `${stage.t(about.columns)} →`), across, h("div", { class: "map-row" }, down, canvas), h("div", { class: "axis-name" }, `↓ ${stage.t(about.rows)}`), key.element);
   const element = h("div", { class: glass ? "heatmap with-window" : "heatmap" }, map, glass?.element);
   const picture = document.createElement("canvas");
-  let painted: [Numbers, MapName, number, boolean] | null = null;
+  let painted: unknown[] = [];
+  let high = grid(1, 1);
+  let wide = grid(1, 1);
   let last: HeatMapState | null = null;
   let seen: [Numbers, number, number, boolean, number] | null = null;
 
   function paint(numbers: Numbers, name: MapName, limit: number, dark: boolean): void {
-    const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
-    if (picture.width !== columns || picture.height !== rows) [picture.width, picture.height] = [columns, rows];
-    const image = new ImageData(columns, rows);
+    const key = [numbers, name, limit, dark, high.block, wide.block];
+    if (key.every((part, index) => part === painted[index])) return;
+    [picture.width, picture.height] = [wide.cells, high.cells];
+    const image = new ImageData(wide.cells, high.cells);
     const pixels = new Uint32Array(image.data.buffer);
     const colours = table(name, dark);
-    const { values } = numbers;
+    const values = means(numbers, high, wide);
     for (let index = 0; index < values.length; index++) {
       const value = values[index]!;
       pixels[index] = value === value ? colours[step(name, value, limit)]! : 0;
     }
     picture.getContext("2d")!.putImageData(image, 0, 0);
-    painted = [numbers, name, limit, dark];
+    painted = key;
   }
 
   function draw(state: HeatMapState): void {
     last = state;
-    const { numbers, cursor, map: name = "diverging", limit = 1, upTo = Infinity, digits = 3 } = state;
+    const { numbers, cursor, map: name = "diverging", limit = 1, upTo = Infinity, digits = 3, ends } = state;
     const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
     const dark = isDark(element);
-    if (!painted || painted[0] !== numbers || painted[1] !== name || painted[2] !== limit || painted[3] !== dark) paint(numbers, name, limit, dark);
-    const width = canvas.clientWidth || 600;
-    const height = Math.round(Math.min(Math.max((width / columns) * rows, 150, rows), rows * (about.tallest ?? 40), Math.max(460, Math.min(rows, 560))));
     const ratio = window.devicePixelRatio || 1;
-    const [w, t] = [Math.round(width * ratio), Math.round(height * ratio)];
+    const width = (map.clientWidth || 600) - MARGIN;
+    const height = Math.min(Math.max((width / columns) * rows, 240, rows), rows * (about.tallest ?? 40), Math.max(460, Math.min(rows, 560)));
+    [high, wide] = [grid(rows, height * ratio), grid(columns, width * ratio)];
+    const [w, t] = [Math.round(wide.cells * wide.pixels), Math.round(high.cells * high.pixels)];
     if (canvas.width !== w || canvas.height !== t) {
       [canvas.width, canvas.height] = [w, t];
-      canvas.style.height = `${height}px`;
+      [canvas.style.width, canvas.style.height] = [`${w / ratio}px`, `${t / ratio}px`];
+      across.style.width = canvas.style.width;
     }
+    paint(numbers, name, limit, dark);
+    key.draw(name, limit, ends);
     const pen = canvas.getContext("2d")!;
     pen.imageSmoothingEnabled = false;
     pen.clearRect(0, 0, w, t);
     const there = Math.min(upTo, rows);
     const full = Math.ceil(there);
-    pen.drawImage(picture, 0, 0, columns, full, 0, 0, w, (full / rows) * t);
-    if (there < full) pen.clearRect(0, (there / rows) * t, w, t);
-    const [cellW, cellH] = [w / columns, t / rows];
+    const [cellW, cellH] = [wide.pixels / wide.block, high.pixels / high.block];
+    pen.drawImage(picture, 0, 0, w, t);
+    if (there < rows) pen.clearRect(0, there * cellH, w, t);
     if (Math.min(cellW, cellH) >= GLYPHS_FROM * ratio && name === "diverging") signs(pen, numbers, full, cellW, cellH, limit, dark);
     cross(pen, cursor, cellW, cellH, w, t, ratio);
-    ticks(across, columns, columnName, "left", width);
-    ticks(down, rows, rowName, "top", height);
-    down.style.height = `${height}px`;
+    ticks(across, columns, columnName, "left", columns * cellW / ratio);
+    ticks(down, rows, rowName, "top", rows * cellH / ratio);
+    down.style.height = canvas.style.height;
     if (upTo === Infinity && (!seen || seen[0] !== numbers || seen[1] !== cursor[0] || seen[2] !== cursor[1] || seen[3] !== dark || seen[4] !== limit)) {
       seen = [numbers, cursor[0], cursor[1], dark, limit];
       glass?.draw({ numbers, cursor, map: name, limit, rowName, columnName, around, digits });
@@ -129,8 +141,9 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
     if (!last) return;
     const box = canvas.getBoundingClientRect();
     const [rows, columns] = [last.numbers.shape[0]!, last.numbers.shape[1]!];
-    const inside = (share: number, count: number) => Math.min(Math.max(Math.floor(share * count), 0), count - 1);
-    about.pick(inside((event.clientY - box.top) / box.height, rows), inside((event.clientX - box.left) / box.width, columns));
+    // The last block may be wider than what is left of the matrix.
+    const inside = (share: number, { block, cells }: Grid, count: number) => Math.min(Math.max(Math.floor(share * block * cells), 0), count - 1);
+    about.pick(inside((event.clientY - box.top) / box.height, high, rows), inside((event.clientX - box.left) / box.width, wide, columns));
   }
 
   canvas.addEventListener("pointerdown", (event) => {
@@ -158,7 +171,7 @@ export function heatMap(stage: Stage, about: HeatMapAbout): HeatMap {
     about.pick(Math.min(Math.max(row, 0), rows - 1), Math.min(Math.max(column, 0), columns - 1));
   });
   const watch = new ResizeObserver(() => last && draw(last));
-  watch.observe(canvas);
+  watch.observe(map);
   stage.leaving(() => watch.disconnect());
   return { element, draw };
 }
@@ -188,7 +201,7 @@ function ticks(axis: HTMLElement, count: number, name: (index: number) => string
   const every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((n) => (pixels / count) * n >= room) ?? count;
   axis.replaceChildren(...Array.from({ length: Math.ceil(count / every) }, (_, index) => {
     const tick = h("span", {}, name(index * every));
-    tick.style[side] = `${((index * every + 0.5) / count) * 100}%`;
+    tick.style[side] = `${((index * every + 0.5) / count) * pixels}px`;
     return tick;
   }));
 }

@@ -83,7 +83,7 @@ export const view: View = {
       choices: [both("q, k and v", "q、k 和 v"), both("q and k", "q 和 k"), both("only k", "只有 k")], right: 1,
       because: both("Queries and keys are rotated, values are not. Position changes the attention weights, not the values.", "查询和键会旋转，值不会。位置改变注意力权重，不改变值。"),
     }, () => stage.set({ encoding: "rope", frame: 3 }));
-    stage.root.append(pipeline, play.element, panel, equal, question);
+    stage.root.append(pipeline, panel, play.element, equal, question);
 
     let shownOf: Data | null = null;
     let shownFrame = 0;

@@ -7,7 +7,6 @@ import { ordered, type MapName } from "../colours";
 import { array, row, type Data, type Numbers } from "../data";
 import { fill, h, s, type Child } from "../dom";
 import { lineChart, tidy, type Series } from "../parts/chart";
-import { colourKey } from "../parts/colour_key";
 import { formula, fraction, put, sub, sup, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
 import { folded, plainTable } from "../parts/numbers";
@@ -127,9 +126,8 @@ export const view: View = {
       label: both("Bias of the chosen head, query × key", "所选头的偏置，查询 × 键"), rows: both("query i", "查询 i"), columns: both("key j", "键 j"),
       around: narrow ? 2 : 3, pick: (i, j) => stage.set({ i, j }),
     });
-    const key = colourKey();
     const masked = h("span", {}, stage.t(both(" Hatched: masked, the key comes after the query.", "斜线：被掩码遮住，键在查询之后。")));
-    map.element.firstElementChild!.append(key.element, h("p", { class: "small" }, stage.t(both("Click, drag or use the arrow keys, here, in the chart and on the heads.", "用鼠标、手指或方向键，可以操作这张图、折线图和上方的各个头。")), masked));
+    map.element.firstElementChild!.append(h("p", { class: "small" }, stage.t(both("Click, drag or use the arrow keys, here, in the chart and on the heads.", "用鼠标、手指或方向键，可以操作这张图、折线图和上方的各个头。")), masked));
     const mapTitle = h("h2", {});
     const chartTitle = h("h2", {});
     let numbers: Data | null = null;
@@ -146,7 +144,7 @@ export const view: View = {
     });
     const questions = h("div", {});
     const summary = h("div", {});
-    stage.root.append(heads.element, h("div", { class: "split" }, h("div", {}, mapTitle, map.element),
+    stage.root.append(h("div", { class: "split" }, h("div", {}, map.element, mapTitle, heads.element),
       h("div", {}, chartTitle, chart.element, folded(stage.t(both("Numbers of the heads", "各个头的数值")), summary), questions)));
     let asked: string | null = null;
     let tabled: Data | null = null;
@@ -168,8 +166,8 @@ export const view: View = {
       const wanted = `${quantity} ${head}`;
       if (square.data !== data || square.key !== wanted) square = { key: wanted, data, numbers: toeplitz(values, distance[0]!, length) };
       const [colours, limit] = scaleOf(method, quantity, values);
-      map.draw({ numbers: square.numbers, cursor: [i, j], map: colours, limit, ...(quantity === "index" ? { digits: 0 } : {}) });
-      key.draw(colours, limit, quantity === "bias" && limit === STRONGEST ? [`≤ ${tidy(-limit)}`, `≥ ${tidy(limit)}`] : undefined);
+      map.draw({ numbers: square.numbers, cursor: [i, j], map: colours, limit, ...(quantity === "index" ? { digits: 0 } : {}),
+        ends: quantity === "bias" && limit === STRONGEST ? [`≤ ${tidy(-limit)}`, `≥ ${tidy(limit)}`] : undefined });
 
       const t = stage.t;
       const called = { bias: both("bias", "偏置"), weight: both("weight left", "剩余权重"), index: INDEX[method] ?? both("distance |i − j|", "距离 |i − j|") }[quantity];

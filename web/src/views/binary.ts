@@ -83,8 +83,7 @@ export const view: View = {
         "两个：π/6 和 π − π/6 = 5π/6。时钟现在只显示正弦：每只钟都有两根可能的指针。由余弦是 +0.87 还是 −0.87 来区分。",
       ),
     }, () => stage.set({ sine: true }));
-    stage.root.append(h("div", { class: "row" }, play.element, halves),
-      h("div", { class: "split" }, count.element, faces.element),
+    stage.root.append(h("div", { class: "split" }, faces.element, count.element), h("div", { class: "row" }, play.element, halves),
       h("div", { class: "closer" }, big, h("div", {}, reading, chart.element)), numbers, h("div", { class: "split" }, closest, question));
     let known: Data | null = null;
     let table = () => {};

@@ -1,10 +1,9 @@
 // How two to four encodings change the same scores: maps with one cursor, a difference, lines, and a table of properties.
 
-import { LINES } from "../colours";
+import { encodingColour } from "../colours";
 import { array, type Data, type Numbers } from "../data";
 import { fill, h, type Child } from "../dom";
 import { lineChart } from "../parts/chart";
-import { colourKey } from "../parts/colour_key";
 import { formula, put } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
 import { plainTable } from "../parts/numbers";
@@ -91,8 +90,6 @@ export const view: View = {
     const values = h("div", { class: "values" });
     const narrow = window.innerWidth < 640;
     const difference = heatMap(stage, { label: both("Difference of two encodings, query × key", "两种编码之差，查询 × 键"), ...axes, pick, around: narrow ? 2 : 3 });
-    const differenceKey = colourKey();
-    difference.element.firstElementChild!.append(differenceKey.element);
     const [left, right] = (["left", "right"] as const).map((side) => h("select", {
       "data-role": side, "aria-label": t(side === "left" ? both("from", "被减的编码") : both("minus", "减去的编码")),
       change: (event: Event) => stage.set({ [side]: (event.target as HTMLSelectElement).value }),
@@ -121,8 +118,8 @@ export const view: View = {
       ),
     }, () => stage.set({ answered: true }));
     stage.root.append(
-      h("div", { class: "row" }, h("h2", {}, t(both("Added to the score of every pair", "每一对位置的分数改变了多少"))), heads),
       h("div", { class: "panels" }, ...panels.map((one) => one.element)),
+      h("div", { class: "row" }, h("h2", {}, t(both("Added to the score of every pair", "每一对位置的分数改变了多少"))), heads),
       h("p", { class: "small" }, t(both(
         "One cursor for all maps: click, drag or use the arrow keys. Hatched: masked, or not defined for keys after the query.",
         "所有图共用一个光标：点击、拖动或用方向键移动。斜线：被掩码遮住，或对查询之后的键没有定义。",
@@ -156,7 +153,7 @@ export const view: View = {
 
       drawHeads(stage, heads, n, head);
       const limits = cut.maps.map((one) => limitOf(one.values));
-      panels.forEach((one, m) => one.draw(about[m], cut.maps[m], [i, j], state["common"] === true ? Math.max(...limits) : limits[m]!, m));
+      panels.forEach((one, m) => one.draw(about[m], cut.maps[m], [i, j], state["common"] === true ? Math.max(...limits) : limits[m]!));
 
       const without = here(cut.plain);
       fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
@@ -167,13 +164,12 @@ export const view: View = {
       if (minus.maps !== cut.maps || minus.key !== key) minus = { key, maps: cut.maps, numbers: subtracted(cut.maps[at.left]!, cut.maps[at.right]!) };
       same.hidden = at.left !== at.right;
       const limit = limitOf(minus.numbers!.values);
-      difference.draw({ numbers: minus.numbers!, cursor: [i, j], limit });
-      differenceKey.draw("diverging", limit, ends(limit));
+      difference.draw({ numbers: minus.numbers!, cursor: [i, j], limit, ends: ends(limit) });
 
       const line = (name: string, m: number) => array(data, name).values.subarray((m * n + head - 1) * distances.length, (m * n + head) * distances.length);
       const index = i - j - distances[0]!;
       chart.draw({
-        series: about.map((_, m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: LINES[m]! })),
+        series: about.map((one, m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: encodingColour(one.name) })),
         ...(index >= 0 ? { cursor: index } : {}),
       });
       const answered = state["answered"] === true;
@@ -198,25 +194,23 @@ export const view: View = {
 
 interface Panel {
   element: HTMLElement;
-  draw(about: About | undefined, numbers: Numbers | undefined, cursor: [number, number], limit: number, place: number): void;
+  draw(about: About | undefined, numbers: Numbers | undefined, cursor: [number, number], limit: number): void;
 }
 
 function panel(stage: Stage, index: number, axes: { rows: Words; columns: Words }, pick: (i: number, j: number) => void): Panel {
   const label = both(`Encoding ${index + 1}: added to the score, query × key`, `第 ${index + 1} 种编码：加到分数上的量，查询 × 键`);
   const map = heatMap(stage, { label, ...axes, pick, around: 0 });
-  const key = colourKey();
-  const [title, rule] = [h("h3", {}), h("p", { class: "rule" })];
-  const element = h("div", { class: "panel" }, title, rule, map.element, key.element);
+  const [title, rule] = [h("h2", {}), h("p", { class: "rule" })];
+  const element = h("div", { class: "panel" }, title, map.element, rule);
   return {
     element,
-    draw(about, numbers, cursor, limit, place) {
+    draw(about, numbers, cursor, limit) {
       element.hidden = !about || !numbers;
       if (!about || !numbers) return;
-      element.style.setProperty("--k", LINES[place]!);
+      element.style.setProperty("--k", encodingColour(about.name));
       fill(title, about.title.en, stage.language === "zh" ? h("small", {}, ` ${about.title.zh}`) : null);
       rule.textContent = about.formula;
-      map.draw({ numbers, cursor, limit });
-      key.draw("diverging", limit, ends(limit));
+      map.draw({ numbers, cursor, limit, ends: ends(limit) });
     },
   };
 }

@@ -67,7 +67,7 @@ export const view: View = {
     const all = h("div", {});
     const details = folded(t(both("All pairs of the chosen method", "所选方法的全部通道对")), all);
     const beyond = measured(stage);
-    stage.root.append(pasted, said, h("div", { class: "phases" }, strips.element, ring), table, details, beyond.element);
+    stage.root.append(h("div", { class: "phases" }, strips.element, ring), said, pasted, table, details, beyond.element);
     let last: (() => void) | null = null;
     details.addEventListener("toggle", () => last?.());
 

@@ -1,6 +1,6 @@
 // Measured loss of trained models at greater lengths: the lab's shipped results, by task, with every seed.
 
-import { LINES } from "../colours";
+import { encodingColour } from "../colours";
 import { array, row, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
@@ -136,12 +136,11 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
   return { element, draw };
 }
 
-/** The best known have full lines, the others broken ones in the same colours; a name keeps its colour in every task. */
-const FULL = ["alibi", "rope", "sinusoidal", "t5", "learned", "transformer_xl"];
-const BROKEN = ["shaw", "floater", "nope", "xpos", "cope", "rope+randomized"];
-const CHANGED = ["none", "interpolation", "ntk", "yarn"];
-const dashed = (name: string) => BROKEN.includes(name);
-const colour = (name: string) => LINES[Math.max(FULL.indexOf(name), BROKEN.indexOf(name), CHANGED.indexOf(name), 0)]!;
+/** The best known have full lines, the others and what is done to them broken ones. */
+const BROKEN = ["shaw", "floater", "nope", "xpos", "cope"];
+const dashed = (name: string) => BROKEN.includes(name) || name.includes("+");
+/** RoPE as it was trained has its own colour among those with changed frequencies. */
+const colour = (name: string) => encodingColour(name === "none" ? "rope" : name);
 
 function lines(data: Data, arms: Arm[], on: Set<string>, changed: boolean, percent: number, task: Task): Series[] {
   const [mean, seeds] = [array(data, changed ? "changed" : "mean"), array(data, changed ? "changed_seeds" : "seeds")];

@@ -80,7 +80,7 @@ export const view: View = {
       because: both("For m = n both vectors rotate by the same angles, whatever the pairs are, and the score is q·k. For m ≠ n frequencies are applied to the wrong channels. See below; converting both q and k corrects it.",
         "m = n 时，不论怎样配对，两个向量转过同样的角度，分数就是 q·k。m ≠ n 时，频率用在了错误的通道上。见下图；把 q 和 k 都转换就正确了。"),
     }, () => stage.set({ weights: "half", code: "interleaved", convert_q: false, convert_k: false }));
-    stage.root.append(play.element, drawn.element, question,
+    stage.root.append(drawn.element, play.element, question,
       h("section", {}, h("h2", {}, t(both("Weights of one layout, code of the other", "权重一种排布，代码另一种"))), switches.element, verdict,
         h("div", { class: "split" }, h("section", {}, h("h3", {}, t(outcome)), gotMap.element), h("section", {}, h("h3", {}, t(errors)), errorMap.element))),
       h("div", { class: "split" },

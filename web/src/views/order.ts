@@ -83,7 +83,7 @@ export const view: View = {
     const waiting = h("p", { class: "hint" }, t(both(
       "Answer the question, or move something, and the outputs appear here.", "先回答上面的问题，或者随便动一动，这里就会出现各词的输出。",
     )));
-    stage.root.append(question, words_.element, weights, apart, waiting, answer, h("div", { class: "split" }, row_, recurrent));
+    stage.root.append(words_.element, question, weights, apart, waiting, answer, h("div", { class: "split" }, row_, recurrent));
     let before = "";
 
     return (data, state) => {

@@ -72,7 +72,7 @@ export const view: View = {
       y: both("cosine", "余弦"), height: 300, pick: (snapshot) => stage.set({ snapshot }) });
     const heads = headsOf(stage);
     const trained = h("div", { class: "training" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element, heads.element);
-    stage.root.append(scrubber, h("div", { class: "two" }, plane.element, map.element), trained);
+    stage.root.append(h("div", { class: "two" }, plane.element, map.element), scrubber, trained);
 
     return (data, state) => {
       const { facts } = data;

@@ -62,7 +62,7 @@ export const view: View = {
     const strip = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Neighbouring positions", "相邻的位置")) });
     const dtypes = h("div", { class: "dtypes", role: "group", "aria-label": stage.t(both("Cast to", "转换为")) }, ...["bfloat16", "float16"].map((name) =>
       h("button", { type: "button", class: "choice", "data-dtype": name, click: () => stage.set({ strip: name }) }, name)));
-    stage.root.append(question, chart.element, h("h2", {}, stage.t(both("The same cell, computed in each way", "同一个格子，各种算法的结果"))), steps,
+    stage.root.append(chart.element, question, h("h2", {}, stage.t(both("The same cell, computed in each way", "同一个格子，各种算法的结果"))), steps,
       h("div", { class: "strip-head" }, h("h2", {}, stage.t(both("Integers after conversion to a dtype", "整数转换后的值"))), dtypes), strip);
 
     return (data, state) => {

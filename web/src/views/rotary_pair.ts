@@ -82,9 +82,10 @@ export const view: View = {
       because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 itself, the example with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
         "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。四通道的例子里，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
-    stage.root.append(sliders.element, play.element, h("div", { class: "split" }, plane.element,
+    stage.root.append(h("div", { class: "split" }, plane.element,
       h("div", { class: "beside" }, parts.element, h("h2", {}, stage.t(both("The sentence, 正在 at m", "整句话，“正在”放在 m"))), words,
       h("p", { class: "hint" }, stage.t(both("Each word's score with 正在. Press a word to use its key.", "每个词与“正在”的分数。按一个词，就使用它的键。"))))),
+      sliders.element, play.element,
       h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
         section(stage, both("By difference", "随位置之差"), lags.element)),
       question, section(stage, both("Addition and rotation", "相加与旋转"), compared));

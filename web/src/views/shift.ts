@@ -66,9 +66,9 @@ export const view: View = {
         "完全不变：矩阵的元素是 cos kω 与 sin kω，不含 p。在圆上拖动 p，Mₖ 右边会显示元素的最大变化。",
       ),
     });
-    stage.root.append(question, h("div", { class: "both" },
+    stage.root.append(h("div", { class: "both" },
       h("div", { class: "turning" }, h("label", { class: "pick" }, t(both("pair", "通道对")), pairs), dial.element, turned, error),
-      h("div", {}, h("div", { class: "card-head" }, h("h2", {}, "M", sub("k")), same), map.element)), chart.element, numbers);
+      h("div", {}, h("div", { class: "card-head" }, h("h2", {}, "M", sub("k")), same), map.element)), question, chart.element, numbers);
     let known: Data | null = null;
     let table = () => {};
     numbers.addEventListener("toggle", () => table());

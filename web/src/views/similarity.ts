@@ -101,7 +101,7 @@ export const view: View = {
     const sliding = h("div", { class: "split sliding" },
       h("div", {}, h("h2", {}, t(both("Drag p: the curve moves along, unchanged", "拖动 p：曲线整条平移，形状不变"))), byPosition.element, same),
       h("div", {}, h("h2", {}, t(both("Pair by pair at the cursor", "光标处逐对来看"))), byPair.element));
-    stage.root.append(question, byDistance.element, waiting, below, sliding);
+    stage.root.append(byDistance.element, waiting, question, below, sliding);
     let own_: Turned | null = null;
     let before: { k: number; p: number; data: Data } | null = null;
 

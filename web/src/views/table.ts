@@ -1,14 +1,17 @@
 // The sinusoidal table, row by row, and how each of its cells is made.
 
 import { array } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h } from "../dom";
+import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
 import { player } from "../parts/player";
 import { number, own, type View } from "../view";
 import { both, shown } from "../words";
+import styles from "./table.css";
 
-const OWN = { p: own.whole(2, 0, 1023), channel: own.whole(5, 0, 1023), speed: own.real(10, 1, 100) };
+const OWN = { p: own.whole(2, 0, 1023), channel: own.whole(5, 0, 1023), speed: own.real(10, 1, 100), pins: own.text("0 32 64", 30) };
+const PINNED = ["var(--line-2)", "var(--line-3)", "var(--line-5)", "var(--line-6)"];
 
 export const view: View = {
   name: "table",
@@ -31,12 +34,21 @@ export const view: View = {
     { name: "layout", label: both("order of channels", "通道顺序"), choices: { interleaved: both("sin cos sin cos", "sin cos 交替"), sin_cos: both("sines first", "先正弦后余弦"), cos_sin: both("cosines first", "先余弦后正弦") } },
     { name: "dtype", label: both("rounded to", "数值精度") },
   ],
+  styles,
   build(stage) {
+    const t = stage.t;
     let rows = 1;
-    const map = heatMap(stage, { label: both("Sinusoidal table", "正弦位置编码表"), rows: both("position", "位置"), columns: both("channel", "通道"), pick: (p, channel) => stage.set({ p, channel }) });
-    const wave = h("div", { class: "wave", role: "img" });
+    let p = 0;
+    const map = heatMap(stage, { label: both("Sinusoidal table", "正弦位置编码表"), rows: both("position", "位置"), columns: both("channel", "通道"), around: innerWidth < 640 ? 2 : 3, pick: (row, channel) => stage.set({ p: row, channel }) });
+    const click = h("p", { class: "hint" }, t(both("Click any cell: below are its formula, its column as a wave and its neighbours.", "点击任意格子：下面给出它的公式、所在列的波形和相邻的数值。")));
     const play = player(stage, { name: "p", speed: "speed", parameter: OWN.p, end: () => rows - 1, between: (value) => between(value) });
-    stage.root.append(play.element, map.element, wave);
+    const waves = lineChart(stage, {
+      label: both("Columns as waves", "各列的波形"), x: both("position", "位置"), y: both("value", "数值"), height: 230,
+      pick: (index) => stage.set({ p: Math.round(index / samples) }),
+    });
+    const pinned = h("div", { class: "pins", role: "group", "aria-label": t(both("Pinned channels", "固定显示的通道")) });
+    stage.root.append(map.element, click, play.element, waves.element, pinned);
+    let samples = 1;
     let between = (_: number): void => {};
     let checkedOf: unknown = null;
 
@@ -44,7 +56,7 @@ export const view: View = {
       const [numbers, omega] = [array(data, "table"), array(data, "omega")];
       const [length, d] = [numbers.shape[0]!, numbers.shape[1]!];
       rows = length;
-      const p = Math.min(number(state, "p"), length - 1);
+      p = Math.min(number(state, "p"), length - 1);
       const channel = Math.min(number(state, "channel"), d - 1);
       const layout = state["layout"] as string;
       const at = (c: number): [number, boolean] => place(c, d, layout);
@@ -59,14 +71,21 @@ export const view: View = {
         for (let q = 0; q < length; q++) for (let c = 0; c < d; c++) worst = Math.max(worst, Math.abs(mine(q, c) - numbers.values[q * d + c]!));
         stage.checked(worst, length * d);
       }
-      const moved = draw(wave, mine, channel, length, stage.t(both("Column", "列")));
       map.draw({ numbers, cursor: [p, channel] });
-      moved(p);
-      // While it plays, the rows beyond the position are not yet there, and the wave is followed in between as well.
-      between = (value) => {
-        map.draw({ numbers, cursor: [Math.floor(value), channel], upTo: value + 1 });
-        moved(value);
-      };
+      // While it plays, the rows beyond the position are not yet there.
+      between = (value) => map.draw({ numbers, cursor: [Math.floor(value), channel], upTo: value + 1 });
+      const pins = String(state["pins"]).split(" ").filter((one) => one !== "").map(Number).filter((one) => one < d && one !== channel);
+      samples = Math.max(1, Math.round(600 / length));
+      const x = Float64Array.from({ length: (length - 1) * samples + 1 }, (_, index) => index / samples);
+      const wave = (c: number, colour: string, dashed: boolean): Series =>
+        ({ name: `${t(both("channel", "通道"))} ${c}`, x, y: x.map((q) => mine(q, c)), colour, dashed });
+      waves.draw({
+        series: [wave(channel, "var(--channel)", false), ...pins.map((one, index) => wave(one, PINNED[index % PINNED.length]!, true))],
+        cursor: p * samples, every: samples, yFrom: -1.1, yTo: 1.1,
+      });
+      const change = (to: number[]) => stage.set({ pins: to.join(" ") });
+      fill(pinned, h("button", { type: "button", "data-role": "pin", disabled: pins.length >= PINNED.length, click: () => change([...pins, channel]) }, t(both(`Keep channel ${channel}`, `固定通道 ${channel}`))),
+        ...pins.map((one) => h("button", { type: "button", "data-pin": one, "aria-label": t(both(`Remove channel ${one}`, `移除通道 ${one}`)), click: () => change(pins.filter((other) => other !== one)) }, `${one} ×`)));
       play.draw({ ...state, p });
       const value = numbers.values[p * d + channel]!;
       const name = isSine ? "sin" : "cos";
@@ -86,24 +105,4 @@ function place(channel: number, d: number, layout: string): [number, boolean] {
   if (layout === "interleaved") return [channel >> 1, channel % 2 === 0];
   const first = layout === "sin_cos" ? pairs : d - pairs;
   return channel < first ? [channel, layout === "sin_cos"] : [channel - first, layout !== "sin_cos"];
-}
-
-/** One column as a curve over positions; the function moves the position on it. */
-function draw(place: HTMLElement, value: (p: number, c: number) => number, channel: number, length: number, word: string): (p: number) => void {
-  const [width, height] = [Math.max(place.clientWidth, 260), 90];
-  const x = (q: number) => 4 + (q / Math.max(length - 1, 1)) * (width - 8);
-  const y = (w: number) => height / 2 - w * (height / 2 - 8);
-  let d = "";
-  const steps = Math.min(width, 700);
-  for (let index = 0; index <= steps; index++) {
-    const q = (index / steps) * (length - 1);
-    d += `${index ? "L" : "M"}${x(q).toFixed(1)} ${y(value(q, channel)).toFixed(1)}`;
-  }
-  const dot = s("circle", { r: 5.5, fill: "var(--position)" });
-  fill(place, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height },
-    s("line", { class: "grid", x1: 0, x2: width, y1: y(0), y2: y(0) }), s("path", { class: "line", d, stroke: "var(--channel)" }), dot));
-  return (p) => {
-    dot.setAttribute("transform", `translate(${x(p)} ${y(value(p, channel))})`);
-    place.setAttribute("aria-label", `${word} ${channel}: ${shown(value(p, channel))}`);
-  };
 }

@@ -78,7 +78,7 @@ export const view: View = {
         "是 32 对：底数变大，除第一对外，每个通道对的频率都变低，转不满一圈的更多。上图已换成这个底数。",
       ),
     }, () => stage.set({ config: "", base: 500000, d_model: 128, length: 4096 }));
-    stage.root.append(model.examples, headline, rungs.element, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers,
+    stage.root.append(rungs.element, headline, model.examples, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers,
       model.paste, question);
     let checkedOf: Data | null = null;
     let before = -1;

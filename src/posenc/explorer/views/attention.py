@@ -20,7 +20,7 @@ from posenc.explorer.parameters import Refused, encodings, only
 from posenc.learn import walk
 from posenc.learn.notes import compare
 
-ORDER = 70
+ORDER = 20
 
 CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
 BOTH_WAYS = [name for name in names() if "causal" not in BY_NAME[name].needs]

@@ -19,7 +19,7 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.recognition import Recognised, recognise
 from posenc.recognition.formula import COS, SIN, channels, divisor
 
-ORDER = 160
+ORDER = 70
 
 MOST_SHOWN = 512  # rows and columns of an excerpt
 

@@ -24,7 +24,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
-ORDER = 110
+ORDER = 140
 
 D_HEAD = 64
 

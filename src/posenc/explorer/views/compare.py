@@ -25,7 +25,7 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
-ORDER = 120
+ORDER = 150
 
 if TYPE_CHECKING:
     Method = str
@@ -40,8 +40,8 @@ ARRAYS = ("plain", "added", "distance", "mean", "lowest", "highest")
 class Parameters(Base):
     first: Method = "sinusoidal"
     second: Method = "rope"
-    third: MethodOrNone = "alibi"
-    fourth: MethodOrNone = "t5"
+    third: MethodOrNone = "none"
+    fourth: MethodOrNone = "none"
     length: int = Field(default=24, ge=4, le=128)
     d_model: int = Field(default=64, ge=16, le=256, multiple_of=16)
     n_heads: Literal["1", "2", "4", "8"] = "4"
@@ -56,6 +56,7 @@ class Parameters(Base):
 
 EXPORTED = (
     Parameters(),
+    Parameters(third="alibi", fourth="t5"),
     Parameters(first="learned", second="shaw", third="transformer_xl", fourth="floater"),
     Parameters(first="rope", second="xpos", third="cope", fourth="nope"),
     Parameters(first="sinusoidal", second="alibi", third="none", fourth="none", causal=False),

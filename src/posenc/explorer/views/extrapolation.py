@@ -22,7 +22,7 @@ from posenc.frequencies import Frequencies
 from posenc.inspection.extension import extensible, pretrained_length, rotation_to_change
 from posenc.measures import unfinished_pairs
 
-ORDER = 130
+ORDER = 160
 
 Task = Literal["language_model", "masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop"]
 LOW, HIGH = 1.0, 4.0  # low_freq_factor and high_freq_factor of Llama 3

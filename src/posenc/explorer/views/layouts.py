@@ -11,7 +11,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.layouts import Layout
 
-ORDER = 100
+ORDER = 120
 
 BOTH: tuple[Layout, Layout] = ("half", "interleaved")
 LENGTH = 12

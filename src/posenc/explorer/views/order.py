@@ -17,7 +17,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
-ORDER = 60
+ORDER = 10
 
 SENTENCES = {
     "love": ("我", "爱", "你"),

@@ -15,7 +15,7 @@ from posenc.explorer import trained
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 150
+ORDER = 100
 
 Encoding = Literal["learned", "floater", "sinusoidal"]
 STEP = 0.01  # of FLOATER's time, from one position to the next

@@ -22,7 +22,7 @@ from posenc import frequencies
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 140
+ORDER = 60
 
 FARTHEST = 1_000_000
 STRIP = 24  # neighbouring integers that are shown with what each dtype makes of them

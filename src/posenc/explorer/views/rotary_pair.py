@@ -12,7 +12,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.learn import walk
 
-ORDER = 90
+ORDER = 110
 
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")

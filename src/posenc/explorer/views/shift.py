@@ -7,7 +7,7 @@ from pydantic import Field
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 40
+ORDER = 80
 
 DECADES, NEIGHBOURS = 7, 10
 ARRAYS = ("omega", "matrix", "here", "there", "moved", "turned", "decades", "errors")

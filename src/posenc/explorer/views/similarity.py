@@ -20,7 +20,7 @@ from posenc import measures
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 50
+ORDER = 90
 
 ROWS = 256
 CURVES = {

@@ -32,6 +32,8 @@ PYTHON = """import torch
 import posenc
 from posenc.measures.order import word_vectors
 
+hero = posenc.sinusoidal_table(48, 128, dtype=torch.float64)
+hero_omega = torch.tensor(posenc.frequencies.rotary(128).values, dtype=torch.float64)
 table = posenc.sinusoidal_table(32, 32, base=100.0, dtype=torch.float64)
 omega = torch.tensor(posenc.frequencies.rotary(32, 100.0).values, dtype=torch.float64)
 lags = torch.arange(33)
@@ -53,6 +55,8 @@ def data(asked: Parameters) -> Data:
     return Data(
         {
             "outputs": attend(words, words, words, NoPE(), Positions.arange(1, 3), causal=False)[0, 0],
+            "hero": sinusoidal_table(48, 128, dtype=torch.float64),
+            "hero_omega": frequencies.rotary(128).values,
             "table": sinusoidal_table(32, 32, base=100.0, dtype=torch.float64),
             "omega": frequencies.rotary(32, 100.0).values,
             "bits": (np.arange(32)[:, None] >> np.arange(5)) & 1,

@@ -11,7 +11,7 @@ from posenc.encodings.sinusoidal import ChannelLayout
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 10
+ORDER = 40
 
 Rounded = Literal["float64", "float32", "bfloat16", "float16"]
 

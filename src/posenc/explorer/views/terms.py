@@ -17,7 +17,7 @@ from pydantic import Field
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 80
+ORDER = 130
 
 Sentence = Literal[
     "猫 追 老鼠 老鼠 追 猫", "猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展", "这部 电影 很 无聊 但 表演 很 精彩"

@@ -17,7 +17,7 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused
 from posenc.frequencies import Frequencies
 
-ORDER = 20
+ORDER = 50
 
 MOST_PAIRS = 4096
 LONGEST = 2**20

@@ -105,7 +105,7 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
 
 
 # The picture of a view, or its first part.
-PICTURES = ".heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, svg, canvas"
+PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, svg, canvas"
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -105,15 +105,21 @@ def test_the_rendered_pixels_are_means_of_blocks(browser, server, d, width, rati
     page = context.new_page()
     page.goto(f"{server}/#/table?length=100&d_model={d}&p=0&channel=0")
     page.wait_for_selector(DRAWN)
-    box = {name: round(size * ratio) / ratio for name, size in page.locator(".heatmap canvas").bounding_box().items()}
-    picture = Image.open(io.BytesIO(page.screenshot(clip=box, full_page=True))).convert("RGB")
+    box = page.locator(".heatmap canvas").bounding_box()
+    clip = {"x": box["x"], "y": math.floor(box["y"]) - 1, "width": box["width"], "height": box["height"] + 3}
+    picture = Image.open(io.BytesIO(page.screenshot(clip=clip, full_page=True))).convert("RGB")
     context.close()
-    seen = np.asarray(picture, dtype=float)
+    around = np.asarray(picture, dtype=float)
+    across_all = around.shape[1]
     table = views.data("table", {"length": 100, "d_model": d}).arrays["table"]
-    block = -(-d // seen.shape[1])
-    height, across = seen.shape[0] // 100, seen.shape[1] // -(-d // block)
-    assert seen.shape == (100 * height, -(-d // block) * across, 3)
+    block = -(-d // across_all)
+    cells = -(-d // block)
+    height, across = round(box["height"] * ratio) // 100, across_all // cells
+    assert (across_all, round(box["height"] * ratio)) == (cells * across, 100 * height)
     means = np.stack([table[:, i : i + block].mean(axis=1) for i in range(0, d, block)], axis=1)
     wanted = painted(means).repeat(height, axis=0).repeat(across, axis=1)
     clear = (slice(8 * ratio, None), slice(8 * ratio, None))  # beside the cursor
-    assert np.abs(seen[clear] - wanted[clear]).max() <= 1.5
+    # The browser moves the canvas to whole pixels: one of these rows is its first.
+    starts = [around[top : top + 100 * height] for top in range(4 * ratio)]
+    apart = [np.abs(seen[clear] - wanted[clear]).max() for seen in starts if len(seen) == 100 * height]
+    assert min(apart) <= 1.5

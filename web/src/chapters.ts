@@ -74,7 +74,7 @@ export const CHAPTERS: Chapter[] = [
       "Now read texts longer than any in training. Slow hands reach angles not seen in training, and a model that relies on them makes errors. A straight line continues unchanged. The curves below are measured.",
       "现在读比训练时更长的文章。慢针会转到训练中没有见过的角度，依赖它们的模型就会出错；而直线照样延伸，不受影响。下面的曲线是测量结果。",
     ),
-    views: ["extrapolation"],
+    views: ["extrapolation", "what_breaks", "true_or_false"],
   },
 ];
 

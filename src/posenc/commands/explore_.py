@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Open the interactive views of every encoding in a browser; nothing leaves this machine.
 
-    Sixteen views in English and Chinese. This installation computes the numbers; every view prints the Python that
+    Eighteen views in English and Chinese. This installation computes the numbers; every view prints the Python that
     computes them.
 
     [bold]Examples[/bold]

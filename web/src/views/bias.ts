@@ -144,8 +144,8 @@ export const view: View = {
     });
     const questions = h("div", {});
     const summary = h("div", {});
-    stage.root.append(h("div", { class: "split" }, h("div", {}, map.element, mapTitle, heads.element),
-      h("div", {}, chartTitle, chart.element, folded(stage.t(both("Numbers of the heads", "各个头的数值")), summary), questions)));
+    stage.root.append(h("div", { class: "split" }, h("div", {}, map.element, mapTitle),
+      h("div", {}, chartTitle, chart.element, folded(stage.t(both("Numbers of the heads", "各个头的数值")), summary), questions)), heads.element);
     let asked: string | null = null;
     let tabled: Data | null = null;
     let square: { key: string; data: Data | null; numbers: Numbers } = { key: "", data: null, numbers: { shape: [0, 0], values: new Float64Array() } };

@@ -8,7 +8,7 @@ another verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -52,6 +52,22 @@ class Evidence:
     verdict: Verdict
     value: Words
     numbers: Mapping[str, Any]
+
+    def flat(self) -> list[float]:
+        """Every number of `numbers` in order, without their names; texts are left out."""
+        return list(_flat(self.numbers))
+
+
+def _flat(value: Any) -> Iterator[float]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _flat(one)
+    elif isinstance(value, int | float):
+        yield float(value)
 
 
 @dataclass(frozen=True)

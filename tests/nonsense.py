@@ -678,7 +678,7 @@ def report(door: Door) -> list[Finding]:
     hinted = hints(door)
     parameters = {n: p for n, p in door.parameters().items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
     required = {n for n, p in parameters.items() if p.default is p.empty or _special(door, n) is not None}
-    with _within(60):
+    with _within(60), contextlib.suppress(NotImplementedError):
         call(door, parameters, {name: valid(door, name, hinted[name]) for name in required})  # what is right, works
     findings = []
     for name, parameter in parameters.items():
@@ -724,6 +724,8 @@ def tried(
     except Exception as error:
         said = " ".join(str(error).split())[:160]
         shown = f"{type(error).__name__}: {said}"
+        if right and isinstance(error, NotImplementedError) and raised_by_posenc(error):
+            return None  # what an encoding cannot do at all says so
         if not isinstance(error, REFUSALS) or not raised_by_posenc(error):
             return finding("raw", shown)
         named = parameters if right else (name,)  # what is right may reveal a fault of another argument

@@ -101,7 +101,8 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("Conditional (CPE)", "conditional", "arXiv 2102.10882"),
             Method("TUPE", "tupe", "arXiv 2006.15595", ("untied_positional_encoding",)),
             Method("CoPE, contextual", "cope", "arXiv 2405.18719"),
-            Method("DAPE", "dape", "arXiv 2405.14722", ("dape_v2", "data_adaptive_positional_encoding")),
+            Method("DAPE", "dape", "arXiv 2405.14722", ("data_adaptive_positional_encoding",)),
+            Method("DAPE V2", "dape_v2", "arXiv 2410.04798"),
             Method("Stick-breaking", "stick_breaking", "arXiv 2410.17980", ("stickbreaking", "stick_breaking_attention")),
             Method("GRAPE", "grape", "arXiv 2512.07805", ("grape_a", "grape_ap", "grape_m")),
             Method(

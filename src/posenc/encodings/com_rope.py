@@ -23,6 +23,7 @@ from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates, working_dtype
 from posenc.entry import Entry
 from posenc.positions import Positions
+from posenc.tensor_checks import floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -79,6 +80,7 @@ class ComRoPE(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
         self.check_coords(at)
+        floating(dtype)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(self.generators):
             if self.mixture is not None:
@@ -97,7 +99,7 @@ class ComRoPE(PositionalEncoding):
         if not rotates(self, x, at, side):
             return into(x, out)
         if x.shape[1] % self.own:
-            raise ValueError(f"ComRoPE: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
+            raise ValueError(f"ComRoPE: x: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
         (rotation,) = self.tables_at(at, x.dtype)
         with full_precision(x):
             rotation = rotation.unflatten(2, self.generators.shape)  # [b, t, g, n, s, s]

@@ -27,6 +27,7 @@ from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_pr
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.tensor_checks import floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -57,6 +58,7 @@ class PoPE(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""
         self.check_coords(at)
+        floating(dtype)
         angle = at.coords.double()[..., None] * constant(self.frequencies, torch.float64, at.coords.device)
         return (torch.cat([angle.cos(), angle.sin()], dim=-1).to(dtype),)
 
@@ -71,13 +73,14 @@ class PoPE(PositionalEncoding):
         with full_precision(x):
             length = F.softplus(x.to(working_dtype(x.dtype)).contiguous())  # strides change the last bit
             if side == "query":
-                check_width(self, "n_heads", x.shape[1], self.n_heads, "query heads")
+                check_width(self, "n_heads", x.shape[1], self.n_heads, "query heads of x")
                 delta = self.phase.to(length.dtype).clamp(-2 * math.pi, 0.0)[:, None]
                 cos, sin = cos * delta.cos() + sin * delta.sin(), sin * delta.cos() - cos * delta.sin()
             turned = torch.cat([length * cos, length * sin], dim=-1).to(x.dtype)
         return into(turned, out)
 
     def softmax_scale(self, d_head: int) -> float:
+        checks.whole(d_head=d_head)
         return super().softmax_scale(self.d_head)
 
     @torch.no_grad()

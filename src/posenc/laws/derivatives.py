@@ -19,7 +19,7 @@ from posenc.laws.world import Setting, World, expressible
 def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
     """Analytic gradients are those of finite differences (float64), and every backend's those of the reference."""
     small = World(replace(setting, dtype=torch.float64, batch=1, length=4, impl="reference"))
-    exact = copy.deepcopy(encoding).double()
+    exact = copy.deepcopy(encoding).double().requires_grad_()
     x = small.x.requires_grad_()
     parameters = list(exact.parameters())
     at = small.plain()
@@ -49,6 +49,6 @@ def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> li
     x = world.x.clone().requires_grad_()
     q, k, v, at = world.heads(encoding, x, world.plain())
     out = world.attend(encoding, q, k, v, at, impl=impl)
-    wanted = [x, *encoding.parameters()]
+    wanted = [x, *(one for one in encoding.parameters() if one.requires_grad)]
     grads = torch.autograd.grad((out * world.draw("upstream", *out.shape)).sum(), wanted, allow_unused=True)
     return [torch.zeros_like(of) if grad is None else grad for grad, of in zip(grads, wanted, strict=True)]

@@ -1,0 +1,148 @@
+"""Context re-positioning: every token computes its own position for every head, a real number, and turns there as with RoPE.
+
+    z = (SiLU(x W_g) ⊙ (x W_c)) w_h,   q̂ = R(z)q,   k̂ = R(z')k
+
+Li et al. 2025, "RePo: Language Models with Context Re-Positioning", section 3: W_g and W_c are shared by the heads of a
+layer, w is each head's own. The index of a token is not read at all. The authors give the layers below the fifth plain RoPE:
+PerLayer([RoPE(d_head)] * 5 + [RePo(…), …]). Their code has as many key heads as query heads.
+Legend: b batch, t tokens, h query heads, g key heads, n pairs, d d_head, m d_model, r width of W_g and W_c.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.content_dependent import read_earlier
+from posenc.encoding import (
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    turns,
+    working_dtype,
+)
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class RePo(PositionalEncoding):
+    """RoPE at positions that a small network reads from the hidden states.
+
+    d_model     channels of the hidden states that go into the projections
+    n_heads     query heads
+    d_head      channels of a head, even
+    n_kv_heads  key heads, each with positions that its query heads share; None: n_heads
+    width       of W_g and W_c; None: d_model / 8, as in the paper
+    base        of the frequencies, 500 000 in the authors' models
+    layout      which channels make a pair
+
+    Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read(x, at) once a layer; `Attention`
+    does. A network that gives all tokens one position is NoPE. Angles are computed in fp64.
+    Time O(t·d_model·width) for the positions and O(t·d) to turn; for every token the cache holds n_kv_heads numbers more.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local", "shift_invariant", "norm_preserving"})
+    learned_tables = True
+
+    @checked
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_head: int,
+        *,
+        n_kv_heads: int | None = None,
+        width: int | None = None,
+        base: float = 500000.0,
+        layout: Layout = "half",
+    ) -> None:
+        checks.whole(d_model=d_model, n_heads=n_heads)
+        checks.even(d_head=d_head)
+        checks.positive(base=base)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        width = max(1, d_model // 8) if width is None else width
+        checks.whole(n_kv_heads=own, width=width)
+        super().__init__(
+            d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, width=width, base=base, layout=layout
+        )
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        self.d_model, self.n_heads, self.d_head, self.own, self.layout = d_model, n_heads, d_head, own, layout
+        self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
+        self.gate, self.content = nn.Parameter(torch.empty(width, d_model)), nn.Parameter(torch.empty(width, d_model))
+        self.assign = nn.Parameter(torch.empty(own, width))
+        for parameter in (self.gate, self.content, self.assign):
+            nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        check_tokens(self, x, at, axis=1)
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        at = at.expand(x.shape[0])
+        dtype = working_dtype(x.dtype)
+        with full_precision(x):
+            x = x.to(dtype)
+            hidden = F.silu(F.linear(x, self.gate.to(dtype))) * F.linear(x, self.content.to(dtype))
+            position = F.linear(hidden, self.assign.to(dtype))  # [b, t, g]
+        return at.replaced(states={**at.states, self.owner: (position,)})
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        if x.shape[1] % self.own:
+            raise ValueError(f"RePo: {x.shape[1]} heads cannot share the positions of {self.own}")
+        with full_precision(x):
+            position = read_earlier(self, at)[0].transpose(1, 2).double()  # [b, g, t]
+            angle = position[..., None] * constant(self.frequencies, torch.float64, x.device)
+            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
+            dtype = working_dtype(x.dtype)
+            return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), self.layout, out=out)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> RePo:
+        """The slice's query heads, each with positions of its own."""
+        part = RePo(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.gate)
+        part.gate.copy_(self.gate)
+        part.content.copy_(self.content)
+        part.assign.copy_(self.assign[[head // (self.n_heads // self.own) for head in range(start, stop)]])
+        return part
+
+
+ENTRY = Entry(
+    name="repo",
+    class_name="RePo",
+    title=Words("RePo", "上下文重定位"),
+    kind="contextual",
+    published="2025-12",
+    needs=("parameters", "hidden_states"),
+    per_layer=True,
+    formula="R(z)q · R(z')k,  z = (SiLU(x W_g) ⊙ x W_c) w",
+    also_called=("context_repositioning", "context_re_positioning", "swigluex_multihead", "重定位"),
+    used_by=(Words("research: OLMo 2 by its authors", "研究：作者的 OLMo 2"),),
+    source="Li et al. 2025, arXiv 2512.14391, section 3, and the authors' code",
+    idea=Words(
+        "A token's position is not its index but a number that a small network computes from its hidden state, one for each "
+        "head. Related tokens can move close together and irrelevant ones apart, however long the text between them is.",
+        "词的位置不是序号，而是一个小网络从它的隐藏状态算出的数，每个头一个。"
+        "相关的词可以移到一起，无关的词可以隔开，无论中间的文本有多长。",
+    ),
+)

@@ -87,7 +87,7 @@ def test_without_noise_it_is_rope_with_the_slow_pairs_cut_off():
 def test_as_in_the_authors_code():
     """Its einsum of waves and coefficients, padded with ones, on its rotate_half."""
     encoding = filled(form="code", base=10.0)
-    assert len(encoding.waves) == 6 and encoding.cosines.shape == (H, 6, D // 4)
+    assert encoding.cosines.shape == (H, 6, D // 4)
     x, at = torch.from_numpy(draw(1, 1, H, 7, D)), Positions.arange(1, 7)
     inv_freq = 1.0 / (10.0 ** (torch.arange(0, D, 2).double() / D))
     angle = torch.arange(7.0).double()[:, None] * inv_freq

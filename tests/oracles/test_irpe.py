@@ -128,7 +128,7 @@ def test_wrong_arguments():
         IRPE(D, H, on=("value",), mode="bias")
     with pytest.raises(ValueError, match="on: expected 'key', 'query', 'value' or several of them"):
         IRPE(D, H, on=())
-    with pytest.raises(ValueError, match="ratio: expected a number 1 … 64, got 0.5"):
+    with pytest.raises(ValueError, match=r"ratio: expected a number 1 … 64, got 0\.5"):
         IRPE(D, H, ratio=0.5)
     with pytest.raises(ValueError, match="IRPE: reads 2 coordinate"):
         attend(*[torch.zeros(1, H, 4, D)] * 3, IRPE(D, H), Positions.arange(1, 4))

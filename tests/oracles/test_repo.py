@@ -101,9 +101,10 @@ def test_wrong_arguments():
         attend(*[torch.zeros(1, H, 4, D)] * 3, RePo(M, H, D), at)
     with pytest.raises(ValueError, match="RePo: built for d_model=12, got a tensor with 11"):
         RePo(M, H, D).read(torch.zeros(1, 4, M - 1), at)
+    encoding = RePo(M, H, D, n_kv_heads=2)
+    read = encoding.read(torch.zeros(1, 4, M), at)
     with pytest.raises(ValueError, match="RePo: 3 heads cannot share the positions of 2"):
-        encoding = RePo(M, H, D, n_kv_heads=2)
-        encoding.rotate(torch.zeros(1, 3, 4, D), encoding.read(torch.zeros(1, 4, M), at), "key")
+        encoding.rotate(torch.zeros(1, 3, 4, D), read, "key")
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
         RePo(M, H, D, n_kv_heads=3)
     with pytest.raises(ValueError, match="d_head: expected an even number from 2, got 5"):

@@ -2,11 +2,9 @@
 
     logits = s + b + W₂·leaky_relu(W₁·[s ; b] + c₁) + c₂          over the heads of one pair (i, j); s = q·k/√d
 
-Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation", section 3, equation 5. Version 2
-("DAPE V2: Process Attention Score as Feature Map", Zheng et al. 2024) makes W₁ and W₂ convolutions over the keys: dape_v2.py.
-There both read the keys that the query may see, in causal order; everything else counts as 0. The authors' code zeroes what
-the first convolution reads, but not what the second does, so that in training a query's own key reads one value that is
-not there when it decodes with a cache. Here it is never there.
+Zheng et al. 2024, "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation", section 3. In version 2 ("DAPE V2:
+Process Attention Score as Feature Map", Zheng et al. 2024) W₁ and W₂ are convolutions over the keys: dape_v2.py. There
+both read the keys that the query may see, in causal order; everything else counts as 0.
 Legend: b batch, h query heads, i query, j key, w width, s keys that a convolution reads.
 """
 
@@ -140,10 +138,23 @@ ENTRY = Entry(
     used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
     source="Zheng et al. 2024, arXiv 2405.14722, section 3, and the authors' code",
     idea=Words(
-        "A small network looks at the scores of all heads for one pair of tokens, and at a bias of their distance, and gives "
-        "every head a correction. The bias is thereby different for different content. It is applied to one pair at a time, "
-        "so that it works at every length.",
+        "A small network looks at the scores of all heads for one pair of tokens, and at a bias of their distance. It "
+        "gives every head a correction, so that the bias is different for different content. It is applied to one pair "
+        "at a time and works at every length.",
         "一个小网络同时看一对词在所有头上的分数和它们距离的偏置，给每个头一个修正。"
         "因此偏置随内容而变。它逐对计算，所以任何长度都可用。",
     ),
+    latex=r"s_{ij} + b_{i-j} + W_2\,\mathrm{LeakyReLU}(W_1 [s_{ij} ; b_{i-j}] + c_1) + c_2, \quad s_{ij} = q_i \cdot k_j "
+    r"/ \sqrt{d}",
+    breaks=Words(
+        "The scores of all heads must be at one place: no tensor parallelism over heads, and no fused kernel. Memory "
+        "grows with the square of the length, times the hidden units.",
+        "所有头的分数必须在一处：不能按头做张量并行，也不能用融合内核。内存随长度的平方增长，再乘以隐藏单元数。",
+    ),
+    code="chuanyang-Zheng/DAPE",
+    options={
+        "over": '距离的偏置 b：论文中最好的 "kerple"、"alibi" 或 "fire"',
+        "width": "f 的隐藏单元数",
+        "kernel": "f 的每一层读取的键数，奇数：第一版为 1，第二版为 3",
+    },
 )

@@ -1,12 +1,12 @@
-"""Fourier positions: every pair of channels turns by a mixture of waves, and pairs that training never saw whole keep still.
+"""Fourier positions: every pair of channels turns by a mixture of waves; pairs that training never saw whole keep still.
 
     (x, y) -> (x C - y S, y C + x S),   C_m(p) = Σ_n a_nm cos(ω_n p),   S_m(p) = Σ_n b_nm sin(ω_n p)      where ω_m ≥ 2π/L
     (x, y) as they are                                                                                 where ω_m < 2π/L
 
-Hua et al. 2024, "Fourier Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization", section 4.
-The sums are over all pairs with ω_n ≥ 2π/L; a and b are the identity plus noise, each key head has its own, and they are not
-trained. Another form is the authors' code's: at most d/4 pairs turn, pair m by the mixture around wave m·⌈N/(d/4)⌉ of N, and
-the others, whose sine is padded with 1 like their cosine, become (x - y, y + x).
+Hua et al. 2024, "Fourier Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization", section
+4. The sums are over all pairs with ω_n ≥ 2π/L; a and b are the identity plus noise, each key head has its own, and they
+are not trained. The authors' code has another form: at most d/4 pairs turn, pair m by the mixture around wave
+m·⌈N/(d/4)⌉ of N, and the others, whose sine is padded with 1 like their cosine, become (x - y, y + x).
 Legend: b batch, t tokens, h query heads, g key heads, n waves, m pairs that turn, d d_head.
 """
 
@@ -49,8 +49,8 @@ class FoPE(PositionalEncoding):
     layout          which channels make a pair
 
     Parameters: cosines and sines [n_kv_heads, waves, turning pairs], a and b. They ask for no gradients, as in the paper;
-    requires_grad_() trains them. Without noise it is RoPE with the slow pairs cut off. Time O(t·heads·d²) for the mixtures.
-    Raises ValueError where no pair turns once in trained_length positions.
+    requires_grad_() trains them. Without noise it is RoPE with the slow pairs cut off. Time O(t·heads·d²) for the
+    mixtures. Raises ValueError where no pair turns once in trained_length positions.
     """
 
     sites = Site.ROTATE
@@ -155,10 +155,31 @@ ENTRY = Entry(
     used_by=(Words("research: OLMo-style models by its authors", "研究：作者的 OLMo 类模型"),),
     source="Hua et al. 2024, arXiv 2412.17739, section 4, and the authors' code",
     idea=Words(
-        "In a trained model a pair of channels carries not one wave but several, since layers mix them. FoPE therefore lets "
+        "In a trained model a pair of channels carries not one wave but several, since layers mix them. So FoPE lets "
         "every pair turn by a mixture of all waves. Pairs too slow to turn once in training do not turn at all, so "
         "that no angle is new at a greater length.",
         "在训练好的模型里，一个通道对携带的不是一个波而是几个，因为各层会把它们混合。"
         "因此 FoPE 让每一对按所有波的混合来转动。慢到训练中转不满一圈的通道对根本不转，更长时也就没有新的角度。",
     ),
+    latex=r"x \mapsto \begin{pmatrix} C_m & -S_m \\ S_m & C_m \end{pmatrix} x, \quad "
+    r"C_m(p) = \sum_n a_{nm} \cos \omega_n p, \quad S_m(p) = \sum_n b_{nm} \sin \omega_n p, \quad \omega_n \ge 2\pi / L",
+    breaks=Words(
+        "It is not relative: a mixture of rotations is no rotation, so the score depends on both positions, not on their "
+        "difference alone. Queries and keys change their length.",
+        "它不是相对编码：旋转的混合不是旋转，因此分数取决于两个位置，而不只是它们的差。查询和键的长度会改变。",
+    ),
+    differs=Words(
+        "The default is the paper's form. The authors' code lets at most a quarter of d_head pairs turn and pads the "
+        "sine of "
+        'all others with 1: form="code". Grouped keys, which the authors do not have, have one mixture a key head.',
+        '默认是论文的形式。作者的代码最多让 d_head 的四分之一对转动，其余对的正弦补 1：form="code"。'
+        "作者没有分组的键；这里每个键头一组混合系数。",
+    ),
+    code="TsinghuaC3I/Fourier-Position-Embedding",
+    options={
+        "n_kv_heads": "键头数，各有自己的混合系数，供其查询头共用；None 为 n_heads",
+        "trained_length": "L：在这么多位置内转不满一圈的通道对不转",
+        "noise": "a 和 b 离单位矩阵多远：Xavier 正态数的增益，论文中为 0.3 到 0.6",
+        "form": '"paper"，或按作者代码的 "code"',
+    },
 )

@@ -1,4 +1,4 @@
-"""Relative positions of images: a vector for every bucket of the two-dimensional offset, which meets queries, keys or values.
+"""Relative positions of images: a vector for every bucket of the offset of two patches, for keys, queries or values.
 
     logits += q_i·r[I(i, j)]/√d                 on keys, as by default
     logits += k_j·r[I(j, i)]/√d                 on queries
@@ -45,16 +45,17 @@ LARGEST_RATIO = 64  # 66 049 buckets
 class IRPE(PositionalEncoding):
     """q·r of the offset's bucket, learned; any size of image.
 
-    d_head, n_heads  channels of a head and query heads
+    d_head           channels of a head
+    n_heads          query heads
     on               "key", "query", "value" or several: whose vectors are looked up
     method           "product", which is best in the paper, "cross", "euclidean" or "quantization"
     mode             "contextual": vectors that meet the content. "bias": a number for each bucket and head
     ratio            of the buckets: up to 2·ratio a side, 1.9 in the authors' models
     shared           whether all heads have the same vectors
 
-    Parameters: of_key, of_query, of_value [heads, n, d_head], heads 1 where shared ([heads, n] in the bias mode), zero at the start
-    as in the authors' code; the last row is the class token's. With "cross", n is that of rows and then of columns.
-    Coordinates are (row, column), whole numbers; a token with negative ones is the class token.
+    Parameters: of_key, of_query, of_value [heads, n, d_head], heads 1 where shared ([heads, n] in the bias mode), zero
+    at the start as in the authors' code; the last row is the class token's. With "cross", n is that of rows, then of
+    columns. Coordinates are (row, column), whole numbers; a token with negative ones is the class token.
     Time O(queries·n·d) and a look-up for every pair; memory O(queries·keys).
     Raises ValueError for a bias on values, a ratio outside 1 … 64 and sizes that do not fit, TypeError for real positions.
     """
@@ -199,9 +200,29 @@ ENTRY = Entry(
     used_by=(Words("research: DeiT and DETR by its authors", "研究：作者的 DeiT 与 DETR"),),
     source="Wu et al. 2021, arXiv 2107.14222, section 3, and the authors' code",
     idea=Words(
-        "The offset of two patches falls into one of a few dozen buckets: near offsets each have their own, far ones share. "
+        "The offset of two patches falls into one of a few dozen buckets: near offsets have their own, far ones share. "
         "Each bucket has a learned vector, which is multiplied with the query. Images of any size use the same buckets.",
         "两个图块的位移落入几十个桶之一：近的位移各占一桶，远的共用。每个桶有一个学到的向量，与查询相乘。"
         "任何大小的图像都用同样的桶。",
     ),
+    latex=r"q_i \cdot (k_j + r_{g(\Delta y),\, g(\Delta x)}) / \sqrt{d}, \quad "
+    r"g(x) = \mathrm{sign}(x) \min\left(\beta, \mathrm{round}\left(\alpha + (\beta - \alpha) "
+    r"\frac{\ln(|x| / \alpha)}{\ln(\gamma / \alpha)}\right)\right)",
+    breaks=Words(
+        "Beyond some thirty patches a side all offsets of a direction look alike. Positions must be whole numbers.",
+        "每个方向超过约三十个图块之后，所有位移看起来都一样。位置必须是整数。",
+    ),
+    differs=Words(
+        "Tables of the euclidean and quantization methods have no rows for negative distances, which the authors' code "
+        "has and never reads.",
+        "euclidean 与 quantization 方法的表没有负距离的行；作者的代码有，但从不读取。",
+    ),
+    code="microsoft/Cream",
+    options={
+        "on": '"key"、"query"、"value" 或其中几个：用谁的向量',
+        "method": '论文中最好的 "product"、"cross"、"euclidean" 或 "quantization"',
+        "mode": '"contextual"：与内容相乘的向量；"bias"：每个桶和头一个数',
+        "ratio": "桶的比例：每侧至多 2·ratio 个，作者的模型为 1.9",
+        "shared": "所有头是否用同样的向量",
+    },
 )

@@ -1,10 +1,10 @@
-"""Context re-positioning: every token computes its own position for every head, a real number, and turns there as with RoPE.
+"""Context re-positioning: every token computes a position of its own for every head, a real number, for RoPE to turn to.
 
     z = (SiLU(x W_g) ⊙ (x W_c)) w_h,   q̂ = R(z)q,   k̂ = R(z')k
 
 Li et al. 2025, "RePo: Language Models with Context Re-Positioning", section 3: W_g and W_c are shared by the heads of a
-layer, w is each head's own. The index of a token is not read at all. The authors give the layers below the fifth plain RoPE:
-PerLayer([RoPE(d_head)] * 5 + [RePo(…), …]). Their code has as many key heads as query heads.
+layer, w is each head's own. The index of a token is not read at all. The authors give the lower five layers plain
+RoPE: PerLayer([RoPE(d_head)] * 5 + [RePo(…), …]). Their code has as many key heads as query heads.
 Legend: b batch, t tokens, h query heads, g key heads, n pairs, d d_head, m d_model, r width of W_g and W_c.
 """
 
@@ -19,18 +19,8 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import read_earlier
-from posenc.encoding import (
-    PositionalEncoding,
-    Side,
-    Site,
-    check_tokens,
-    check_width,
-    full_precision,
-    into,
-    turns,
-    working_dtype,
-)
+from posenc.content_dependent import FromEarlierTokens
+from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -41,7 +31,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-class RePo(PositionalEncoding):
+class RePo(FromEarlierTokens):
     """RoPE at positions that a small network reads from the hidden states.
 
     d_model     channels of the hidden states that go into the projections
@@ -49,7 +39,7 @@ class RePo(PositionalEncoding):
     d_head      channels of a head, even
     n_kv_heads  key heads, each with positions that its query heads share; None: n_heads
     width       of W_g and W_c; None: d_model / 8, as in the paper
-    base        of the frequencies, 500 000 in the authors' models
+    base        of the frequencies; 500 000 in the authors' models
     layout      which channels make a pair
 
     Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read(x, at) once a layer; `Attention`
@@ -59,7 +49,6 @@ class RePo(PositionalEncoding):
 
     sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
-    learned_tables = True
 
     @checked
     def __init__(
@@ -91,16 +80,10 @@ class RePo(PositionalEncoding):
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
-        check_tokens(self, x, at, axis=1)
-        check_width(self, "d_model", x.shape[-1], self.d_model)
-        at = at.expand(x.shape[0])
-        dtype = working_dtype(x.dtype)
-        with full_precision(x):
-            x = x.to(dtype)
-            hidden = F.silu(F.linear(x, self.gate.to(dtype))) * F.linear(x, self.content.to(dtype))
-            position = F.linear(hidden, self.assign.to(dtype))  # [b, t, g]
-        return at.replaced(states={**at.states, self.owner: (position,)})
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """The position of every token, [b, t, g], which depends on that token alone."""
+        hidden = F.silu(F.linear(x, self.gate.to(x.dtype))) * F.linear(x, self.content.to(x.dtype))
+        return (F.linear(hidden, self.assign.to(x.dtype)),)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
@@ -111,7 +94,7 @@ class RePo(PositionalEncoding):
         if x.shape[1] % self.own:
             raise ValueError(f"RePo: {x.shape[1]} heads cannot share the positions of {self.own}")
         with full_precision(x):
-            position = read_earlier(self, at)[0].transpose(1, 2).double()  # [b, g, t]
+            position = self.state(at)[0].transpose(1, 2).double()  # [b, g, t]
             angle = position[..., None] * constant(self.frequencies, torch.float64, x.device)
             angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
             dtype = working_dtype(x.dtype)
@@ -140,9 +123,22 @@ ENTRY = Entry(
     used_by=(Words("research: OLMo 2 by its authors", "研究：作者的 OLMo 2"),),
     source="Li et al. 2025, arXiv 2512.14391, section 3, and the authors' code",
     idea=Words(
-        "A token's position is not its index but a number that a small network computes from its hidden state, one for each "
-        "head. Related tokens can move close together and irrelevant ones apart, however long the text between them is.",
+        "A token's position is not its index but a number that a small network computes from its hidden state. Each head "
+        "has a number of its own. Related tokens can move close together and irrelevant ones apart, however long the text "
+        "between them is.",
         "词的位置不是序号，而是一个小网络从它的隐藏状态算出的数，每个头一个。"
         "相关的词可以移到一起，无关的词可以隔开，无论中间的文本有多长。",
     ),
+    latex=r"(R(z_i)\, q_i) \cdot (R(z_j)\, k_j), \quad z = \left(\mathrm{SiLU}(x W_g) \odot x W_c\right) w_h",
+    breaks=Words(
+        "The order of tokens reaches the layer only through the causal mask and the hidden states. With this encoding in "
+        "all layers, bidirectional attention does not know the order at all.",
+        "词的顺序只通过因果掩码和隐藏状态到达这一层。若所有层都用它，双向注意力完全不知道顺序。",
+    ),
+    code="SakanaAI/repo",
+    options={
+        "n_kv_heads": "键头数，各有自己的位置，供其查询头共用；None 为 n_heads",
+        "width": "W_g 与 W_c 的宽度；None 为论文的 d_model / 8",
+        "base": "频率的底数，作者的模型为 500 000",
+    },
 )

@@ -3,9 +3,9 @@
     logits = (q_i·k_j + p_i U_Q · p_j U_K)/√(2d) + b[bucket(i - j)]
     [CLS]    the position terms of its row are one learned number, those of its column another: θ₁, θ₂ for each head
 
-Ke et al. 2020, "Rethinking Positional Encoding in Language Pre-training" (TUPE), section 3: TUPE-A without b, TUPE-R with it.
-As in the authors' code p goes through a layer norm, U_Q and U_K have offsets, and θ are products of two more rows of the
-table. The code adds a learned number of its own to θ where TUPE-R has b; the paper's reset covers b, as here.
+Ke et al. 2020, "Rethinking Positional Encoding in Language Pre-training" (TUPE), section 3: TUPE-A without b, TUPE-R with
+it. As in the authors' code p goes through a layer norm, U_Q and U_K have offsets, and θ are products of two more rows of
+the table. The code adds a learned number of its own to θ where TUPE-R has b; the paper's reset covers b, as here.
 Legend: b batch, h query heads, i query, j key, d d_head, m d_model, p rows of the table.
 """
 
@@ -42,8 +42,8 @@ class TUPE(PositionalEncoding):
     class_token       position 0 is [CLS], whose terms are θ
 
     Parameters: table [max_positions + 2, d_model], whose first two rows make θ₁ ([CLS] as query) and θ₂ ([CLS] as key);
-    norm and norm_offset [d_model]; query and key [n_heads, d_head, d_model], query_offset and key_offset [n_heads, d_head];
-    relative.table. Time O(queries·keys·d) once more for the products of positions, memory O(queries·keys).
+    norm and norm_offset [d_model]; query and key [n_heads, d_head, d_model], query_offset and key_offset [n_heads,
+    d_head]; relative.table. Time O(queries·keys·d) once more for the products of positions, memory O(queries·keys).
     Raises ValueError for a position outside the table and for sizes that do not fit, TypeError for real positions.
     """
 
@@ -159,10 +159,27 @@ ENTRY = Entry(
     used_by=(Words("research: BERT by its authors", "研究：作者的 BERT"),),
     source="Ke et al. 2020, arXiv 2006.15595, section 3, and the authors' code",
     idea=Words(
-        "Positions are not added to words. Two positions are compared by projections of their own, and the result is added to "
-        "the score of the two words. The first token, which stands for the whole sentence, has two learned numbers instead "
-        "of a position, so that it does not prefer its neighbours.",
+        "Positions are not added to words. Two positions are compared by projections of their own, and the result is "
+        "added to the score of the two words. The first token, which stands for the sentence, has two learned numbers "
+        "instead of a position, so that it does not prefer its neighbours.",
         "位置不加到词向量上。两个位置用自己的投影比较，结果加到两个词的分数上。"
         "代表整句的第一个词没有位置，而是两个学到的数，因此不会偏向邻近的词。",
     ),
+    latex=r"\frac{q_i \cdot k_j + p_i U_Q \cdot p_j U_K}{\sqrt{2d}} + b_{\mathrm{bucket}(i - j)}",
+    breaks=Words(
+        "Positions beyond the table are refused. The table and its projections are parameters of all layers together.",
+        "超出表的位置会被拒绝。表和它的投影是所有层共用的参数。",
+    ),
+    differs=Words(
+        "The authors' code adds a learned number to the terms of [CLS] where TUPE-R has b. The paper's reset covers b "
+        "too, as here.",
+        "在 TUPE-R 有 b 的地方，作者的代码给 [CLS] 的项另加一个学到的数。论文的重置也包括 b，这里与论文相同。",
+    ),
+    code="guolinke/TUPE",
+    options={
+        "max_positions": "位置 0 … max_positions-1 可用",
+        "n_buckets": "b 的桶数，同 T5 的双向桶（TUPE-R）；None：没有 b（TUPE-A）",
+        "max_distance": "从这里起都落入最后一个桶",
+        "class_token": "位置 0 是 [CLS]，其项为 θ",
+    },
 )

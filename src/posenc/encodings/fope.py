@@ -101,9 +101,9 @@ class FoPE(PositionalEncoding):
             if pair * step < len(self.waves):
                 identity[pair * step, pair] = 1.0
         deviation = noise * (2 / (pairs * (len(self.waves) + own))) ** 0.5
-        for name in ("cosines", "sines"):
-            start = identity + deviation * torch.randn(own, *identity.shape)
-            self.register_parameter(name, nn.Parameter(start, requires_grad=False))
+        self.cosines, self.sines = (
+            nn.Parameter(identity + deviation * torch.randn(own, *identity.shape), requires_grad=False) for _ in range(2)
+        )
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """C and S of every pair of every key head, [b, t, g, d/2]."""

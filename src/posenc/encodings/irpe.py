@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -61,6 +60,7 @@ class IRPE(PositionalEncoding):
     """
 
     coordinate_axes = 2
+    of_value: Tensor | None
 
     @checked
     def __init__(
@@ -140,7 +140,8 @@ class IRPE(PositionalEncoding):
             for name, score in scores.items():
                 token, rows = (i, self.bucket(here, there)) if name == "key" else (j, self.bucket(there, here))
                 terms += [score[b, h, token, row.clamp(min=0)].where(row >= 0, 0) for row in rows]
-            return functools.reduce(operator.add, terms)
+            total: Tensor = functools.reduce(torch.add, terms)
+            return total
 
         return of_pair
 

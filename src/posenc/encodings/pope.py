@@ -80,7 +80,7 @@ class PoPE(PositionalEncoding):
         return into(turned, out)
 
     def softmax_scale(self, d_head: int) -> float:
-        checks.whole(d_head=d_head)
+        super().softmax_scale(d_head)  # checks it
         return super().softmax_scale(self.d_head)
 
     @torch.no_grad()

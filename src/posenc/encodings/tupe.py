@@ -85,8 +85,9 @@ class TUPE(PositionalEncoding):
         self.key_offset = nn.Parameter(torch.zeros(n_heads, d_head))
         for parameter in (self.table, self.query, self.key):
             nn.init.normal_(parameter, std=0.02)
-        both_ways = {"n_buckets": n_buckets, "max_distance": max_distance, "bidirectional": True}
-        self.relative = None if n_buckets is None else T5(n_heads, **both_ways)
+        self.relative = None
+        if n_buckets is not None:
+            self.relative = T5(n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=True)
 
     @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:

@@ -1,4 +1,4 @@
-"""Outputs of attention, with and without positions, for every order of a sentence (S7, S20).
+"""Outputs of attention, with and without positions, for every order of a sentence.
 
     distance   max|A(PX + p) − P·A(X + p)|   the words move, the positions stay
     together   max|A(P(X + p)) − P·A(X + p)| the positions move with the words

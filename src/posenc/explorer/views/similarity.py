@@ -1,4 +1,4 @@
-"""Scores by distance: products of sinusoidal rows, RoPE's score and its bound, and random vectors (S21).
+"""Scores by distance: products of sinusoidal rows, RoPE's score and its bound, and random vectors.
 
 All curves are functions of the lag k. `vectors` are a query and a key that the page rotates to any two positions:
 

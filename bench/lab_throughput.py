@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from posenc.lab.experiment import Training, Trial, corpus, read
+from posenc.lab.experiment import Training, Trial, corpus, read_experiment
 from posenc.lab.run.workers import Job, Workers, cores
 from posenc.lab.trial.training import run_trial
 
@@ -26,7 +26,7 @@ from posenc.lab.trial.training import run_trial
 def train(shared: Any, threads: int, steps: int, encoding: str, _: Callable[[float], None]) -> int:
     """Trains the quick preset's language model for some steps and says how many tokens that were."""
     torch.set_num_threads(threads)
-    experiment = read("quick")
+    experiment = read_experiment("quick")
     plan = experiment.tasks[0]
     task = plan.task.model_copy(update={"lengths": (plan.task.length,), "held_out": 1})
     training = Training(**{**plan.training.model_dump(), "steps": steps})
@@ -41,7 +41,7 @@ def main() -> None:
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--encoding", default="rope")
     options = asked.parse_args()
-    text = corpus.read(None, 513)
+    text = corpus.read_corpus(None, 513)
     ways = {"one after another, one thread": (1, 1), "one after another, all threads": (1, cores()),
             "one a core, one thread each": (cores(), 1)}  # fmt: skip
     speeds: dict[str, list[float]] = {way: [] for way in ways}

@@ -30,8 +30,8 @@ def costs_page(language: Language) -> str:
     for kind, words in KINDS.items():
         rows = [entry for entry in ENTRIES if entry.kind == kind and entry.name in measured]
         lines += [
-            f"\n## {SHORT[kind].read(language).capitalize()}\n",
-            f"{words.read(language)}\n",
+            f"\n## {SHORT[kind].in_language(language).capitalize()}\n",
+            f"{words.in_language(language)}\n",
             "| " + " | ".join(HEADS[language]) + " |",
             "|---" + "|--:" * (len(HEADS[language]) - 1) + "|",
         ]

@@ -52,18 +52,18 @@ def page(row: dict[str, Any], language: Language) -> str:
         f"{other} · {back} · {'代码' if zh else 'code'}: {code}\n",
         row["idea"][language] + "\n",
         f"$$\n{entry.latex}\n$$\n",
-        f"![{entry.title.read(language)}](../pictures/{name}.png)\n",
-        f"## {EXAMPLE.read(language)}\n",
+        f"![{entry.title.in_language(language)}](../pictures/{name}.png)\n",
+        f"## {EXAMPLE.in_language(language)}\n",
         *(f"```python\n{lines}```\n" for lines in (example(row), row["example"]) if lines),
-        f"## {COST.read(language)}\n",
+        f"## {COST.in_language(language)}\n",
         cost(name, language),
-        f"## {BREAKS.read(language)}\n",
-        entry.breaks.read(language) + "\n",
-        f"## {DIFFERS.read(language)}\n",
-        (entry.differs or SAME).read(language) + "\n",
-        f"## {OPTIONS.read(language)}\n",
+        f"## {BREAKS.in_language(language)}\n",
+        entry.breaks.in_language(language) + "\n",
+        f"## {DIFFERS.in_language(language)}\n",
+        (entry.differs or SAME).in_language(language) + "\n",
+        f"## {OPTIONS.in_language(language)}\n",
         options(entry, row, language),
-        f"## {MORE.read(language)}\n",
+        f"## {MORE.in_language(language)}\n",
         "| | |\n|---|---|",
         *(f"| {label} | {fact} |" for label, fact in facts(entry, row, language).items()),
     ]
@@ -74,7 +74,7 @@ def facts(entry: Entry, row: dict[str, Any], language: Language) -> dict[str, st
     """The table at the end: kind, seams, needs, names, users, paper and code."""
     zh = language == "zh"
     found = {
-        "类别" if zh else "kind": KINDS[row["kind"]].read(language),
+        "类别" if zh else "kind": KINDS[row["kind"]].in_language(language),
         "作用处" if zh else "seams": named(row["seams"], SEAMS, language),
         "性质" if zh else "what holds": named(row["traits"], TRAITS, language),
         "需要" if zh else "needs": named(row["needs"], NEEDS, language),
@@ -99,12 +99,12 @@ def options(entry: Entry, row: dict[str, Any], language: Language) -> str:
     """A table of what is needed and what may be left out, each described."""
     zh, about = language == "zh", options_of(entry)
     if not about:
-        return NO_OPTIONS.read(language) + "\n"
+        return NO_OPTIONS.in_language(language) + "\n"
     head = "| 名称 | 默认值 | 含义 |" if zh else "| name | default | meaning |"
     lines = [head, "|---|---|---|"]
     for name, words in about.items():
         default = f"`{row['options'][name]!r}`" if name in row["options"] else ("尺寸" if zh else "a size")
-        lines.append(f"| `{name}` | {default} | {cell(words.read(language))} |")
+        lines.append(f"| `{name}` | {default} | {cell(words.in_language(language))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -113,15 +113,15 @@ def cost(name: str, language: Language) -> str:
     zh = language == "zh"
     found = costs.measured().get(name)
     if found is None:
-        return NOT_MEASURED.read(language) + "\n"
+        return NOT_MEASURED.in_language(language) + "\n"
     lines = ["| | × NoPE |", "|---|--:|"]
     for measure, words in costs.MEASURES.items():
         ratio = found.ratios[measure]
         said = ratio.text() if isinstance(ratio, costs.Ratio) else cannot(ratio, zh)
-        lines.append(f"| {words.read(language)} | {said} |")
+        lines.append(f"| {words.in_language(language)} | {said} |")
     if isinstance(found.memory, costs.Memory):
         amount = f"{found.memory.bytes / costs.MiB:.0f} MiB"
-        grows = costs.ORDERS[found.memory.order].read(language)
+        grows = costs.ORDERS[found.memory.order].in_language(language)
         said = f"超出 NoPE 的内存，2048 个词：{amount}，{grows}。" if zh else (
             f"Memory beyond NoPE's at 2048 tokens: {amount}, {grows}.")  # fmt: skip
     else:
@@ -172,4 +172,4 @@ def example(row: dict[str, Any]) -> str:
 
 
 def named(keys: list[str], words: dict[str, Words], language: Language) -> str:
-    return ", ".join(words[key].read(language) for key in keys) or "–"
+    return ", ".join(words[key].in_language(language) for key in keys) or "–"

@@ -62,7 +62,7 @@ def summary(language: Language) -> str:
         alike = [entry for entry in ENTRIES if entry.kind == kind]
         known = [entry for entry in alike if entry.name in FOUNDATION] or alike[:3]
         links = [f"[{entry.title.en}](docs/encodings/{entry.name}{suffix})" for entry in known]
-        lines.append(f"| {words.read(language)} | {len(alike)} | {('、' if zh else ', ').join(links)} |")
+        lines.append(f"| {words.in_language(language)} | {len(alike)} | {('、' if zh else ', ').join(links)} |")
     whole = (
         f"[全部 {len(ENTRIES)} 个名称](docs/catalogue{suffix})"
         if zh
@@ -86,8 +86,8 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
     for kind, words in KINDS.items():
         rows = [row for row in described if row["kind"] == kind]
         lines += [
-            f"\n## {SHORT[kind].read(language).capitalize()}\n",
-            f"{words.read(language)}\n",
+            f"\n## {SHORT[kind].in_language(language).capitalize()}\n",
+            f"{words.in_language(language)}\n",
             *table_of(rows, language),
         ]
     return "\n".join(lines) + "\n"
@@ -108,7 +108,7 @@ def methods(language: Language) -> str:
     ]  # fmt: skip
     for words, rows in GROUPS.values():
         lines += [
-            f"\n## {words.read(language)}\n",
+            f"\n## {words.in_language(language)}\n",
             "| 方法 | 条目 | 来源 |" if zh else "| method | entry | source |",
             "|---|---|---|",
         ]
@@ -116,7 +116,7 @@ def methods(language: Language) -> str:
             entry = entry_for(method)
             found = f"[{entry.name}](encodings/{entry.name}{suffix})" if entry else ""
             said = method.instead or (None if found else NOT_YET)
-            cell = ("；" if zh else "; ").join(part for part in (found, said.read(language) if said else "") if part)
+            cell = ("；" if zh else "; ").join(part for part in (found, said.in_language(language) if said else "") if part)
             lines.append(f"| {method.title} | {cell} | {method.source} |")
     return "\n".join(lines) + "\n"
 

@@ -58,7 +58,7 @@ class Here:
 
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
         for number, trial in enumerate(trials):
-            if context.claim(number):
+            if context.reserve(number):
                 try:
                     value = finish(trial, context.text, context.hardware, context.train, lambda share: None)
                 except Exception as error:

@@ -348,7 +348,7 @@ def test_the_environment_chooses_the_language():
     assert "verdict" in run("--verdict", "limit", LC_ALL="en_US.UTF-8", LANG="zh_CN.UTF-8").output
     assert default_language({}) == default_language({"LANG": "C"}) == "en"
     assert default_language({"LC_ALL": "", "LC_MESSAGES": "zh_TW.UTF-8", "LANG": "en_US"}) == "zh"
-    assert Words("a", "甲").read("zh") == "甲"
+    assert Words("a", "甲").in_language("zh") == "甲"
 
 
 def test_the_help_explains_every_verdict():

@@ -21,7 +21,7 @@ import yaml
 import posenc
 from posenc import cli
 from posenc.commands import lab_run
-from posenc.lab.experiment import read
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 
@@ -115,7 +115,7 @@ def test_it_is_an_experiment_of_the_lab_like_any_other(whole: tuple[Path, Any], 
     """The lab runs the same experiment from a file, and finds every trial that compare has trained."""
     shutil.copytree(whole[0], tmp_path / "out")
     (tmp_path / "out" / "experiment.json").unlink()
-    settings = {**read("compare").model_dump(mode="json"), "encodings": ["rope", "alibi", "learned"]}
+    settings = {**read_experiment("compare").model_dump(mode="json"), "encodings": ["rope", "alibi", "learned"]}
     del settings["budget"]
     settings["tasks"][0]["training"]["steps"] = STEPS
     (tmp_path / "same.yaml").write_text(yaml.safe_dump(settings))
@@ -144,7 +144,7 @@ def test_compare_and_lab_run_go_through_the_same_functions(monkeypatch: pytest.M
     with pytest.raises(SystemExit, match="0"):
         cli.run()
     compared, run_by_lab = given
-    assert compared.experiment == run_by_lab.experiment == read("compare")
+    assert compared.experiment == run_by_lab.experiment == read_experiment("compare")
     assert compared.out == run_by_lab.out
 
 

@@ -106,7 +106,7 @@ HEADINGS = ("Example", "What it costs", "Where it breaks", "What differs", "Opti
 @pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
 def test_every_page_is_complete(entry):
     ends = {"en": r"[.!?](?=\s|$)", "zh": "[。！？]"}
-    sentences = {language: len(re.findall(end, entry.idea.read(language))) for language, end in ends.items()}
+    sentences = {language: len(re.findall(end, entry.idea.in_language(language))) for language, end in ends.items()}
     assert 3 <= sentences["en"] <= 4, "the idea in three sentences"
     assert 2 <= sentences["zh"] <= 4, "the idea in three sentences"
     assert entry.latex, "ENTRY has no formula for its page: latex"
@@ -129,7 +129,7 @@ def test_every_option_is_described_in_both_languages(entry):
     for suffix, language in ((".md", "en"), (".zh-CN.md", "zh")):
         text = (ROOT / "docs" / "encodings" / f"{entry.name}{suffix}").read_text(encoding="utf-8")
         for name, words in described.items():
-            said = words.read(language).replace("|", "\\|")
+            said = words.in_language(language).replace("|", "\\|")
             assert re.search(rf"^\| `{name}` \| .* \| {re.escape(said)} \|$", text, re.MULTILINE), name
     assert set(entry.options) <= set(described), "ENTRY describes options that there are not"
 

@@ -29,7 +29,7 @@ def documents(count: int = 30, size: int = 400) -> dict[str, bytes]:
 
 
 def test_every_document_is_on_one_side_only(tmp_path: Path) -> None:
-    texts = corpus.read(write(tmp_path, documents()), WIDTH)
+    texts = corpus.read_corpus(write(tmp_path, documents()), WIDTH)
     assert sorted(texts.train + texts.held_out) == sorted(documents().values())
     assert not set(texts.train) & set(texts.held_out)
     share = sum(map(len, texts.held_out)) / sum(map(len, documents().values()))
@@ -37,17 +37,17 @@ def test_every_document_is_on_one_side_only(tmp_path: Path) -> None:
 
 
 def test_names_and_places_change_nothing(tmp_path: Path) -> None:
-    here = corpus.read(write(tmp_path / "here", documents()), WIDTH)
+    here = corpus.read_corpus(write(tmp_path / "here", documents()), WIDTH)
     renamed = {f"deeper/{99 - n}": text for n, text in enumerate(documents().values())}
-    there = corpus.read(write(tmp_path / "there", renamed), WIDTH)
+    there = corpus.read_corpus(write(tmp_path / "there", renamed), WIDTH)
     assert (here.sha256, here.train, here.held_out) == (there.sha256, there.train, there.held_out)
     changed = documents() | {"00.txt": b"x" + documents()["00.txt"][1:]}
-    assert corpus.read(write(tmp_path / "changed", changed), WIDTH).sha256 != here.sha256
+    assert corpus.read_corpus(write(tmp_path / "changed", changed), WIDTH).sha256 != here.sha256
 
 
 def test_repeated_documents_count_once(tmp_path: Path) -> None:
     twice = documents() | {f"again-{name}": text for name, text in documents().items()}
-    texts = corpus.read(write(tmp_path, twice), WIDTH)
+    texts = corpus.read_corpus(write(tmp_path, twice), WIDTH)
     assert sorted(texts.train + texts.held_out) == sorted(documents().values())
     assert [note.en for note in texts.notes] == ["30 files that repeat another one were left out"]
 
@@ -55,7 +55,7 @@ def test_repeated_documents_count_once(tmp_path: Path) -> None:
 def test_the_end_of_a_lone_file_is_held_out(tmp_path: Path) -> None:
     text = b"".join(documents().values())
     (tmp_path / "one.txt").write_bytes(text)
-    texts = corpus.read(tmp_path / "one.txt", WIDTH)
+    texts = corpus.read_corpus(tmp_path / "one.txt", WIDTH)
     assert texts.train[0] + texts.held_out[0] == text
     assert len(texts.held_out[0]) == round(len(text) / 10)
     assert "end of the largest" in texts.notes[0].en
@@ -77,7 +77,7 @@ def test_spread_windows_do_not_overlap() -> None:
 
 
 def test_the_standard_library_is_the_default() -> None:
-    texts = corpus.read(None, 513)
+    texts = corpus.read_corpus(None, 513)
     assert texts.source.startswith("Python 3.")
     assert sum(map(len, texts.train)) > 5_000_000
     assert any(b"class JSONEncoder" in text for text in texts.train + texts.held_out)
@@ -97,7 +97,7 @@ def test_the_standard_library_is_the_default() -> None:
 )
 def test_folders_without_enough_text(tmp_path: Path, content: dict[str, bytes], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        corpus.read(write(tmp_path, content), WIDTH)
+        corpus.read_corpus(write(tmp_path, content), WIDTH)
 
 
 @pytest.mark.parametrize(
@@ -106,35 +106,35 @@ def test_folders_without_enough_text(tmp_path: Path, content: dict[str, bytes], 
 def test_files_without_enough_text(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match=message) as caught:
-        corpus.read(tmp_path / "file", WIDTH)
+        corpus.read_corpus(tmp_path / "file", WIDTH)
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="neither a file nor a folder"):
-        corpus.read(tmp_path / "absent", WIDTH)
+        corpus.read_corpus(tmp_path / "absent", WIDTH)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="neither a file nor a folder"):
-        corpus.read(tmp_path / "pipe", WIDTH)
+        corpus.read_corpus(tmp_path / "pipe", WIDTH)
     with pytest.raises(ValueError, match="has no text"):  # a pipe inside a folder is passed by, not waited for
-        corpus.read(tmp_path, WIDTH)
+        corpus.read_corpus(tmp_path, WIDTH)
 
 
 def test_links_and_binary_files_are_passed_by(tmp_path: Path) -> None:
     folder = write(tmp_path / "folder", documents() | {"picture": b"\x89PNG\0" * 100})
     (folder / "loop").symlink_to(folder)
     (folder / "elsewhere").symlink_to("/etc/hostname")
-    texts = corpus.read(folder, WIDTH)
+    texts = corpus.read_corpus(folder, WIDTH)
     assert sorted(texts.train + texts.held_out) == sorted(documents().values())
     assert [note.en for note in texts.notes] == ["1 binary files were left out"]
 
 
 def test_no_more_is_read_than_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "MOST_BYTES", 5000)
-    texts = corpus.read(write(tmp_path / "folder", documents()), WIDTH)
+    texts = corpus.read_corpus(write(tmp_path / "folder", documents()), WIDTH)
     assert sum(map(len, texts.train + texts.held_out)) <= 5000
     assert "files beyond 5000 bytes were left out" in texts.notes[-1].en
     (tmp_path / "file").write_bytes(b"".join(documents().values()))
-    texts = corpus.read(tmp_path / "file", WIDTH)
+    texts = corpus.read_corpus(tmp_path / "file", WIDTH)
     assert sum(map(len, texts.train + texts.held_out)) == 5000
     assert texts.notes[0].en == "only the first 5000 bytes were read"

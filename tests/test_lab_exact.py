@@ -8,12 +8,12 @@ from torch import Tensor
 
 from posenc import catalogue
 from posenc.encoding import PositionalEncoding, Site
-from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial import fp64_properties
 from posenc.positions import Positions
 
-COMPARED = read("compare")
+COMPARED = read_experiment("compare")
 SIZE = COMPARED.size
 DEFAULT = COMPARED.encodings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.experiment import PRESETS, read
+from posenc.lab.experiment import PRESETS, read_experiment
 
 GOOD = """
 name: n
@@ -18,7 +18,7 @@ tasks: [{task: {name: copy}, training: {steps: 1, learning_rate: 0.1}}]
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_read(name: str) -> None:
-    experiment = read(name)
+    experiment = read_experiment(name)
     assert experiment.name == name
     assert len(experiment.trials()) >= experiment.seeds * len(experiment.encodings)
 
@@ -42,9 +42,9 @@ def test_presets_are_read(name: str) -> None:
 def test_what_is_no_experiment_is_named(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD)
-    assert len(read(str(path)).trials()) == 3
+    assert len(read_experiment(str(path)).trials()) == 3
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"mine\.yaml") as refused:
-        read(str(path))
+        read_experiment(str(path))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lab_sweeps import experiment
-from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records.fingerprint import (
     COMPILED,
     FOR_READERS,
@@ -27,7 +27,7 @@ from posenc.lab.records.fingerprint import (
 from posenc.lab.records.import_closure import ROOT, SOURCES, file_of, is_module
 
 TRIAL = experiment().trials()[0]
-STANDARD = {(trial.task.name, trial.encoding): trial for trial in read("standard").trials()}
+STANDARD = {(trial.task.name, trial.encoding): trial for trial in read_experiment("standard").trials()}
 ALIBI = STANDARD["copy", "alibi"]
 
 

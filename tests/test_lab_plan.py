@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from posenc import catalogue
 from posenc.commands import compare_
-from posenc.lab.experiment import Experiment, read
+from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.run import budget, workers
 from posenc.lab.views import svg
 
-COMPARED = read("compare")
+COMPARED = read_experiment("compare")
 
 
 def chosen(encodings: str | None) -> Experiment:

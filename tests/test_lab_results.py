@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lab_sweeps
-from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.findings import findings_cache
 from posenc.lab.records import files
@@ -62,7 +62,9 @@ def test_a_trial_is_found_under_everything_that_decides_it(tmp_path: Path) -> No
 
 
 def test_only_a_task_that_reads_the_text_depends_on_it() -> None:
-    (reads,) = (trial for trial in read("quick").trials() if (trial.task.name, trial.encoding, trial.seed) == WHO)
+    (reads,) = (
+        trial for trial in read_experiment("quick").trials() if (trial.task.name, trial.encoding, trial.seed) == WHO
+    )
     assert reads.task.reads_text
     assert reads.key(TEXT) != reads.key("other")
     assert TRIALS[0].key(TEXT) == TRIALS[0].key("other") == TRIALS[0].key("")
@@ -219,7 +221,7 @@ HOLDS = """
 import sys
 from pathlib import Path
 from posenc.lab.records.results import Folder
-claim = Folder(Path(sys.argv[1])).claim(sys.argv[2])
+claim = Folder(Path(sys.argv[1])).reserve(sys.argv[2])
 print("held" if claim else "taken", flush=True)
 sys.stdin.read()
 """
@@ -227,16 +229,16 @@ sys.stdin.read()
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     folder, key = Folder(tmp_path), TRIALS[0].key(TEXT)
-    claim = folder.claim(key)
+    claim = folder.reserve(key)
     assert claim is not None
-    assert folder.claim(key) is None
-    assert folder.is_claimed(key)
-    assert folder.claim(TRIALS[1].key(TEXT)) is not None
+    assert folder.reserve(key) is None
+    assert folder.is_reserved(key)
+    assert folder.reserve(TRIALS[1].key(TEXT)) is not None
     other = subprocess.run([sys.executable, "-c", HOLDS, tmp_path, key], input="", capture_output=True, text=True)
     assert other.stdout == "taken\n"
     claim.release()
     claim.release()
-    assert not folder.is_claimed(key)
+    assert not folder.is_reserved(key)
     assert not (tmp_path / "claims" / f"{key}.lock").exists()
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDS, tmp_path, key], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -244,11 +246,11 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     folder.prepare()  # a second sweep begins: what is claimed stays claimed
-    assert folder.is_claimed(key)
+    assert folder.is_reserved(key)
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    assert not folder.is_claimed(key)
-    last = folder.claim(key)
+    assert not folder.is_reserved(key)
+    last = folder.reserve(key)
     assert last is not None
     last.release()
     assert listing(tmp_path) == {}
@@ -283,7 +285,7 @@ def test_without_locks_of_the_system_work_goes_on_and_nothing_is_deleted(
     monkeypatch.setattr(fcntl, "flock", none)
     folder = Folder(tmp_path)
     assert folder.has(put(folder, TRIALS[0]))
-    assert folder.claim("a" * 64) is not None
+    assert folder.reserve("a" * 64) is not None
     (tmp_path / "trials" / ".x.tmp").write_text("perhaps somebody is writing it")
     folder.prepare()
     assert (tmp_path / "trials" / ".x.tmp").exists()

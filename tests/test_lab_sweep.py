@@ -167,7 +167,7 @@ def test_what_another_sweep_holds_is_awaited_and_taken_over_when_that_dies(tmp_p
     holds = f"""
 from pathlib import Path
 from posenc.lab.records.results import Folder
-claim = Folder(Path({str(tmp_path)!r})).claim({key!r})
+claim = Folder(Path({str(tmp_path)!r})).reserve({key!r})
 print("held", flush=True)
 input()
 """
@@ -372,7 +372,7 @@ def test_cost_is_measured_once_and_only_where_there_is_a_language_model(
     outcome = made_up_sweep(tmp_path / "out", train=None, progress=updates.append, **given)
     assert (outcome.ran, outcome.failed) == (2, ())
     manifest = Folder(tmp_path / "out").experiment() or {}
-    assert manifest["text"]["sha256"] == corpus.read(tmp_path / "text", 33).sha256
+    assert manifest["text"]["sha256"] == corpus.read_corpus(tmp_path / "text", 33).sha256
     cost = Folder(tmp_path / "out").cost()
     assert cost is not None
     assert cost["ratios"].keys() == {"nope", "rope"}

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc.lab import tasks
-from posenc.lab.experiment import Size, Training, Trial, read
+from posenc.lab.experiment import Size, Training, Trial, read_experiment
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
@@ -25,7 +25,7 @@ from posenc.lab.trial.training import Run, run_trial
 from posenc.positions import Positions
 
 SIZE = Size(d_model=16, n_heads=2, n_layers=2)
-ALL = sorted({*read("compare").encodings, "learned+randomized"})
+ALL = sorted({*read_experiment("compare").encodings, "learned+randomized"})
 TEXTS = [bytes(random.Random(n).choices(b"the cat sat on a mat; ", k=400)) for n in range(8)]
 CORPUS = Corpus("made up", "0" * 64, tuple(TEXTS[:5]), tuple(TEXTS[5:]))
 
@@ -216,7 +216,7 @@ class ForgetGate(PositionalEncoding):
         super().__init__(d_model=d_model, n_heads=n_heads)
         self.gate = nn.Parameter(torch.zeros(n_heads, d_model))
 
-    def read(self, x, at, past=None):
+    def read_experiment(self, x, at, past=None):
         total = F.logsigmoid(x @ self.gate.T + 4).cumsum(dim=1)
         return at.expand(len(x)).replaced(states={self.owner: (total,)})
 

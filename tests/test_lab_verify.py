@@ -11,7 +11,7 @@ import pytest
 
 from lab_sweeps import TRIALS, Here, experiment, made_up, made_up_sweep, table
 from posenc.commands import lab_verify
-from posenc.lab.experiment import Trial, read
+from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records import files, provenance, verified
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.record import Record
@@ -148,7 +148,7 @@ def kept_of(trained: set[str] | None = None) -> list[Kept]:
     def tokens(trial: Trial) -> int:
         return int(trained is None or trial.encoding in trained)
 
-    trials = read("standard").trials()
+    trials = read_experiment("standard").trials()
     return [Kept(trial, Record({"key": trial.key(""), "trained_tokens": tokens(trial)}, None), "f") for trial in trials]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.experiment import read
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.titles import title
 from posenc.lab.records import verified
@@ -32,11 +32,11 @@ def found():
 
 def test_every_trial_of_the_preset_is_there(found):
     manifest = Folder(STANDARD).experiment()
-    assert manifest["experiment"] == read("standard").model_dump(mode="json")
-    expected = len(read("standard").trials())
+    assert manifest["experiment"] == read_experiment("standard").model_dump(mode="json")
+    expected = len(read_experiment("standard").trials())
     assert found["trials"] == {"expected": expected, "found": expected, "failed": 0}
     assert found["missing"] == []
-    assert {arm["name"] for task in found["tasks"] for arm in task["arms"]} == set(read("standard").encodings)
+    assert {arm["name"] for task in found["tasks"] for arm in task["arms"]} == set(read_experiment("standard").encodings)
 
 
 def test_the_report_is_what_the_results_say(found):
@@ -95,7 +95,7 @@ def test_a_comment_in_every_file_leaves_the_preset_with_nothing_to_do(tmp_path):
 
 def test_every_key_was_carried_over():
     rows = list(csv.DictReader((STANDARD / "rekeyed.csv").read_text("utf-8").splitlines()))
-    trials = read("standard").trials()
+    trials = read_experiment("standard").trials()
     text = Folder(STANDARD).experiment()["text"]["sha256"]
     assert {row["new_key"] for row in rows} == {trial.key(text) for trial in trials} == set(Folder(STANDARD).keys())
     assert len({row["old_key"] for row in rows}) == len(rows) == 252
@@ -105,7 +105,7 @@ def test_every_key_was_carried_over():
 
 def test_the_references_cover_every_task_and_every_encoding():
     kept = [record for records in verified.references(STANDARD).values() for record in records]
-    trials = read("standard").trials()
+    trials = read_experiment("standard").trials()
     assert {record.about["key"] for record in kept} <= set(Folder(STANDARD).keys())
     assert {record.about["trial"]["task"]["name"] for record in kept} == {trial.task.name for trial in trials}
     assert {record.about["trial"]["encoding"] for record in kept} == {trial.encoding for trial in trials}

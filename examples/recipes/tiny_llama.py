@@ -27,7 +27,7 @@ transformers.logging.set_verbosity_error()
 
 
 def text():
-    return corpus.read(None, LENGTHS[-1] + 1)
+    return corpus.read_corpus(None, LENGTHS[-1] + 1)
 
 
 def folder():

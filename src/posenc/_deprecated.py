@@ -40,6 +40,7 @@ MODULES = {
 # Names renamed in 0.2, in modules that stay: (module, old name) to new name.
 NAMES: dict[tuple[str, str], str] = {
     ("posenc.dialects", "Finding"): "Remark",
+    ("posenc.lab.experiment", "read"): "read_experiment",
     ("posenc.laws", "Finding"): "LawResult",
     ("posenc.learn.claims", "Finding"): "Evidence",
 }

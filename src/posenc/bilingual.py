@@ -16,7 +16,7 @@ class Words(NamedTuple):
     en: str
     zh: str
 
-    def read(self, language: Language) -> str:
+    def in_language(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
 
 

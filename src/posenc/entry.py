@@ -118,7 +118,7 @@ class Entry:
         return Words(self.title.en, f"{self.title.en} {self.title.zh.removeprefix(self.title.en).strip()}")
 
     def users(self, language: Language = "en") -> list[str]:
-        return [user.read(language) if isinstance(user, Words) else user for user in self.used_by]
+        return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]
 
     @property
     def in_a_row(self) -> bool:

@@ -128,7 +128,7 @@ def test_what_has_no_number_has_words():
             assert [math.isnan(x) for x in mean[a]] == ["why" in cell for cell in arm["cells"]]
 
 
-def test_no_interval_is_claimed_of_three_seeds():
+def test_no_interval_is_reserved_of_three_seeds():
     assert np.isnan(measured.curves("language_model").low).all()
     low, high = (np.asarray(part) for part in measured.curves("copy")[2:])
     z, n = 1.959964, 3 * 256

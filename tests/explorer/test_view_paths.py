@@ -54,7 +54,7 @@ def test_step_0_is_what_the_seed_gives():
 
 
 def test_the_first_snapshots_come_out_again():
-    text = corpus.read(None, trained.LENGTH + 1)
+    text = corpus.read_corpus(None, trained.LENGTH + 1)
     if text.sha256 != trained.about()["text"]["sha256"]:
         pytest.skip("another Python's standard library: the record was made on other text")
     before, after = itertools.islice(trained.snapshots("learned", text), 2)

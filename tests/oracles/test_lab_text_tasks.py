@@ -37,7 +37,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> corpus.Corpus:
     folder = tmp_path_factory.mktemp("texts")
     for n, document in enumerate(documents()):
         (folder / f"{n}.txt").write_bytes(document)
-    return corpus.read(folder, 41)
+    return corpus.read_corpus(folder, 41)
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -401,6 +401,6 @@ def test_word_order_knows_its_vocabulary_and_lengths() -> None:
 
 def test_a_lone_document_is_one_item(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_bytes(b"".join(documents(20)))
-    batch = LanguageModel(**SHORT).scored(16, corpus.read(tmp_path / "one.txt", 41))
+    batch = LanguageModel(**SHORT).scored(16, corpus.read_corpus(tmp_path / "one.txt", 41))
     assert set(items(batch)) == {0}
     assert len(batch.tokens) == len({tuple(row) for row in batch.tokens.tolist()}) > 8

@@ -16,7 +16,7 @@ TICK = 0.4  # a reading covers at least this many seconds, because the kernel co
 Reading = tuple[float, float, float]  # seconds: wall clock, busy over all cores, our own
 
 
-def read() -> Reading | None:
+def cpu_times() -> Reading | None:
     """The times, or None if the system does not report them."""
     try:
         first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
@@ -29,7 +29,7 @@ def read() -> Reading | None:
 class Weather:
     """Reports whether the CPU was undisturbed since the last reading."""
 
-    def __init__(self, reader: Callable[[], Reading | None] = read, cores: int | None = None) -> None:
+    def __init__(self, reader: Callable[[], Reading | None] = cpu_times, cores: int | None = None) -> None:
         self.reader, self.cores = reader, cores or os.cpu_count() or 1
         self.last = reader()
 

@@ -41,7 +41,7 @@ def imports() -> Contest:
 
 def steps(case: Case, device: str) -> Contest:
     from posenc import catalogue
-    from posenc.lab.experiment import Trial, read
+    from posenc.lab.experiment import Trial, read_experiment
     from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.tasks.language_model import LanguageModel
     from posenc.lab.trial.cost import MANY_STEPS
@@ -49,7 +49,7 @@ def steps(case: Case, device: str) -> Contest:
     from posenc.positions import Positions
 
     task = LanguageModel(length=case.length, lengths=(case.length,), targets=1)
-    preset = read("compare")
+    preset = read_experiment("compare")
     training = preset.tasks[0].training.model_copy(update={"rows": case.batch, "steps": MANY_STEPS})
     text = bytes(torch.randint(256, (64 * case.length,), generator=torch.Generator().manual_seed(0)).tolist())
     corpus = Corpus("random bytes", "", (text,), (text,))

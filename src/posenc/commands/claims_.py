@@ -100,20 +100,20 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
     )
     heads = (Words("note", "笔记"), Words("claim", "说法"), Words("computed", "计算结果"), Words("verdict", "结论"))
     for head, ratio in zip(heads, (None, 9, 12, None), strict=True):
-        table.add_column(head.read(language), ratio=ratio, overflow="fold")
+        table.add_column(head.in_language(language), ratio=ratio, overflow="fold")
     for claim, finding in checked:
-        word = Text(finding.verdict.words.read(language), style=COLOURS.get(finding.verdict, "yellow"), no_wrap=True)
-        said, value = (Wrapped(words.read(language)) for words in (claim.words, finding.value))
+        word = Text(finding.verdict.words.in_language(language), style=COLOURS.get(finding.verdict, "yellow"), no_wrap=True)
+        said, value = (Wrapped(words.in_language(language)) for words in (claim.words, finding.value))
         table.add_row(Text("\n".join(claim.notes), style="dim"), said, value, word)
     return table
 
 
 def _summary(checked: list[tuple[Claim, Evidence]], language: Language) -> str:
     if not checked:
-        return Words("No claim matches.", "没有符合条件的说法。").read(language)
+        return Words("No claim matches.", "没有符合条件的说法。").in_language(language)
     english = ", ".join(f"{count} {verdict.words.en}" for verdict, count in _counts(checked))
     chinese = "，".join(f"{count} 条{verdict.words.zh}" for verdict, count in _counts(checked))
-    return Words(f"{len(checked)} claims: {english}.", f"共 {len(checked)} 条：{chinese}。").read(language)
+    return Words(f"{len(checked)} claims: {english}.", f"共 {len(checked)} 条：{chinese}。").in_language(language)
 
 
 def _counts(checked: list[tuple[Claim, Evidence]]) -> list[tuple[Verdict, int]]:

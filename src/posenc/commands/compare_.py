@@ -50,9 +50,9 @@ def command(
     """
     seconds, language = parse_budget(budget), chosen_language(lang)
     from posenc.commands.lab_run import Wanted, carry_out
-    from posenc.lab.experiment import read
+    from posenc.lab.experiment import read_experiment
 
-    experiment = chosen(read("compare"), encodings, seed, None if steps else seconds, steps)
+    experiment = chosen(read_experiment("compare"), encodings, seed, None if steps else seconds, steps)
     carry_out(
         Wanted(
             experiment,

@@ -90,13 +90,13 @@ def command(
                 "method": e.method,
                 "factor": e.factor,
                 "fragment": e.fragment,
-                "note": e.note.read(language),
+                "note": e.note.in_language(language),
                 "runtimes": [
                     {
                         "name": one.name,
                         "version": one.version,
                         "command": one.command,
-                        "ignores": one.ignores.read(language),
+                        "ignores": one.ignores.in_language(language),
                     }
                     for one in runtimes(e)
                 ],
@@ -138,7 +138,7 @@ def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     from posenc.dialects import gguf, read_config, source
 
     if gguf.is_gguf(Path(config)):
-        return {}, gguf.read(config)
+        return {}, gguf.spec_of_gguf(config)
     found = source.load(config)
     return found, read_config(found if config == "-" else config)
 

@@ -57,7 +57,7 @@ def command(
     Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
     """
     with interruptible("finished results are kept; the same command continues"):
-        word, source = read(encoding)
+        word, source = read_user_encoding(encoding)
         if to is None:
             check(word, source, default_size(), (), quiet=False, as_json=as_json)
             return
@@ -88,7 +88,7 @@ def usual_folder(command: str) -> str:
     return "posenc-compare" if words[1] == "compare" else f"lab-{Path(words[3]).stem}"
 
 
-def read(encoding: str) -> tuple[str, str]:
+def read_user_encoding(encoding: str) -> tuple[str, str]:
     """The name of the encoding in the comparison, without folders, and the text of its file."""
     from posenc.lab.experiment.arm import RANDOMIZED
 

@@ -61,11 +61,11 @@ def command(
 
 
 def presets() -> list[dict[str, Any]]:
-    from posenc.lab.experiment import PRESETS, read
+    from posenc.lab.experiment import PRESETS, read_experiment
 
     described = []
     for name in PRESETS:
-        experiment = read(name)
+        experiment = read_experiment(name)
         everything = [*experiment.trials(), *experiment.tuning()]
         tokens = sum(
             trial.training.steps * trial.training.rows * trial.task.tokens(trial.task.length) for trial in everything
@@ -134,7 +134,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
         table.add_row(
             f"[bold]{one['name']}[/bold]",
             Wrapped(one["title"][language]),
-            Wrapped(UNIT[one["measure"]].read(language)),
+            Wrapped(UNIT[one["measure"]].in_language(language)),
             Wrapped(one["unit"][language]),
         )
     console.print(table)

@@ -53,7 +53,7 @@ def _fitting(groups: list[list[Column]], width: int) -> list[list[Column]]:
 
 def _table(columns: list[Column], names: list[str], language: Language) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(Words("encoding", "编码").read(language), min_width=FIRST, no_wrap=True)
+    table.add_column(Words("encoding", "编码").in_language(language), min_width=FIRST, no_wrap=True)
     for column in columns:
         table.add_column(column.title, min_width=column.width, justify="right", no_wrap=True)
     for name in names:
@@ -72,10 +72,10 @@ def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
     def column(kind: str, words: Words) -> Column:
         def write(row: Row) -> Text:
             value = row["order"][kind]
-            only = Text(Words("causal only", "仅因果").read(language), style="dim")
+            only = Text(Words("causal only", "仅因果").in_language(language), style="dim")
             return only if value is None else Text(small(value))
 
-        title = words.read(language).format(small(properties["order_without"][kind]))
+        title = words.in_language(language).format(small(properties["order_without"][kind]))
         return Column(title, 16, _of(properties["rows"], write))
 
     return [column(kind, words) for kind, words in titles.items()]
@@ -83,7 +83,7 @@ def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
 
 def _exact(rows: Mapping[str, Row], language: Language) -> list[Column]:
     def title(en: str, zh: str) -> str:
-        return Words(en, zh).read(language)
+        return Words(en, zh).in_language(language)
 
     def held(name: str) -> Callable[[str], Text]:
         return _of(rows, lambda row: _holds(row[name], language))
@@ -104,14 +104,14 @@ def _holds(difference: float, language: Language) -> Text:
     from posenc.lab.trial.fp64_properties import SAME
 
     holds = difference <= SAME
-    word = (Words("yes", "是") if holds else Words("no", "否")).read(language)
+    word = (Words("yes", "是") if holds else Words("no", "否")).in_language(language)
     return Text(f"{word} {small(difference)}", style="green" if holds else "red")
 
 
 def largest(row: Row, language: Language) -> str:
     """The largest position, prefixed by 0 if positions may not be negative."""
     top = row["largest_position"]
-    said = Words("any", "不限").read(language) if top is None else str(top)
+    said = Words("any", "不限").in_language(language) if top is None else str(top)
     return f"0…{said}" if row["from_zero"] else said
 
 
@@ -129,7 +129,7 @@ def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:
             low, median, high = (times(row[kind][part]) for part in ("low", "median", "high"))
             return Text.assemble(f"{median} ", (f"{low}–{high}", "dim"))
 
-        return Column(words.read(language), 14, _of(rows, write))
+        return Column(words.in_language(language), 14, _of(rows, write))
 
     return [column(kind, words) for kind, words in titles.items()]
 

@@ -146,7 +146,7 @@ def command(
 
 
 def asked(preset: str | None, out: Path | None) -> Wanted:
-    from posenc.lab.experiment import PRESETS, read
+    from posenc.lab.experiment import PRESETS, read_experiment
 
     if preset is None:
         raise typer.BadParameter(f"expected one of {', '.join(PRESETS)}, or a .yaml file", param_hint="PRESET|FILE.yaml")
@@ -155,7 +155,7 @@ def asked(preset: str | None, out: Path | None) -> Wanted:
             f"expected one of {', '.join(PRESETS)}, or a .yaml file; got {preset!r}", param_hint="PRESET|FILE.yaml"
         )
     name = Path(preset).name
-    return Wanted(read(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
+    return Wanted(read_experiment(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
 
 
 def resumed(out: Path | None) -> Wanted:

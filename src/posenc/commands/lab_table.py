@@ -48,7 +48,7 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
             console.print(_after(task, language, console.width))
         console.print()
     if found["exploratory"]:
-        console.print(Text(EXPLORATORY.read(language), style="dim"))
+        console.print(Text(EXPLORATORY.in_language(language), style="dim"))
     for sentence in found["summary"]:
         console.print(Wrapped("· " + sentence[language]))
     for need in found["needs"]:
@@ -66,7 +66,7 @@ def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -
         parts.append({"en": f"mean of {len(seeds)} seeds", "zh": f"{len(seeds)} 个种子的平均"}[language])
     if (chance := task["chance"].get(str(trained))) is not None:
         parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
-    return ("; " if language == "en" else "；").join([UNIT[task["measure"]].read(language), *parts])
+    return ("; " if language == "en" else "；").join([UNIT[task["measure"]].in_language(language), *parts])
 
 
 def reasons(task: Mapping[str, Any]) -> Iterator[str]:
@@ -82,7 +82,7 @@ def reasons(task: Mapping[str, Any]) -> Iterator[str]:
 def legend(task: Mapping[str, Any], language: Language) -> Iterator[str]:
     """The meaning of the colours, and the criterion for a learnt task."""
     if any(arm["behaviour"] for arm in task["arms"]):
-        flat, broken = (words.read(language) for words in bounds(task))
+        flat, broken = (words.in_language(language) for words in bounds(task))
         yield {"en": f"green: {flat}; red: {broken}", "zh": f"绿：{flat}；红：{broken}"}[language]
     if any(arm["state"] == criteria.NOT_LEARNT for arm in task["arms"]):
         yield {"en": "learnt: ", "zh": "学会的标准："}[language] + task["gate"]["rule"][language]
@@ -93,9 +93,9 @@ def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int)
     lengths = [str(length) for length in task["lengths"]]
     wide = 4 + 5 * seeds + 1
     with_seeds = seeds > 1 and FIRST + len(lengths) * (wide + 1) + 8 <= room
-    widths = [wide] * len(lengths) if with_seeds else _widths([*lengths, VALID_TO.read(language)], room)[:-1]
+    widths = [wide] * len(lengths) if with_seeds else _widths([*lengths, VALID_TO.in_language(language)], room)[:-1]
     headings = [f"{length}\n{int(length) / task['length']:.3g}×" for length in lengths]
-    table = _table(ENCODING.read(language), headings, [*widths], language)
+    table = _table(ENCODING.in_language(language), headings, [*widths], language)
     for arm in task["arms"]:
         cells = [_of_arm(arm, length, task["length"], language, with_seeds) for length in task["lengths"]]
         table.add_row(arm["name"], *cells, factor(arm["factor"]))
@@ -111,10 +111,10 @@ def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Languag
 
 def _after(task: Mapping[str, Any], language: Language, room: int) -> Table:
     lengths = [str(length) for length in task["lengths"]]
-    table = _table(CHANGED.read(language), lengths, _widths(lengths, room), None)
+    table = _table(CHANGED.in_language(language), lengths, _widths(lengths, room), None)
     for one in task["after"]:
         cells = [_cell(None, one["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
-        table.add_row(one["change"] or UNCHANGED.read(language), *cells)
+        table.add_row(one["change"] or UNCHANGED.in_language(language), *cells)
     return table
 
 
@@ -133,7 +133,7 @@ def _table(first: str, headings: Sequence[str], widths: Sequence[int], language:
     for heading, width in zip(headings, widths, strict=True):
         table.add_column(heading, justify="right", width=width)
     if language is not None:
-        table.add_column(VALID_TO.read(language), justify="right", width=8)
+        table.add_column(VALID_TO.in_language(language), justify="right", width=8)
     return table
 
 
@@ -142,7 +142,7 @@ def _cell(
 ) -> Text:
     """The mean over seeds, or the reason why there is none."""
     if word := word_for(state or cell.get("state"), language):
-        return Text(word, style="dim" if word == NOT_LEARNT.read(language) else "red")
+        return Text(word, style="dim" if word == NOT_LEARNT.in_language(language) else "red")
     if cell.get("mean") is None:
         return Text("")
     return _number(cell, COLOURS.get(behaviour or "", ""), with_seeds)
@@ -157,7 +157,7 @@ def word_for(state: str | None, language: Language) -> str | None:
     """A short word for a state; the report gives details."""
     for start, words in (("not learnt", NOT_LEARNT), ("cannot", CANNOT), ("failed", FAILED), ("missing", MISSING)):
         if (state or "").startswith(start):
-            return words.read(language)
+            return words.in_language(language)
     return state
 
 
@@ -169,4 +169,4 @@ def factor(found: Mapping[str, Any] | None) -> str:
 def missing(found: Mapping[str, Any], language: Language) -> Iterator[str]:
     """One line per missing trial."""
     for one in found["missing"]:
-        yield f"{one['task']} {one['arm']} seed {one['seed']}: {one['why'] or MISSING.read(language)}"
+        yield f"{one['task']} {one['arm']} seed {one['seed']}: {one['why'] or MISSING.in_language(language)}"

@@ -76,7 +76,7 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
     """The rows under their headings: kinds in the catalogue's order, years from the first, needs from none to most."""
     if by is By.KIND:
         return {
-            f"{SHORT[kind].read(language)}: {words.read(language)}": rows
+            f"{SHORT[kind].in_language(language)}: {words.in_language(language)}": rows
             for kind, words in KINDS.items()
             if (rows := [row for row in described if row["kind"] == kind])
         }
@@ -86,7 +86,7 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
     groups = sorted({tuple(sorted(row["needs"])) for row in described}, key=lambda needs: (len(needs), needs))
     nothing = Words("nothing but positions", "只需位置")
     return {
-        (", ".join(NEEDS[need].read(language) for need in needs) or nothing.read(language)): [
+        (", ".join(NEEDS[need].in_language(language) for need in needs) or nothing.in_language(language)): [
             row for row in described if tuple(sorted(row["needs"])) == needs
         ]
         for needs in groups
@@ -94,7 +94,7 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
 
 
 def seams(row: dict[str, Any], language: Language) -> str:
-    return ", ".join(SEAMS[seam].read(language) for seam in row["seams"]) or "–"
+    return ", ".join(SEAMS[seam].in_language(language) for seam in row["seams"]) or "–"
 
 
 def traits(row: dict[str, Any], language: Language) -> str:
@@ -102,7 +102,9 @@ def traits(row: dict[str, Any], language: Language) -> str:
     if row["kind"] == "positions":
         return "–"
     telling = [trait for trait in ("shift_invariant", "causal_only") if trait in row["traits"]]
-    return ", ".join(TRAITS[trait].read(language) for trait in telling) or Words("absolute", "绝对").read(language)
+    return ", ".join(TRAITS[trait].in_language(language) for trait in telling) or Words("absolute", "绝对").in_language(
+        language
+    )
 
 
 def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
@@ -142,7 +144,7 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
             f"{', '.join(per_layer)}.\nposenc list NAME shows details; posenc show NAME draws a picture.",
             f"共 {len(described)} 个名称。参数量按 d_model 512、8 个头、6 层、2048 个位置计；"
             f"{'、'.join(per_layer)} 的参数量为每层一份。\nposenc list 名称 查看详情；posenc show 名称 画图。",
-        ).read(language)
+        ).in_language(language)
     )
     console.print(running(language), markup=False)
 
@@ -158,8 +160,8 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
         "公式" if zh else "formula": row["formula"],
         "思路" if zh else "idea": row["idea"][language],
         "作用处" if zh else "seams": seams(row, language),
-        "性质" if zh else "what holds": ", ".join(TRAITS[trait].read(language) for trait in row["traits"]) or "–",
-        "需要" if zh else "needs": ", ".join(NEEDS[need].read(language) for need in row["needs"]) or "–",
+        "性质" if zh else "what holds": ", ".join(TRAITS[trait].in_language(language) for trait in row["traits"]) or "–",
+        "需要" if zh else "needs": ", ".join(NEEDS[need].in_language(language) for need in row["needs"]) or "–",
         "尺寸" if zh else "sizes": ", ".join(row["sizes"]) or "–",
         "选项" if zh else "options": options or "–",
         "又名" if zh else "also called": ", ".join(row["also_called"]),

@@ -100,16 +100,18 @@ def rendered(example: Example, language: Language) -> list[RenderableType]:
 
     from posenc.wrapped import Wrapped
 
-    source = Words("note", "笔记").read(language)
+    source = Words("note", "笔记").in_language(language)
     parts: list[RenderableType] = [
-        Rule(f"[bold]{example.title.read(language)}[/]", align="left", style="cyan"),
+        Rule(f"[bold]{example.title.in_language(language)}[/]", align="left", style="cyan"),
         Text(f"{source} {', '.join(FILES[note] for note in example.notes)}", style="dim"),
     ]
     for number, step in enumerate(example.steps(), 1):
-        head = Text.assemble((f"{number:>3}  ", "cyan"), (step.title.read(language), "bold"), "   ", (step.formula, "cyan"))
+        head = Text.assemble(
+            (f"{number:>3}  ", "cyan"), (step.title.in_language(language), "bold"), "   ", (step.formula, "cyan")
+        )
         parts += ["", head, Padding(_matrix(step), (0, 0, 0, 5), expand=False)]
-        below = [verdict.read(language)] if (verdict := _slips_in_words(step)) else []
-        below += [step.remark.read(language)] if step.remark else []
+        below = [verdict.in_language(language)] if (verdict := _slips_in_words(step)) else []
+        below += [step.remark.in_language(language)] if step.remark else []
         parts += [Padding(Wrapped(line, "italic"), (0, 0, 0, 5), expand=False) for line in below]
     return [*parts, ""]
 

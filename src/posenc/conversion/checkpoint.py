@@ -63,7 +63,7 @@ def convert(
     source, out = Path(source), Path(out)
     given = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_head": d_head, "rotary_dim": rotary_dim, "trailing": trailing}
     found = look(source, out)
-    config = sizes.read(found.folder)
+    config = sizes.read_sizes(found.folder)
     files = [TensorFile(path) for path in found.shards]
     tensors = gathered(files, found.weight_map)
     now, known_from = layout_of(files, config, layout_now, to)

@@ -21,7 +21,7 @@ D_MODEL = ("hidden_size", "n_embd", "d_model", "dim")
 FRACTION = ("partial_rotary_factor", "rotary_pct", "rotary_percentage", "rotary_emb_fraction")
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read_sizes(folder: Path) -> dict[str, Any]:
     """The configuration beside the tensors, or its text part if that has the heads; {} if there is none.
 
     Raises ValueError for a file that is too large or not a JSON object.

@@ -55,7 +55,7 @@ def reader_paths() -> dict[str, str]:
     return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(found.items())}
 
 
-def read(keys: Keys, part: str = "") -> PositionSpec:
+def read_section(keys: Keys, part: str = "") -> PositionSpec:
     """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
     load_readers()
     keys, reader = with_remote_code(keys, READERS)
@@ -84,7 +84,7 @@ def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]
     parts(keys, vision_config="siglip_vision_model").
     """
     named = [(name, None) for name in names] + list(otherwise.items())
-    return tuple(read(keys.section(name, model_type), name) for name, model_type in named)
+    return tuple(read_section(keys.section(name, model_type), name) for name, model_type in named)
 
 
 def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hidden_size", key: str = "head_dim") -> int:

@@ -37,13 +37,13 @@ def is_gguf(path: Path) -> bool:
         return path.suffix == ".gguf" or file.read(4) == b"GGUF"
 
 
-def read(path: str | PathLike[str]) -> PositionSpec:
+def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     """The positional encoding of a GGUF model.
 
     Raises ConfigError for a bad file, an unknown kind of scaling, and an architecture that is not known or has no positions
     to read.
     """
-    found = _whole(Path(path), gguf_file.read(Path(path)))
+    found = _whole(Path(path), gguf_file.read_gguf(Path(path)))
     architecture = found.keys.get("general.architecture")
     if not isinstance(architecture, str):
         raise ConfigError(f"{path}: general.architecture is missing; it names the keys of the others")
@@ -82,7 +82,7 @@ def _whole(path: Path, first: GGUF) -> GGUF:
     factors = dict(first.factors)
     for other in others:
         if other != path and not factors:
-            factors |= gguf_file.read(other).factors
+            factors |= gguf_file.read_gguf(other).factors
     return replace(first, factors=factors)
 
 

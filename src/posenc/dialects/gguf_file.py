@@ -35,7 +35,7 @@ class GGUF:
     factors: Mapping[str, tuple[float, ...]]
 
 
-def read(path: Path) -> GGUF:
+def read_gguf(path: Path) -> GGUF:
     """Raises ConfigError in one line for a file that is not GGUF, is cut short, or whose counts cannot be true."""
     if path.stat().st_size < 24:
         raise ConfigError(f"{path}: not a GGUF file: {path.stat().st_size} bytes; expected 24 or more")

@@ -25,7 +25,7 @@ class Header:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def read(path: Path) -> Header:
+def read_header(path: Path) -> Header:
     """The header of one file. Raises ConfigError in one line for a file that is cut short, too large or no safetensors."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -69,4 +69,4 @@ def of_folder(folder: Path) -> dict[str, Header]:
     paths = sorted(folder.glob("*.safetensors"))
     if len(paths) > MOST:
         raise ConfigError(f"{folder}: {len(paths):,} safetensors files; expected at most {MOST:,}")
-    return {path.name: read(path) for path in paths if path.is_file()}
+    return {path.name: read_header(path) for path in paths if path.is_file()}

@@ -11,7 +11,7 @@ from posenc.checked import checked
 from posenc.dialects import gguf, source
 from posenc.dialects.beside import with_weights_beside
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import read
+from posenc.dialects.family import read_section
 from posenc.dialects.keys import Keys
 from posenc.dialects.spec import PositionSpec
 
@@ -32,7 +32,7 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     unknown family or an invalid number; FileNotFoundError if there is no file.
     """
     if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
-        return gguf.read(config)
+        return gguf.spec_of_gguf(config)
     found = source.load(config)
     model_type = found.get("model_type", "" if found.get("architectures") else None)
     if not isinstance(model_type, str):
@@ -41,4 +41,4 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
             "how the other keys of the config are read"
         )
     keys, folder = Keys(found, model_type, defaults=defaults), source.folder(config)
-    return read(keys if folder is None else with_weights_beside(keys, folder))
+    return read_section(keys if folder is None else with_weights_beside(keys, folder))

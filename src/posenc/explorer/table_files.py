@@ -22,7 +22,7 @@ MOST_HEADER = 10_000
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
-def read(contents: bytes) -> np.ndarray:
+def read_table(contents: bytes) -> np.ndarray:
     """Raises Refused, in both languages, for what cannot be read."""
     if not contents:
         _refuse("the file is empty", "文件是空的")

@@ -148,7 +148,7 @@ def main() -> None:
     from posenc.lab.records.provenance import revision
 
     torch.set_num_threads(1)
-    text = corpus.read(None, LENGTH + 1)
+    text = corpus.read_corpus(None, LENGTH + 1)
     arrays = dict[str, Any]()
     for encoding in ENCODINGS:
         taken = list(snapshots(encoding, text))

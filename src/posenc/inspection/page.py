@@ -33,7 +33,7 @@ class Page:
         self.console, self.language, self.facts = console, language, facts
 
     def say(self, label: str, *values: Any) -> str:
-        return LABELS[label].read(self.language).format(*values)
+        return LABELS[label].in_language(self.language).format(*values)
 
     def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
         self.verdict(data)
@@ -91,7 +91,7 @@ class Page:
         self.console.print()
 
     def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:
-        kind = kind_in_words(group["kind"]).read(self.language)
+        kind = kind_in_words(group["kind"]).in_language(self.language)
         which = f"  {self.which(group['layers'], part['n_layers'])}"
         if not group["attends"]:
             self.console.print(Wrapped(f"{which}   {kind}, {self.say('not attention')}", "bold"))
@@ -233,7 +233,7 @@ class Page:
         for number, heading in enumerate(headings):
             table.add_column(heading, justify="right" if 0 < number < len(headings) - 1 else "left", overflow="fold")
         rows = [(self.say("now"), first.before, "")]
-        rows += [(one.method, one.after, one.note.read(self.language)) for one in extensions]
+        rows += [(one.method, one.after, one.note.in_language(self.language)) for one in extensions]
         for name, found, note in rows:
             table.add_row(
                 name,
@@ -260,7 +260,7 @@ class Page:
         self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
         for one in runtimes(chosen):
             self.console.print(
-                Wrapped(f"  {one.name} {one.version}, {self.say('ignores', one.ignores.read(self.language))}")
+                Wrapped(f"  {one.name} {one.version}, {self.say('ignores', one.ignores.in_language(self.language))}")
             )
             if one.command:
                 self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)

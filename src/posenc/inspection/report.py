@@ -26,20 +26,20 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     Its sentences are in `language`; keys and names are the same in both.
     """
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    found = [{"grade": one.grade, "key": one.key, "text": one.words.read(language)} for one in all_remarks(spec)]
+    found = [{"grade": one.grade, "key": one.key, "text": one.words.in_language(language)} for one in all_remarks(spec)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,
         "verdict": verdict(spec, found, language),
         "parts": [described(path, part, length, language) for path, part in walked],
         "without_attention": [
-            {"part": path, "family": part.family, "coordinates": part.coordinates.read(language)}
+            {"part": path, "family": part.family, "coordinates": part.coordinates.in_language(language)}
             for path, part in spec.walk()
             if not part.layers and not part.parts
         ],
         "remarks": found,
         "findings": found,  # the old name, until 0.3
-        "facts": list(dict.fromkeys(said.read(language) for _, part in walked for said in facts(part))),
+        "facts": list(dict.fromkeys(said.in_language(language) for _, part in walked for said in facts(part))),
     }
 
 
@@ -62,11 +62,11 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
         "part": part[0],
         "trained": made.trained,
         "scaled": made.scaled,
-        "by": made.by.read(language),
+        "by": made.by.in_language(language),
         "usable": made.usable,
         "fails": made.fails,
-        "why": made.why.read(language),
-        "remedy": made.remedy.read(language),
+        "why": made.why.in_language(language),
+        "remedy": made.remedy.in_language(language),
         "errors": errors,
     }
 
@@ -97,7 +97,7 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
         "usable_length": usable,
-        "coordinates": spec.coordinates.read(language),
+        "coordinates": spec.coordinates.in_language(language),
         "input": [_use(use, usable, spec.layers[0], length, language) for use in at_input(spec)],
         "groups": [
             {
@@ -147,11 +147,11 @@ def _use(use: Use, usable: int | None, layer: Layer, length: int | None, languag
     seams, idea = acts(use)
     about: dict[str, Any] = {
         "encoding": use.name,
-        "idea": sentence(use.name, idea).read(language),
+        "idea": sentence(use.name, idea).in_language(language),
         "seams": list(seams),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
         "said_by": {name: origin(said, language) for name, said in use.said_by},
-        "note": use.note.read(language) if use.note else "",
+        "note": use.note.in_language(language) if use.note else "",
     }
     if use.rotation is not None and "d_head" in dict(use.arguments):
         made = use.rotation.frequencies().at_length(usable or 1)
@@ -162,7 +162,7 @@ def _use(use: Use, usable: int | None, layer: Layer, length: int | None, languag
             if length is not None:
                 about["beyond"] = _there(use.rotation, usable, length, layer)
     elif length is not None:
-        about["beyond"] = {"length": length, "text": _beyond(use, length).read(language)}
+        about["beyond"] = {"length": length, "text": _beyond(use, length).in_language(language)}
     return about
 
 

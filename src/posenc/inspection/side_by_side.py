@@ -40,7 +40,9 @@ def show(console: Console, reports: Mapping[str, dict[str, Any]], language: Lang
         for path, _ in columns[start : start + ABREAST]:
             table.add_column(Wrapped(_name(path), "bold"), ratio=1)
         for row, label in ROWS.items():
-            table.add_row(label.read(language), *(Wrapped(cells[row]) for _, cells in columns[start : start + ABREAST]))
+            table.add_row(
+                label.in_language(language), *(Wrapped(cells[row]) for _, cells in columns[start : start + ABREAST])
+            )
         console.print(table)
 
 
@@ -55,7 +57,7 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
     windows = {group["window"] or group["chunk"]: None for group in part["groups"] if group["window"] or group["chunk"]}
     grades = [remark["grade"] for remark in data["remarks"]]
     counted = {grade: grades.count(grade) for grade in ("error", "warning", "note") if grade in grades}
-    none = Words("none", "无").read(language)
+    none = Words("none", "无").in_language(language)
     return {
         "family": data["family"],
         "layers": _layers(part),
@@ -68,7 +70,7 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
         "usable": _length(found["usable"]),
         "fails": none if found["fails"] is None else f"{found['fails']:,}",
         "why": found["why"],
-        "findings": ", ".join(f"{count} {LABELS[grade].read(language)}" for grade, count in counted.items()) or none,
+        "findings": ", ".join(f"{count} {LABELS[grade].in_language(language)}" for grade, count in counted.items()) or none,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posenc.dialects.coordinates import NOT_PADDING
 from posenc.dialects.families.llama import same_kind
-from posenc.dialects.family import decoder, family, head_width, read, stack_of
+from posenc.dialects.family import decoder, family, head_width, read_section, stack_of
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.spec import Layer, PositionSpec, Use, Weight
@@ -29,7 +29,10 @@ def evolla(keys: Keys) -> PositionSpec:
         {"class": "SaProtConfig", "names": {}, "defaults": SAPROT, "parts": {}, "base": 1e4},
     )
     return decoder(
-        keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys), parts=(read(inner, "protein_encoder_config"),)
+        keys,
+        rope(keys, d_head=head_width(keys)),
+        kinds=same_kind(keys),
+        parts=(read_section(inner, "protein_encoder_config"),),
     )
 
 

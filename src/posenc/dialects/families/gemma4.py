@@ -10,7 +10,7 @@ from posenc.dialects.assumed import with_assumed
 from posenc.dialects.coordinates import LIKE_TEXT
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.families.gemma3 import bidirectional_within, per_kind, shared_keys, sliding_pattern
-from posenc.dialects.family import decoder, family, parts, read
+from posenc.dialects.family import decoder, family, parts, read_section
 from posenc.dialects.keys import Keys
 from posenc.dialects.schedule import FULL, SLIDING, sliding_where
 from posenc.dialects.spec import PositionSpec
@@ -137,4 +137,4 @@ def gemma4_assistant(keys: Keys) -> PositionSpec:
         "transformers 5.23 cannot build this model: its check requires a layer that computes its own keys",
         "transformers 5.23 不能构造此模型：它的检查要求有一层自己计算键",
     )
-    return PositionSpec(keys.family, parts=(read(inner, "text_config"),), coordinates=LIKE_TEXT)
+    return PositionSpec(keys.family, parts=(read_section(inner, "text_config"),), coordinates=LIKE_TEXT)

@@ -13,7 +13,7 @@ from typing import Any
 from posenc.bilingual import Words
 from posenc.dialects.coordinates import VIDEO_CLIPS, VIDEO_FRAMES, VIDEO_SECONDS
 from posenc.dialects.errors import ConfigError
-from posenc.dialects.family import decoder, family, head_width, parts, read
+from posenc.dialects.family import decoder, family, head_width, parts, read_section
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import is_nested, rope
 from posenc.dialects.spec import Layer, PositionSpec, Rotation, Use
@@ -302,5 +302,5 @@ def _with_flat_text(keys: Keys, coordinates: Words) -> PositionSpec:
         return PositionSpec(keys.family, parts=(*parts(keys, "text_config"), *vision), coordinates=coordinates)
     flat: dict[str, Any] = {key: value for key, value in keys.data.items() if key != "vision_config"}
     keys.read |= dict.fromkeys(flat)
-    text = read(Keys(flat, f"{keys.family}_text", keys.path, defaults=keys.base_may_be_default), "text_config")
+    text = read_section(Keys(flat, f"{keys.family}_text", keys.path, defaults=keys.base_may_be_default), "text_config")
     return PositionSpec(keys.family, parts=(text, *vision), coordinates=coordinates)

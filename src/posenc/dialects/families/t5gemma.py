@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posenc.bilingual import Words
 from posenc.dialects.families.gemma3 import bidirectional_within
-from posenc.dialects.family import decoder, family, head_width, parts, read
+from posenc.dialects.family import decoder, family, head_width, parts, read_section
 from posenc.dialects.keys import Keys
 from posenc.dialects.rotary import rope
 from posenc.dialects.schedule import sliding_where
@@ -28,7 +28,7 @@ def t5gemma(keys: Keys) -> PositionSpec:
     for name, is_decoder in (("encoder", False), ("decoder", True)):
         inner = keys.section(name)
         inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
-        stacks.append(read(inner, name))
+        stacks.append(read_section(inner, name))
     return PositionSpec(
         keys.family,
         parts=tuple(stacks),

@@ -162,7 +162,7 @@ def data(asked: Parameters) -> Data:
 
 def uploaded(contents: bytes) -> Data:
     """The table in a file's bytes. Raises ValueError with the reason if it holds none."""
-    table = table_files.read(contents)
+    table = table_files.read_table(contents)
     lines = "import numpy\n" + _python('table = numpy.load("YOUR FILE.npy")')
     return _shown(table, recognise(table), lines, uploaded=True)
 

@@ -23,11 +23,11 @@ MUST_AGREE = ("fingerprint", "torch", "device")  # on all machines of a sweep
 
 @dataclass(frozen=True)
 class Context:
-    """The data that all trials of a sweep share. `claim(number)` is True if this sweep may run that trial."""
+    """The data that all trials of a sweep share. `reserve(number)` is True if this sweep may run that trial."""
 
     text: Corpus | None
     hardware: Hardware
-    claim: Callable[[int], bool]
+    reserve: Callable[[int], bool]
     provenance: Sequence[Mapping[str, str]]  # of each trial on the sweep's machine; other machines must agree
     folder: Path
     train: Train | None = None  # None: `posenc.lab.trial.training.run_trial`, imported in the process that runs the trial

@@ -55,7 +55,7 @@ class Ray:
             while waiting or running:
                 while waiting and len(running) < self.workers:
                     number, trial = waiting.pop()
-                    if context.claim(number):
+                    if context.reserve(number):
                         expected = context.provenance[number]
                         running[task.remote(trial, text, context.hardware, context.train, expected)] = number
                 for done in ray.wait(list(running), timeout=LOOK_AGAIN)[0] if running else ():

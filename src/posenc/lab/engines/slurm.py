@@ -40,7 +40,7 @@ class Slurm:
         self.workers, self._cluster = workers or AT_A_TIME, cluster
 
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
-        mine = [(number, trial) for number, trial in enumerate(trials) if context.claim(number)]
+        mine = [(number, trial) for number, trial in enumerate(trials) if context.reserve(number)]
         if not mine:
             return
         folder = context.folder / FOLDER

@@ -38,7 +38,7 @@ class Together:
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
         self._meet()
         for number, trial in enumerate(trials):
-            if context.claim(number):
+            if context.reserve(number):
                 _say(("run", trial, context.text and context.text.sha256))
                 self._others_wait = False
                 value, failure = _run(trial, context.text, context.hardware, context.train)

@@ -1,7 +1,7 @@
 """An experiment as data: encodings, tasks, seeds and training settings. Unknown and invalid settings are refused.
 
-    experiment = read("quick")          a preset, or the path of a YAML file
-    experiment.trials()                 one for every task, encoding and seed
+    experiment = read_experiment("quick")   a preset, or the path of a YAML file
+    experiment.trials()                     one for every task, encoding and seed
 
 A trial holds everything that decides its numbers, except the text that it reads and the version of the numerics (`key`).
 """
@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from posenc import catalogue
+from posenc._deprecated import renamed
 from posenc.lab import tasks
 from posenc.lab.experiment.arm import Arm, trainable
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
@@ -213,7 +214,7 @@ def task_of(given: Any) -> Any:
     return given
 
 
-def read(word: str) -> Experiment:
+def read_experiment(word: str) -> Experiment:
     """A preset by name or a YAML file by path.
 
     Raises ValueError, which names the file and the setting, for an invalid experiment; OSError if the file cannot be read.
@@ -264,3 +265,7 @@ def _line(error: Exception) -> str:
         where = ".".join(map(str, first["loc"]))
         return f"{where}: {first['msg']}" + (f", got {first['input']!r}"[:120] if first["type"] != "value_error" else "")
     return str(error)
+
+
+def __getattr__(name: str) -> Any:
+    return renamed(__name__, name)

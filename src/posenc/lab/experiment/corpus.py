@@ -78,7 +78,7 @@ class Windows:
         return self.take((torch.arange(n) * self.count + self.count // 2) // n)
 
 
-def read(path: Path | None, width: int) -> Corpus:
+def read_corpus(path: Path | None, width: int) -> Corpus:
     """The text under `path`, a file or a folder; Python's own standard library where it is None.
 
     Raises ValueError for no text, binary text, and text too short to hold out windows of `width` bytes; OSError for what

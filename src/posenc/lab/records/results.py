@@ -65,7 +65,7 @@ class Unwritable(OSError):
     """The disk is full, or the folder cannot be written; all files in it are complete."""
 
 
-class Claim:
+class Reservation:
     """The right to run one trial, until it is released or the process ends."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
@@ -138,20 +138,20 @@ class Folder:
         ours = {key[:16] for key in (*manifest.get("keys", ()), *manifest.get("tuning", ()))}
         return len(self._files().keys() - ours)
 
-    def claim(self, key: str) -> Claim | None:
+    def reserve(self, key: str) -> Reservation | None:
         """None while a living process holds it."""
         path = self.path / CLAIMS / f"{key}{LOCK}"
         with self._writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = files.locked(path)
-        return None if file is None else Claim(path, file)
+        return None if file is None else Reservation(path, file)
 
-    def is_claimed(self, key: str) -> bool:
+    def is_reserved(self, key: str) -> bool:
         if not (self.path / CLAIMS / f"{key}{LOCK}").exists():
             return False
-        if (claim := self.claim(key)) is not None:
-            claim.release()
-        return claim is None
+        if (got := self.reserve(key)) is not None:
+            got.release()
+        return got is None
 
     # The last sweep -------------------------------------------------------------------------------------------------
 

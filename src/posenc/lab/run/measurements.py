@@ -69,14 +69,14 @@ def measure(
 
 def _measure_once(one: Measurement, key: str, folder: Folder, say: Say) -> None:
     while folder.measurement(one.name, key) is None:
-        if (claim := folder.claim(key)) is None:  # another sweep in this folder measures it
+        if (held := folder.reserve(key)) is None:  # another sweep in this folder measures it
             time.sleep(LOOK_AGAIN)
             continue
         try:
             say(one.described)
             folder.put_measurement(one.name, key, one.measure())
         finally:
-            claim.release()
+            held.release()
 
 
 def _properties(experiment: Experiment) -> Measurement | None:

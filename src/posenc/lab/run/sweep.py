@@ -2,9 +2,9 @@
 
     tuning trials ─► a learning rate for each task and encoding ─► trials ─► measurements ─► experiment.json
 
-Several sweeps may share a folder. Each claims a trial before it starts it, and at the end waits for the trials that others
-have claimed. The claim of a sweep that died is free again. A trial that fails is reported, does not stop the sweep, and is
-tried again by the next sweep.
+Several sweeps may share a folder. Each reserves a trial before it starts it, and at the end waits for the trials that
+others have reserved. The reservation of a sweep that died is free again. A trial that fails is reported, does not stop the
+sweep, and is tried again by the next sweep.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from posenc.lab.records import verified
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import SAME_TARGETS
-from posenc.lab.records.results import FORMAT, Claim, Folder, unpacked
+from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.run import budget
 from posenc.lab.run.measurements import LOOK_AGAIN, measure
 from posenc.lab.run.time_left import TimeLeft
@@ -164,7 +164,7 @@ def with_steps(
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
     """The text; None if no task reads it."""
     rows = [plan.task.tokens(plan.task.lengths[-1]) for plan in experiment.tasks if plan.task.reads_text]
-    return corpus.read(path, max(rows) + 1) if rows else None
+    return corpus.read_corpus(path, max(rows) + 1) if rows else None
 
 
 class _Sweep:
@@ -187,7 +187,7 @@ class _Sweep:
         self.total = len(experiment.tuning()) + len(experiment.trials())
         self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
         self.unverified, self.known = 0, verified.pairs(folder.path)
-        self.held: dict[str, Claim] = {}
+        self.held: dict[str, Reservation] = {}
         self.manifest: dict[str, Any] = {
             "format": FORMAT,
             "experiment": experiment.model_dump(mode="json"),
@@ -307,7 +307,7 @@ class _Sweep:
                 kept[key] = self.find(key, trial, keep, record)
         while waiting := {key: trial for key, trial in trials.items() if key not in kept and key not in self.failed}:
             before = len(waiting)
-            free = [key for key in waiting if not self.folder.is_claimed(key)]
+            free = [key for key in waiting if not self.folder.is_reserved(key)]
             if free:
                 kept |= self.run_free(free, trials, keep)
             for key in waiting.keys() - kept.keys() - self.failed.keys():
@@ -330,24 +330,24 @@ class _Sweep:
     def run_free(
         self, keys: Sequence[str], trials: Mapping[str, Trial], keep: Callable[[Trial, Record], Any]
     ) -> dict[str, Any]:
-        """Runs those trials that no other sweep claims meanwhile."""
-        kept, claims = dict[str, Any](), dict[str, Claim]()
+        """Runs those trials that no other sweep reserves meanwhile."""
+        kept, reserved = dict[str, Any](), dict[str, Reservation]()
 
-        def claim(number: int) -> bool:
+        def reserve(number: int) -> bool:
             key = keys[number]
-            if key not in claims and (got := self.folder.claim(key)) is not None:
+            if key not in reserved and (got := self.folder.reserve(key)) is not None:
                 if self.folder.has(key):  # another sweep finished it after the search
                     got.release()
                     return False
-                claims[key] = got
-            if key in claims:
+                reserved[key] = got
+            if key in reserved:
                 self.time_left.runs(key, 0.0)
                 self.say("running", trials[key], 0.0)
-            return key in claims
+            return key in reserved
 
         chosen = [trials[key] for key in keys]
         origins = [provenance(trial, self.hardware) for trial in chosen]
-        context = Context(self.text, self.hardware, claim, origins, self.folder.path, self.train)
+        context = Context(self.text, self.hardware, reserve, origins, self.folder.path, self.train)
         try:
             with contextlib.closing(self.engine.run(chosen, context)) as events:  # its processes end with it
                 for event in events:
@@ -361,9 +361,9 @@ class _Sweep:
                         kept[key] = self.finish(key, trial, keep, event, origins[event.number])
                     else:
                         self.fail(key, trial, event.failure)
-                    claims.pop(key).release()
+                    reserved.pop(key).release()
         finally:
-            for left in claims.values():
+            for left in reserved.values():
                 left.release()
         return kept
 

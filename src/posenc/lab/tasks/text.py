@@ -25,7 +25,9 @@ BYTES = 256
 
 def given(text: Corpus | None) -> Corpus:
     if text is None:
-        raise ValueError("text: got none, expected a corpus; `corpus.read(None, width)` reads Python's standard library")
+        raise ValueError(
+            "text: got none, expected a corpus; `corpus.read_corpus(None, width)` reads Python's standard library"
+        )
     return text
 
 

@@ -26,61 +26,61 @@ from posenc.lab.views.words import of, say
 
 
 def markdown(findings: Findings, language: Language) -> str:
-    def read(words: Words) -> str:
-        return escaped(words.read(language))
+    def said(words: Words) -> str:
+        return escaped(words.in_language(language))
 
     main, ending = main_task(findings), ENDING[language]
-    parts = [f"# {read(say('title'))}", read(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
+    parts = [f"# {said(say('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
     if findings["exploratory"]:
-        parts.append(f"*{read(say('exploratory'))}*")
-    parts.append(f"## {read(say('answer'))}")
-    needs = [{part: read(of(words)) for part, words in need.items()} for need in findings["needs"]]
+        parts.append(f"*{said(say('exploratory'))}*")
+    parts.append(f"## {said(say('answer'))}")
+    needs = [{part: said(of(words)) for part, words in need.items()} for need in findings["needs"]]
     parts.append("\n".join(f"- {need['need']}: **{need['pick']}** ({need['why']})" for need in needs))
-    parts += [read(of(sentence)) for sentence in findings["summary"]]
+    parts += [said(of(sentence)) for sentence in findings["summary"]]
     made = stars(findings)
-    head = [read(say("encoding")), *(read(name) + (f" ({read(small)})" if small.en else "") for name, small in made.head)]
+    head = [said(say("encoding")), *(said(name) + (f" ({said(small)})" if small.en else "") for name, small in made.head)]
     rows = [
-        [read(title(name)), *(read(one.words) + (f" ({read(one.small)})" if one.small.en else "") for one in entries)]
+        [said(title(name)), *(said(one.words) + (f" ({said(one.small)})" if one.small.en else "") for one in entries)]
         for name, entries in made.rows
     ]
     parts += [
-        f"## {read(say('stars'))}",
-        read(say("stars text", task=of(main["title"]), home=home(main))),
+        f"## {said(say('stars'))}",
+        said(say("stars text", task=of(main["title"]), home=home(main))),
         grid(head, rows),
     ]
-    parts += [f"## {read(say('heat'))}", read(say("curves text"))]
+    parts += [f"## {said(say('heat'))}", said(say("curves text"))]
     for task in findings["tasks"]:
-        called = read(of(task["title"]))
+        called = said(of(task["title"]))
         parts += [f"### {called}", f"![{called}](curves-{task['name']}{ending}.svg)" * bool(curves_drawn(findings, task))]
         parts.append(_cells(task, language))
     for task in findings["tasks"]:
         if task["after"]:
             parts += [
-                f"## {read(say('after'))}: {read(of(task['title']))}",
-                read(say("after text")),
-                read(best_change(task)),
+                f"## {said(say('after'))}: {said(of(task['title']))}",
+                said(say("after text")),
+                said(best_change(task)),
             ]
             parts.append(_changes(task, language))
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
-        described = read(say("pareto"))
+        described = said(say("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
     if findings["published"]:
-        head = [read(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+        head = [said(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [
             [
-                read(of(row["claim"])),
-                read(of(row["ours"])),
-                read(say(row["verdict"])),
-                read(of(row["why"])),
+                said(of(row["claim"])),
+                said(of(row["ours"])),
+                said(say(row["verdict"])),
+                said(of(row["why"])),
                 escaped(row["source"]),
             ]
             for row in findings["published"]
         ]
-        parts += [f"## {read(say('published'))}", grid(head, rows)]
-    parts += [f"## {read(say('how'))}", read(say("how text")), _tasks(findings, language), f"### {read(say('lost'))}"]
-    rows = [[read(task), read(arm), seed, read(why)] for task, arm, seed, why in lost(findings)]
+        parts += [f"## {said(say('published'))}", grid(head, rows)]
+    parts += [f"## {said(say('how'))}", said(say("how text")), _tasks(findings, language), f"### {said(say('lost'))}"]
+    rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
     parts.append(
-        grid([read(say(name)) for name in ("task", "encoding", "seed", "why")], rows) if rows else read(say("nothing lost"))
+        grid([said(say(name)) for name in ("task", "encoding", "seed", "why")], rows) if rows else said(say("nothing lost"))
     )
     known = {"posenc": findings["posenc"], **findings["provenance"], **findings["machine"]}
     parts.append("\n".join(f"- {escaped(str(name))}: {escaped(str(found))}" for name, found in known.items()))
@@ -89,34 +89,37 @@ def markdown(findings: Findings, language: Language) -> str:
 
 def _cells(task: Task, language: Language) -> str:
     longer = top(task) > 1
-    head = [say("encoding").read(language), *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"])]
+    head = [
+        say("encoding").in_language(language),
+        *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"]),
+    ]
     rows = []
     for arm in in_order(task):
-        row = [escaped(title(arm["name"]).read(language))]
+        row = [escaped(title(arm["name"]).in_language(language))]
         for length in task["lengths"]:
             found = cell(task, arm, length)
-            said = found.words.read(language)
+            said = found.words.in_language(language)
             if found.number is not None and found.kind == "not learnt":
-                said += f" ({say('not learnt short').read(language)})"
+                said += f" ({say('not learnt short').in_language(language)})"
             row.append(escaped(said))
         rows.append(row + ([factor(arm["factor"], top(task))] if longer else []))
-    return grid(head + ([say("factor").read(language)] if longer else []), rows)
+    return grid(head + ([say("factor").in_language(language)] if longer else []), rows)
 
 
 def _changes(task: Task, language: Language) -> str:
     rows = []
     for changed in task["after"]:
         means = ((changed["cells"].get(str(length)) or {}).get("mean") for length in task["lengths"])
-        numbers = [say("missing").read(language) if mean is None else value(task, mean) for mean in means]
-        rows.append([say(f"change {changed['change']}").read(language), *numbers])
-    return grid([say("change").read(language), *map(str, task["lengths"])], rows)
+        numbers = [say("missing").in_language(language) if mean is None else value(task, mean) for mean in means]
+        rows.append([say(f"change {changed['change']}").in_language(language), *numbers])
+    return grid([say("change").in_language(language), *map(str, task["lengths"])], rows)
 
 
 def _tasks(findings: Findings, language: Language) -> str:
-    head = [say(name).read(language) for name in ("task", "lengths", "trained with", "rate", "gate")]
+    head = [say(name).in_language(language) for name in ("task", "lengths", "trained with", "rate", "gate")]
     rows = [
         [
-            escaped(words.read(language))
+            escaped(words.in_language(language))
             for words in (of(task["title"]), lengths(task), training(task), rate(task), gate(task))
         ]
         for task in findings["tasks"]

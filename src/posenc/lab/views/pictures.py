@@ -58,8 +58,8 @@ def standalone(drawing: str, title: Words, note: Words, language: Language) -> s
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} 0 {width + 2 * MARGIN:g} {HEAD + height + MARGIN:g}">'
         f'<style>{style}</style><rect class="paper" x="{-MARGIN}" width="100%" height="100%"/>'
-        f'<text x="4" y="28" class="title">{html.escape(title.read(language))}</text>'
-        f'<text x="4" y="48">{html.escape(note.read(language))}</text>{inside}</svg>\n'
+        f'<text x="4" y="28" class="title">{html.escape(title.in_language(language))}</text>'
+        f'<text x="4" y="48">{html.escape(note.in_language(language))}</text>{inside}</svg>\n'
     )
 
 

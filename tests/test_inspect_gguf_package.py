@@ -81,7 +81,7 @@ def test_every_type_of_value_is_what_the_package_reads(tmp_path, endian):
     path = write(
         tmp_path / "m.gguf", keys=keys, tensors={"rope_freqs.weight": FACTORS, "other": np.ones((3, 5))}, endian=endian
     )
-    found, reader = gguf_file.read(path), GGUFReader(path)
+    found, reader = gguf_file.read_gguf(path), GGUFReader(path)
     theirs = {name: field.contents() for name, field in reader.fields.items() if not name.startswith("GGUF.")}
     assert set(found.keys) == set(theirs)
     assert len(theirs) > len(LIMITS)
@@ -98,13 +98,13 @@ def test_arrays_of_every_width(tmp_path, kind):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    assert gguf_file.read(tmp_path / "m.gguf").keys["any.array"] == [1, 2, 100]
+    assert gguf_file.read_gguf(tmp_path / "m.gguf").keys["any.array"] == [1, 2, 100]
 
 
 def test_a_vocabulary_is_passed_over_quickly(tmp_path):
     path = write(tmp_path / "m.gguf", keys={"any.tokens": [f"token {n}" for n in range(200_000)], "block_count": 3})
     begin = time.process_time()
-    found = gguf_file.read(path)
+    found = gguf_file.read_gguf(path)
     assert time.process_time() - begin < 2
     assert (found.keys["any.tokens"], found.keys["llama.block_count"]) == (None, 3)
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import posenc
 from posenc.explorer.parameters import Refused
-from posenc.explorer.table_files import read
+from posenc.explorer.table_files import read_table
 from posenc.recognition import recognise
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
@@ -323,7 +323,7 @@ TABLE = np.array([[0.0, 1.0, 0.0], [0.5, -0.25, 1e-3], [2.0, 3.0, 4.0]])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_npy_is_read(dtype, order):
     array = np.asarray(np.abs(TABLE).astype(dtype), order=order)
-    np.testing.assert_array_equal(read(npy(array)), array)
+    np.testing.assert_array_equal(read_table(npy(array)), array)
 
 
 @pytest.mark.parametrize(
@@ -336,14 +336,14 @@ def test_npy_is_read(dtype, order):
      "[[0, 1, 0], [0.5, -0.25, 1e-3], [2, 3, 4]]"],
 )  # fmt: skip
 def test_text_and_json_are_read(text):
-    np.testing.assert_array_equal(read(text.encode()), TABLE)
+    np.testing.assert_array_equal(read_table(text.encode()), TABLE)
 
 
 def test_safetensors_are_read():
-    np.testing.assert_array_equal(read(safetensors({"pe": ("F64", [3, 3], TABLE.tobytes())})), TABLE)
+    np.testing.assert_array_equal(read_table(safetensors({"pe": ("F64", [3, 3], TABLE.tobytes())})), TABLE)
     half = torch.from_numpy(TABLE).bfloat16()
     bits = half.view(torch.int16).numpy().tobytes()
-    np.testing.assert_array_equal(read(safetensors({"pe": ("BF16", [3, 3], bits)})), half.double().numpy())
+    np.testing.assert_array_equal(read_table(safetensors({"pe": ("BF16", [3, 3], bits)})), half.double().numpy())
 
 
 class Harm:
@@ -396,7 +396,7 @@ def test_every_bad_file_is_refused_in_both_languages(name):
     contents, why = BAD[name]
     tracemalloc.start()
     with pytest.raises(Refused) as refused:
-        read(contents)
+        read_table(contents)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     en, zh = str(refused.value).split(" · ")
@@ -410,7 +410,7 @@ def test_every_bad_file_is_refused_in_both_languages(name):
        | st.text("0123456789.,;-e[]{} \n", max_size=80).map(str.encode))  # fmt: skip
 def test_no_bytes_end_in_anything_but_a_table_or_a_refusal(contents):
     try:
-        table = read(contents)
+        table = read_table(contents)
     except Refused:
         return
     assert table.dtype.kind in "fiub"

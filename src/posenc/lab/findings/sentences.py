@@ -223,8 +223,8 @@ def _published(found: Json) -> Words | None:
     if not found["published"]:
         return None
     return Words(
-        f"Of {len(found['published'])} published claims, {count['agree']} agree with these numbers, {count['disagree']} "
-        f"disagree, and {rest} could not be tested here.",
+        f"Of {len(found['published'])} published claims, these numbers support {count['agree']} and contradict "
+        f"{count['disagree']}; {rest} could not be tested here.",
         f"在 {len(found['published'])} 条已发表的论断中，与此处数据一致的有 {count['agree']} 条，"
         f"不一致的有 {count['disagree']} 条，此处无法检验的有 {rest} 条。",
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from posenc.lab.trial.training import Hardware
 
 TIMED_TASK = "language_model"
-COST_SECONDS = 12.0
+COST_SECONDS = 1.0  # for each encoding, where there is no budget
 COST_SHARE = 0.06  # of a budget
 LOOK_AGAIN = 0.5  # seconds, while another sweep measures
 
@@ -109,7 +109,7 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
     trials = experiment.first_trials(plan)
     if len(trials) < 2:
         return None
-    seconds = COST_SECONDS if experiment.budget is None else COST_SHARE * experiment.budget
+    seconds = COST_SECONDS * len(trials) if experiment.budget is None else COST_SHARE * experiment.budget
 
     def measured() -> dict[str, Any]:
         from posenc.lab.trial.cost import cost

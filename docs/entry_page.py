@@ -143,7 +143,8 @@ def example(row: dict[str, Any]) -> str:
     """A whole program: what is added to the embedding, attention with what acts there, or positions and their use."""
     start = ["import torch", "import posenc", "", "batch, length, d_model, n_heads = 2, 16, 512, 8"]
     if row["kind"] == "positions":
-        arguments = ", ".join(f"{name}={ARGUMENTS[name]}" for name in row["sizes"])
+        given = ARGUMENTS | BY_NAME[row["name"]].arguments
+        arguments = ", ".join(f"{name}={given[name]}" for name in row["sizes"])
         lines = [*start, f'at = posenc.positions_by("{row["name"]}", {arguments})', "print(at.coords[0, :6])"]
         return "\n".join(lines) + "\n"
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
@@ -152,7 +153,7 @@ def example(row: dict[str, Any]) -> str:
     lines = [
         *start,
         f"encoding = posenc.create({created})",
-        f"at = encoding.prepare({TOKENS[row['axes']]})",
+        f"at = encoding.prepare({BY_NAME[row['name']].tokens or TOKENS[row['axes']]})",
     ]
     if "hidden_states" in row["needs"]:
         lines += [

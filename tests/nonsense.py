@@ -261,6 +261,8 @@ VALID: dict[str, Callable[[], Any]] = {
     "logits": numbers(B, H, T, T),
     "probs": numbers(B, H, T, T),
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),
+    **dict.fromkeys(("digits", "visual"), lambda: torch.ones(B, T, dtype=torch.bool)),
+    "adjacency": lambda: 1 - torch.eye(T).expand(B, T, T),
     "first": numbers(B, T, 2),
     "second": numbers(B, T, 2),
     "cos": numbers(B, 1, T, 4),

@@ -15,6 +15,7 @@ import torch
 
 from posenc import PositionalEncoding, Positions, catalogue
 from posenc.catalogue import BY_NAME, FOUNDATION
+from posenc.description import written
 
 One = TypeVar("One")
 
@@ -24,7 +25,7 @@ IN_A_ROW = [name for name in ENCODINGS if BY_NAME[name].axes == 1]
 """Those whose tokens are words in a row."""
 WITHOUT_STATES = [name for name in ENCODINGS if BY_NAME[name].in_a_row]
 """Those of them that read no hidden states, so that `posenc.attend` is enough."""
-OWN_KEYS = ("fope", "repo", "rope_mixed", "selective_rope")
+OWN_KEYS = ("fope", "repo", "rope_mixed", "selective_rope", "carope", "com_rope", "liere", "wire")
 """Those whose keys need as many heads as their queries."""
 ADDED = [name for name in catalogue.names() if name not in FOUNDATION]
 """Every name added to the foundation."""
@@ -47,8 +48,10 @@ def draw(name: str, among: Sequence[One], what: str = "") -> One:
 
 def tokens_of(name: str, batch: int, length: int) -> Positions:
     """Positions that an entry reads: words in a row, or as many tokens along the diagonal of its axes."""
-    axes = BY_NAME[name].axes
-    return Positions.arange(batch, length) if axes == 1 else diagonal(Positions.arange(batch, length), axes)
+    entry = BY_NAME[name]
+    if entry.tokens:
+        return written(entry.tokens, length).expand(batch)
+    return Positions.arange(batch, length) if entry.axes == 1 else diagonal(Positions.arange(batch, length), entry.axes)
 
 
 def diagonal(at: Positions, axes: int, *, flat: bool = False) -> Positions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any
 
@@ -28,6 +29,14 @@ SEAMS = {
     "context": Words("logits", "分数"),
     "value": Words("value", "值"),
 }
+
+
+def written(python: str, length: int) -> Any:
+    """What an entry's `arguments` or `tokens` say, for about `length` tokens. Imports torch."""
+    return eval(
+        python,
+        {"torch": importlib.import_module("torch"), "posenc": importlib.import_module("posenc")} | {"length": length},
+    )
 
 
 def describe(entry: Entry) -> dict[str, Any]:

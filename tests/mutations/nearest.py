@@ -30,6 +30,7 @@ NAMED = {
     "description": "encoding checks",
     **dict.fromkeys(("encodings/regions", "encodings/lm_infinite", "encodings/dual_chunk"), "far_distances"),
     **dict.fromkeys(("encodings/self_extend", "encodings/rerope"), "far_distances"),
+    "encodings/block_rotation": "com_rope liere",
     "encodings/rope": "rope rope_options axes attention",
     "frequencies/base": "frequencies sinusoidal",
     "frequencies/lengths": "scalings",

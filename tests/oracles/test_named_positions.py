@@ -10,7 +10,7 @@ import torch
 import posenc
 from oracles.by_hand import close
 from posenc import Positions
-from posenc.description import describe
+from posenc.description import describe, written
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -168,11 +168,13 @@ def test_packed_documents_count_from_zero():
 def test_positions_suit_encodings(name):
     """Each gives a token an order, a document and coordinates that attention accepts."""
     given = {"batch": 2, "length": 9, "lengths": [4, 5], "height": 14, "width": 14, "text": 3}
+    given |= {argument: written(python, 9) for argument, python in posenc.catalogue.BY_NAME[name].arguments.items()}
     needed = describe(posenc.catalogue.BY_NAME[name])["sizes"]
     at = posenc.positions_by(name, **{one: given[one] for one in needed})
     axes = posenc.catalogue.BY_NAME[name].axes
     assert at.coords.ndim == (2 if axes == 1 else 3)
     assert axes == 1 or at.coords.shape[2] == axes
-    encoding = posenc.create("rope", d_head=12, axes=axes)
-    q, k, v = (torch.randn(at.batch, 2, at.length, 12, generator=generator(n)) for n in range(3))
+    width = 12 if axes <= 3 else 2 * axes
+    encoding = posenc.create("rope", d_head=width, axes=axes)
+    q, k, v = (torch.randn(at.batch, 2, at.length, width, generator=generator(n)) for n in range(3))
     assert posenc.attend(q, k, v, encoding, at).isfinite().all()

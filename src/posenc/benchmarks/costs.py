@@ -33,6 +33,7 @@ from posenc.attention_module import Attention
 from posenc.benchmarks import machine
 from posenc.benchmarks.memory import forget_peak, resident
 from posenc.benchmarks.timing import spread, undisturbed
+from posenc.description import written
 from posenc.encoding import PositionalEncoding
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -44,7 +45,12 @@ SHORT, LONG, TINY = 512, 2048, 64  # tokens
 DECODED = 8  # tokens decoded in one turn, each after the same prompt of SHORT tokens
 FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no other one begins
 SIDE = 7  # images are 2·SIDE patches high and a multiple of SIDE wide, so that they can be cut into windows
-OF_AXES = {1: "rope", 2: "axial_rope", 3: "mrope"}  # what reads the coordinates that an entry numbers tokens with
+OF_AXES = {
+    1: "rope",
+    2: "axial_rope",
+    3: "mrope",
+    8: "wire",
+}  # what reads the coordinates that an entry numbers tokens with
 
 Call = Callable[[], object]
 
@@ -187,6 +193,7 @@ def tokens(entry: Entry, length: int) -> Positions:
     if entry.kind == "positions":
         known = {"batch": 1, "length": length, "lengths": [length // 2, length - length // 2],
                  "height": height, "width": width, "text": SIDE}  # fmt: skip
+        known |= {name: written(python, length) for name, python in entry.arguments.items()}
         parameters = inspect.signature(entry.maker()).parameters.values()
         needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
         return catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
@@ -194,6 +201,9 @@ def tokens(entry: Entry, length: int) -> Positions:
         return Positions.arange(1, length)
     if entry.axes == 2:
         return Positions.grid(height, width)
+    if entry.tokens:
+        found: Positions = written(entry.tokens, length)
+        return found
     return Positions.mrope(torch.arange(length).expand(entry.axes, 1, length))
 
 

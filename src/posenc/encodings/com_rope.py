@@ -5,13 +5,12 @@
 
 Yu et al. 2025, "ComRoPE: Scalable and Robust Rotary Position Embedding Parameterized by Trainable Commuting Angle
 Matrices", section 3: all generators of a block are multiples of one matrix, so that R(p)ᵀR(p') depends on the difference
-alone. LieRE has a free A for each axis, which is not so with several axes. Blocks of two channels are RoPE-Mixed.
+alone. LieRE has a free A for each axis (liere.py), so that this does not hold. Blocks of two channels are RoPE-Mixed.
 Legend: b batch, h heads, g generators' heads, t tokens, a axes, n blocks, s channels of a block.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -20,10 +19,8 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates, working_dtype
+from posenc.encodings.block_rotation import BlockRotation
 from posenc.entry import Entry
-from posenc.positions import Positions
-from posenc.tensor_checks import floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 Form = Literal["LD", "AP"]
 
 
-class ComRoPE(PositionalEncoding):
+class ComRoPE(BlockRotation):
     """Blocks of queries and keys multiplied with exp(c·A), c a learned mixture of the coordinates, A learned and skew.
 
     d_head      channels of a head
@@ -46,9 +43,6 @@ class ComRoPE(PositionalEncoding):
     Raises ValueError for blocks that do not fill the head, or cannot be dealt out.
     """
 
-    sites = Site.ROTATE
-    learned_tables = True
-
     @checked
     def __init__(
         self,
@@ -60,62 +54,29 @@ class ComRoPE(PositionalEncoding):
         block: int | None = None,
         form: Form = "LD",
     ) -> None:
-        block = math.gcd(d_head, 8) if block is None else block
-        checks.whole(2, block=block)
         checks.one_of(get_args(Form), form=form)
-        own = n_heads if n_kv_heads is None else n_kv_heads
-        checks.whole(n_kv_heads=own)
-        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block, form=form)
-        blocks = d_head // block
-        if d_head % block or (form == "AP" and blocks % axes):
-            among = f" and {axes} axes" if form == "AP" else ""
-            raise ValueError(f"block: d_head={d_head} cannot be shared evenly by blocks of {block} channels{among}")
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        self.d_head, self.n_heads, self.own, self.block, self.form = d_head, n_heads, own, block, form
-        self.coordinate_axes = axes  # type: ignore[misc]
-        self.generators = nn.Parameter(torch.randn(own, blocks, block, block))
-        self.mixture = nn.Parameter(torch.randn(axes, blocks)) if form == "LD" else None
+        super().__init__(d_head, n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block, form=form)
+        if form == "AP" and self.blocks % axes:
+            among = f"blocks of {self.block} channels and {axes} axes"
+            raise ValueError(f"block: d_head={d_head} cannot be shared evenly by {among}")
+        self.form = form
+        self.generators = nn.Parameter(torch.randn(self.own, self.blocks, self.block, self.block))
+        self.mixture = nn.Parameter(torch.randn(axes, self.blocks)) if form == "LD" else None
 
-    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
-        self.check_coords(at)
-        floating(dtype)
-        coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
-        with full_precision(self.generators):
-            if self.mixture is not None:
-                reads = self.mixture.double()
-            else:
-                blocks = self.generators.shape[1]
-                axis = torch.arange(blocks, device=coords.device) // (blocks // self.coordinate_axes)
-                reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
-            along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
-            skew = self.generators.double() - self.generators.double().transpose(-1, -2)
-            return (torch.matrix_exp(along[:, :, None, :, None, None] * skew).to(dtype).flatten(2).clone(),)
+    def exponents(self, coords: Float[Tensor, "b t a"]) -> Float[Tensor, "b t g n s s"]:
+        if self.mixture is not None:
+            reads = self.mixture.double()
+        else:
+            axis = torch.arange(self.blocks, device=coords.device) // (self.blocks // self.coordinate_axes)
+            reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
+        along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
+        skew = self.generators.double() - self.generators.double().transpose(-1, -2)
+        return along[:, :, None, :, None, None] * skew
 
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:
-        if not rotates(self, x, at, side):
-            return into(x, out)
-        if x.shape[1] % self.own:
-            raise ValueError(f"ComRoPE: x: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators")
-        (rotation,) = self.tables_at(at, x.dtype)
-        with full_precision(x):
-            rotation = rotation.unflatten(2, self.generators.shape)  # [b, t, g, n, s, s]
-            rotation = rotation.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1)  # [b, h, t, n, s, s]
-            blocks = x.to(working_dtype(x.dtype)).contiguous().unflatten(-1, (-1, self.block))
-            turned = (rotation * blocks[..., None, :]).sum(dim=-1).flatten(-2)
-        return into(turned.to(x.dtype), out)
-
-    @torch.no_grad()
-    def heads(self, start: int, stop: int) -> ComRoPE:
-        """The slice's query heads, each with generators of its own."""
-        part = ComRoPE(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.generators)
-        part.generators.copy_(self.generators[[head // (self.n_heads // self.own) for head in range(start, stop)]])
+    def copy_heads(self, part: ComRoPE, mine: list[int]) -> None:
+        part.generators.copy_(self.generators[mine])
         if part.mixture is not None and self.mixture is not None:
             part.mixture.copy_(self.mixture)
-        return part
 
 
 ENTRY = Entry(

@@ -4,7 +4,9 @@
     far                  R(w)q · k                               ReRoPE: every far token is w positions away
     far, leaky           R(w + (i - w)/f)q · R(j/f)k             Leaky ReRoPE: w + (i - j - w)/f positions away
 
-Su 2023, "Rectified Rotary Position Embeddings" (kexue.fm/archives/9708). LM-Infinite has the same ceiling on distances.
+Su 2023, "Rectified Rotary Position Embeddings" (kexue.fm/archives/9708). The author's patches also multiply the query at
+position i by max(1, ln(i + 1) / ln(trained length)): here that is Stack(ReRoPE(…), create("log_n", …)).
+LM-Infinite has the same ceiling on distances.
 Legend: b batch, i query, j key.
 """
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc import catalogue
+from posenc.description import written
 from posenc.encoding import PositionalEncoding, Site
 from posenc.entry import Entry
 from posenc.measures.layers import normal, redrawn, seeded
@@ -107,11 +108,13 @@ def _tokens(entry: Entry) -> tuple[Positions, str]:
     if entry.axes == 3:
         at: Positions = catalogue.positions_by("mrope_ids", text=8, height=4, width=4, after=8)
         return at, "8 words, an image, 8 words"
-    return Positions.mrope(torch.arange(WORDS).expand(entry.axes, 1, WORDS)), "what changes"
+    found: Positions = written(entry.tokens, WORDS)
+    return found, "what changes"
 
 
 def _numbers(entry: Entry) -> Curves:
     known: dict[str, Any] = {"batch": 1, "length": WORDS, "lengths": [12, 20], "height": 14, "width": 14, "text": 8}
+    known |= {name: written(python, WORDS) for name, python in entry.arguments.items()}
     parameters = inspect.signature(entry.maker()).parameters.values()
     needed = [about.name for about in parameters if about.default is inspect.Parameter.empty]
     at: Positions = catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
@@ -123,7 +126,7 @@ def _numbers(entry: Entry) -> Curves:
     ]
     if int(at.document.max()) > 0:
         lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
-    given = ", ".join(f"{name}={known[name]}" for name in needed if name != "batch")
+    given = ", ".join(entry.arguments.get(name) or f"{name}={known[name]}" for name in needed if name != "batch")
     return Curves(
         f"{entry.title.en}: the numbers of the tokens, {given}",
         ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),

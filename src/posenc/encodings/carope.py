@@ -1,0 +1,133 @@
+"""CARoPE: each token says by how much it turns what follows, one number for each head.
+
+    angle of pair n at token t = Σ_{s ≤ t} (f_s)^n,   f_s = 1 / (softplus(w_h·x_s + b_h) + 1),   n = 0 … d/2 - 1
+
+Veisi et al. 2025, "Context-aware Rotary Position Embedding", section 2. f lies between 0 and 1 and takes the place of
+RoPE's base^(-2/d), whose powers are RoPE's frequencies. The paper has no b, yet starts as RoPE, which needs one: here w
+starts at 0 and b where f = base^(-2/d). The paper does not say from which n on it counts; here from 0, as RoPE does, so
+that the fastest pair turns by 1 at every token whatever it says. There is no code by the authors.
+Legend: b batch, t tokens, h query heads, g key heads, n pairs, d d_head, m d_model.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.content_dependent import FromEarlierTokens, running_sum
+from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.entry import Entry
+from posenc.kernels.rotation import rotate
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class CARoPE(FromEarlierTokens):
+    """Queries and keys turned by sums of the powers of a number that every token makes from its content.
+
+    d_model     channels of the hidden states that go into the projections
+    n_heads     query heads
+    d_head      channels of a head, even
+    n_kv_heads  key heads, each with numbers of its own; None: n_heads
+    base        of the RoPE that it starts from
+
+    Parameters: weight [n_kv_heads, d_model], offset [n_kv_heads]. Pairs are (j, j + d/2). Call read(x, at) once a layer;
+    `Attention` does. Sums are kept in fp64.
+    Time O(t·d_model·n_kv_heads) for f and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head/2 numbers more.
+    """
+
+    sites = Site.ROTATE
+
+    @checked
+    def __init__(
+        self, d_model: int, n_heads: int, d_head: int, *, n_kv_heads: int | None = None, base: float = 10000.0
+    ) -> None:
+        checks.even(d_head=d_head)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, base=base)
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        softplus = base ** (2 / d_head) - 1
+        if not 0 < softplus < 1e30:
+            raise ValueError(f"base: expected a number above 1 with base^(2/d_head) below 1e30, got {base}")
+        self.d_model, self.n_heads, self.d_head, self.own = d_model, n_heads, d_head, own
+        self.weight = nn.Parameter(torch.zeros(own, d_model))
+        self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus))))
+
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """The angle of every token, key head and pair, [b, t, g·n]."""
+        f = 1 / (F.softplus(F.linear(x, self.weight.to(x.dtype), self.offset.to(x.dtype))) + 1)
+        powers = f.double()[..., None] ** torch.arange(self.d_head // 2, device=x.device)  # [b, t, g, n]
+        return (running_sum(powers.flatten(2), at, None if past is None else self.state(past)[0]),)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        if x.shape[1] % self.own:
+            raise ValueError(f"CARoPE: x: {x.shape[1]} heads cannot share the angles of {self.own}")
+        with full_precision(x):
+            angle = self.state(at)[0].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
+            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
+            dtype = working_dtype(x.dtype)
+            return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> CARoPE:
+        """The slice's query heads, each with numbers of its own."""
+        part = CARoPE(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.weight)
+        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
+        part.weight.copy_(self.weight[mine])
+        part.offset.copy_(self.offset[mine])
+        return part
+
+
+ENTRY = Entry(
+    name="carope",
+    class_name="CARoPE",
+    title=Words("CARoPE", "上下文感知旋转位置编码"),
+    kind="contextual",
+    published="2025-07",
+    needs=("parameters", "hidden_states", "causal"),
+    per_layer=True,
+    formula="R(Σ f(x)^n)q · R(Σ f(x)^n)k, f = 1 / (softplus(w·x) + 1)",
+    also_called=("context_aware_rope", "context_aware_rotary_position_embedding"),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
+    source="Veisi et al. 2025, arXiv 2507.23083, section 2",
+    idea=Words(
+        "RoPE's frequencies are the powers of one number. Here every token makes that number from its content, for "
+        "each "
+        "head anew, and the angles are the sums over all tokens so far. A fresh model is RoPE.",
+        "RoPE 的各个频率是同一个数的各次幂。这里每个词根据内容为每个头给出这个数，角度是到此为止所有词的和。"
+        "初始时等同于 RoPE。",
+    ),
+    latex=(
+        r"R\Big(\sum_{s \le i} f_s^n\Big) q_i \cdot R\Big(\sum_{s \le j} f_s^n\Big) k_j, \quad f_s = "
+        r"\frac{1}{\mathrm{softplus}(w \cdot x_s + b) + 1}"
+    ),
+    breaks=Words(
+        "The fastest pair turns by 1 at every token, whatever the content. The paper tests it up to 1024 tokens only.",
+        "最快的通道对无论内容如何，每个词都转 1。论文只测试到 1024 个词。",
+    ),
+    differs=Words(
+        "The paper's formula has no offset b, without which it cannot start as RoPE, as the paper says it does; at "
+        "b = 0 it is the paper's formula. Each layer reads its own hidden states. There is no code by the authors.",
+        "论文公式没有偏置 b，但没有它就无法像论文所说从 RoPE 开始；b = 0 时即论文公式。每层读取自己的隐藏状态。作者"
+        "没有公开代码。",
+    ),
+    options={
+        "n_kv_heads": "键头数，各有自己的数；None 为 n_heads",
+        "base": "初始 RoPE 的底数",
+    },
+)

@@ -1,0 +1,158 @@
+"""GRAPE-A: ALiBi whose slopes are made by the content of query and key.
+
+    logits += (j - i)·ω_h·(softplus(v_h·q_i/√d) + softplus(u_h·k_j/√d)),   ω_h ≥ 0
+
+Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE), section 4, eq. 4.6: the additive member of
+the family, gated by query and key. The authors' code brings u and v to length 1 and multiplies ω with ALiBi's slopes, which
+is this formula with fewer free numbers: form="code". It has variants gated by the query or the key alone: `gates`.
+Legend: b batch, h query heads, i query, j key, d d_head.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
+from posenc.encodings.alibi import alibi_slopes
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+Gates = Literal["both", "query", "key"]
+Form = Literal["paper", "code"]
+
+
+class GrapeA(PositionalEncoding):
+    """(j - i)·ω·(λ(q) + λ(k)): the further away, the lower the score, at a rate that query and key choose.
+
+    d_head   channels of a head
+    n_heads  query heads
+    gates    "both"; "query" or "key" leave the other one out
+    form     "paper": ω = softplus(rate). "code": ω = softplus(rate)·slope, and u and v of length 1
+    slopes   other slopes than ALiBi's, one for each head
+
+    Parameters: rate [n_heads]; of_query, v, and of_key, u, [n_heads, d_head] each. Fresh, u and v are N(0, 1/d) and ω is
+    the slope in both forms. With gates of a constant ½ each it is ALiBi.
+    It reads queries and keys as they go into the product: do not stack it with a rotation, since a turned query says
+    where it is. Time and memory O(queries·keys) for the bias, which no kernel computes.
+    """
+
+    sites = Site.BIAS
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        *,
+        gates: Gates = "both",
+        form: Form = "paper",
+        slopes: tuple[float, ...] | None = None,
+    ) -> None:
+        checks.one_of(get_args(Gates), gates=gates)
+        checks.one_of(get_args(Form), form=form)
+        slopes = one_for_each(n_heads, slopes)
+        super().__init__(d_head=d_head, n_heads=n_heads, gates=gates, form=form, slopes=slopes)
+        self.d_head, self.n_heads, self.form, self.slopes = d_head, n_heads, form, slopes
+        fresh = (1.0,) * n_heads if form == "code" else slopes
+        self.rate = nn.Parameter(torch.tensor([math.log(math.expm1(one)) for one in fresh]))
+        self.of_query = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "key" else None
+        self.of_key = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "query" else None
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        self.check_coords(at_q)
+        self.check_coords(at_k)
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
+        omega = F.softplus(self.rate.to(q.dtype))
+        if self.form == "code":
+            omega = omega * constant(self.slopes, q.dtype, q.device)
+        of_query, of_key = self._gate(self.of_query, q), self._gate(self.of_key, k)
+        query, key = at_q.coords, at_k.coords
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            rate = sum(gate[b, h, one] for gate, one in ((of_query, i), (of_key, j)) if gate is not None)
+            return (key[b, j] - query[b, i]).to(omega.dtype) * omega[h] * rate
+
+        return of_pair
+
+    def _gate(self, vector: Tensor | None, x: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t"] | None:
+        """softplus(vector·x/√d)."""
+        if vector is None:
+            return None
+        if self.form == "code":
+            vector = F.normalize(vector, dim=-1)
+        return F.softplus((x * vector.to(x.dtype)[:, None]).sum(dim=-1) / math.sqrt(self.d_head))
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> GrapeA:
+        sizes = {"n_heads": stop - start, "slopes": self.slopes[start:stop]}
+        part = GrapeA(**{**self.configuration, **sizes}).to(self.rate)
+        for mine, whole in zip(part.parameters(), self.parameters(), strict=True):
+            mine.copy_(whole[start:stop])
+        return part
+
+
+def one_for_each(n_heads: int, slopes: tuple[float, ...] | None) -> tuple[float, ...]:
+    """ALiBi's slopes, or those given. Raises ValueError for another number of them, and for one that is not "
+    "positive."""
+    slopes = alibi_slopes(n_heads) if slopes is None else tuple(slopes)
+    for slope in slopes:
+        checks.positive(slopes=slope)
+    if len(slopes) != n_heads:
+        raise ValueError(f"slopes: expected one for each of {n_heads} heads, got {slopes}")
+    return slopes
+
+
+ENTRY = Entry(
+    name="grape_a",
+    class_name="GrapeA",
+    title=Words("GRAPE-A", "群表示加性位置编码"),
+    kind="contextual",
+    published="2025-12",
+    needs=("parameters", "causal"),
+    per_layer=True,
+    formula="(j - i)·ω·(softplus(v·q) + softplus(u·k))",
+    also_called=("additive_grape", "grape_a_qk", "QueryKeyGatedAdditiveBias", "group_representational_position_encoding"),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
+    source="Zhang et al. 2025, arXiv 2512.07805, section 4, and the authors' code",
+    idea=Words(
+        "ALiBi lowers a score with the distance, at one rate for each head. Here query and key choose the rate: "
+        "a query that needs far context, or a key that is worth remembering, makes it small. The paper derives it, "
+        "like ALiBi, "
+        "from matrices that shift a vector instead of turning it.",
+        "ALiBi 按距离降低分数，每个头一个固定的斜率。这里斜率由查询和键的内容决定："
+        "需要远处上下文的查询，或值得记住的键，会使斜率变小。论文把它和 ALiBi 都推导为平移（而非旋转）向量的矩阵。",
+    ),
+    latex=(
+        r"\frac{q_i \cdot k_j}{\sqrt d} - (i - j)\,\omega_h \Big(\mathrm{softplus}\big(\tfrac{v_h \cdot q_i}{\sqrt "
+        r"d}\big) + \mathrm{softplus}\big(\tfrac{u_h \cdot k_j}{\sqrt d}\big)\Big)"
+    ),
+    breaks=Words(
+        "Far tokens fade, as with ALiBi. Together with a rotation it would read turned queries and keys, and so positions.",
+        "与 ALiBi 一样，远处的词会被淡化。与旋转一起使用时，它读到的是旋转后的查询和键，也就读到了位置。",
+    ),
+    differs=Words(
+        "The authors' code brings u and v to length 1 and multiplies ω by ALiBi's slopes: form=\"code\". Fresh "
+        "rates are those slopes in both forms.",
+        '作者代码把 u、v 归一化为长度 1，并把 ω 乘以 ALiBi 的斜率：form="code"。两种形式的初始值都是这些斜率。',
+    ),
+    code="model-architectures/GRAPE",
+    options={
+        "gates": '"both"；"query" 或 "key" 去掉另一个门',
+        "form": '"paper"：ω = softplus(rate)；"code"：再乘斜率，且 u、v 长度为 1',
+        "slopes": "别的斜率，每个头一个；默认为 ALiBi 的",
+    },
+)

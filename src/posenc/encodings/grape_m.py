@@ -1,0 +1,143 @@
+"""GRAPE-M: RoPE whose frequencies are learned, for all heads together or for each of them.
+
+    R(p) = exp(p L),   L = Σ_i ω_i L_i with one rank-2 skew L_i for each pair,   ω_i = exp(learned)
+
+Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE), section 3: the multiplicative member of the family
+whose planes are the pairs of channels, as the authors train it. Planes in a learned orthogonal basis are Cayley-STRING
+(cayley_string.py). The contextual form, in which a token's content sets how far all angles go on, is the case of Selective
+RoPE (selective_rope.py) with one step for all pairs; the authors' code computes that step by a sigmoid, its text by a
+softplus. Planes that overlap, and so do not commute, are not here: the authors give no code for them.
+Legend: b batch, h heads, g heads with frequencies of their own, t tokens, n pairs, d d_head.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks, layouts
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.entry import Entry
+from posenc.frequencies import rotary
+from posenc.kernels.rotation import rotate
+from posenc.layouts import Layout
+from posenc.positions import Positions
+from posenc.tensor_checks import floating
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class GrapeM(PositionalEncoding):
+    """Pair i of head h turns by p·exp(log_frequencies_hi).
+
+    d_head      channels of a head, even
+    n_heads     query heads
+    n_kv_heads  key heads, each with frequencies of its own; None: n_heads
+    shared      one set of frequencies for all heads, as in the authors' training
+    base        of the frequencies that it starts from
+    layout      which channels make a pair
+
+    Parameter: log_frequencies [1 or n_kv_heads, d_head/2]. Fresh it is RoPE. LeRoPE learns factors of given frequencies
+    instead. Time O(t·d), like RoPE; tables in fp64.
+    """
+
+    sites = Site.ROTATE
+    learned_tables = True
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        shared: bool = True,
+        base: float = 10000.0,
+        layout: Layout = "interleaved",
+    ) -> None:
+        checks.even(d_head=d_head)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, shared=shared, base=base, layout=layout)
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        self.d_head, self.n_heads, self.own = d_head, n_heads, 1 if shared else own
+        self.layout = layouts.check(layout)
+        fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
+        self.log_frequencies = nn.Parameter(fresh.to(torch.get_default_dtype()).repeat(self.own, 1))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair, [b, t, g, n] each."""
+        self.check_coords(at)
+        floating(dtype)
+        with full_precision(at.coords):
+            angle = at.coords.double()[..., None, None] * self.log_frequencies.double().exp()
+            return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not rotates(self, x, at, side):
+            return into(x, out)
+        if x.shape[1] % self.own:
+            raise ValueError(f"GrapeM: x: {x.shape[1]} heads cannot share the frequencies of {self.own}")
+        cos, sin = (
+            table.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1) for table in self.tables_at(at, x.dtype)
+        )
+        return rotate(x, cos, sin, self.layout, out=out)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> GrapeM:
+        """The slice's query heads, each with its frequencies."""
+        sizes = {"n_heads": stop - start, "n_kv_heads": stop - start}
+        part = GrapeM(**{**self.configuration, **sizes}).to(self.log_frequencies)
+        mine = [head // (self.n_heads // self.own) for head in range(start, stop)] if self.own > 1 else [0] * part.own
+        part.log_frequencies.copy_(self.log_frequencies[mine])
+        return part
+
+
+ENTRY = Entry(
+    name="grape_m",
+    class_name="GrapeM",
+    title=Words("GRAPE-M", "群表示乘性位置编码"),
+    kind="rotated",
+    published="2025-12",
+    needs=("parameters",),
+    per_layer=True,
+    formula="exp(p ω L)q · exp(p' ω L)k, ω learned",
+    also_called=("multiplicative_grape", "ms_grape", "MSGRAPECommuting"),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
+    source="Zhang et al. 2025, arXiv 2512.07805, section 3, and the authors' code",
+    idea=Words(
+        "A rotation by position is the exponential of a skew matrix, and RoPE is one with fixed frequencies. Here "
+        "training "
+        "chooses the frequency of every pair, for all heads of a layer together or for each of them. A fresh one "
+        "is RoPE.",
+        "按位置旋转就是反对称矩阵的指数，RoPE 是频率固定的情形。这里每个通道对的频率由训练决定，"
+        "可由一层的所有头共用，也可各头不同。初始时等同于 RoPE。",
+    ),
+    latex=(
+        r"\big(e^{i L} q_i\big) \cdot \big(e^{j L} k_j\big), \quad L = \sum_n \omega_n L_n, \quad \omega_n = "
+        r"e^{\lambda_n}"
+    ),
+    breaks=Words(
+        "As with RoPE, longer texts than those of training meet new angles. Learned frequencies are those of one "
+        "training length.",
+        "与 RoPE 一样，比训练时长的文本会遇到新的角度。学到的频率属于某一训练长度。",
+    ),
+    differs=Words(
+        "Planes are the pairs of channels, as the authors train it; a learned basis is Cayley-STRING, overlapping "
+        "planes are not here.",
+        "平面就是通道对，与作者的训练一致；学习的基见 Cayley-STRING，重叠的平面未收录。",
+    ),
+    code="model-architectures/GRAPE",
+    options={
+        "n_kv_heads": "键头数，各有自己的频率；None 为 n_heads",
+        "shared": "所有头共用一套频率，与作者训练一致",
+        "base": "初始频率的底数",
+    },
+)

@@ -1,0 +1,118 @@
+"""LapPE: a node of a graph at its entries in the Laplacian's slowest eigenvectors.
+
+    L = I - D^(-½) A D^(-½),   L u_m = λ_m u_m,  λ_0 ≤ λ_1 ≤ …,   node n at (u_1n, …, u_kn)
+
+Dwivedi et al. 2020, "Benchmarking Graph Neural Networks", section 4 (arXiv 2003.00982). u_0, which says nothing but the
+degree, is left out. The sign of an eigenvector is a free choice: in training it is drawn anew each time (`random_signs`);
+otherwise its largest entry is positive, the first of them where a symmetric graph has several. Eigenvectors that share an
+eigenvalue are any basis of their space.
+posenc.create("coordinate_projection", d_model=…, axes=k) adds them to the embedding, as the paper does;
+posenc.create("wire", …) turns queries and keys by them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.entry import Entry
+from posenc.positions import Positions
+from posenc.tensor_checks import with_values
+
+if TYPE_CHECKING:
+    from posenc.shapes import Num
+
+
+@checked
+def lappe(
+    adjacency: Num[Tensor, "b n n"],
+    *,
+    vectors: int = 8,
+    normalized: bool = True,
+    random_signs: bool = False,
+    generator: torch.Generator | None = None,
+) -> Positions:
+    """Coordinates [b, n, vectors] of the nodes, in fp64; zeros where a graph has too few eigenvectors.
+
+    adjacency     weights of the edges of undirected graphs, 0 where there is none
+    vectors       k, eigenvectors taken
+    normalized    False: of L = D - A instead
+    random_signs  every eigenvector of every graph times 1 or -1, drawn
+    generator     the source of the random signs; torch's own if left out
+
+    Time O(n³). Raises ValueError for a matrix that is not symmetric, or has negative weights.
+    """
+    checks.whole(vectors=vectors)
+    weights = edges(adjacency)
+    degree = weights.sum(dim=-1)
+    laplacian = torch.diag_embed(degree) - weights
+    if normalized:
+        scale = degree.rsqrt().masked_fill(degree == 0, 0.0)
+        laplacian = scale[:, :, None] * laplacian * scale[:, None, :]
+    found = torch.linalg.eigh(laplacian).eigenvectors[..., 1 : vectors + 1]
+    largest = found.gather(1, found.abs().argmax(dim=1, keepdim=True))
+    sign = torch.where(largest < 0, -1.0, 1.0).double()
+    if random_signs:
+        drawn = torch.randint(2, sign.shape, generator=generator).to(sign.device)
+        sign = 1.0 - 2.0 * drawn.double()
+    return Positions.at(torch.nn.functional.pad(found * sign, (0, vectors - found.shape[-1])))
+
+
+def edges(adjacency: Tensor) -> Tensor:
+    """Weights in fp64. Raises ValueError for a graph without nodes, that is directed, or with weights that cannot "
+    "be."""
+    with_values(adjacency=adjacency)
+    weights = adjacency.double()
+    if not bool(weights.isfinite().all()) or bool((weights < 0).any()) or bool((weights > 1e100).any()):
+        raise ValueError("adjacency: expected weights from 0 to 1e100, got a negative, infinite or larger one")
+    if not torch.equal(weights, weights.transpose(-1, -2)):
+        raise ValueError("adjacency: expected a symmetric matrix, that of an undirected graph; a + a.mT makes one")
+    return weights
+
+
+ENTRY = Entry(
+    name="lappe",
+    class_name="Positions",
+    builder="lappe",
+    title=Words("LapPE", "拉普拉斯特征向量位置"),
+    kind="positions",
+    published="2020-03",
+    axes=8,
+    formula="(u_1n, …, u_kn), L u = λ u",
+    also_called=("laplacian_pe", "laplacian_eigenvectors", "AddLaplacianEigenvectorPE"),
+    used_by=("Graph Transformer", "SAN", "GraphGPS"),
+    source="Dwivedi et al. 2020, arXiv 2003.00982, section 4",
+    idea=Words(
+        "The nodes of a graph have no order. The slowest eigenvectors of its Laplacian give each node a few real "
+        "numbers "
+        "that change little along an edge, as a wave does along a string: on a path they are cosines of the "
+        "position. A "
+        "projection adds them to the embedding, or WIRE turns queries and keys by them.",
+        "图的节点没有顺序。拉普拉斯矩阵最慢的几个特征向量给每个节点几个实数，沿边变化很小，如同弦上的波："
+        "在一条链上就是位置的余弦。它们经线性映射加到词向量上，或由 WIRE 用来旋转查询和键。",
+    ),
+    arguments={"adjacency": "(torch.arange(length)[:, None] - torch.arange(length)).abs().eq(1).double()[None]"},
+    latex=r"L = I - D^{-1/2} A D^{-1/2}, \quad L u_m = \lambda_m u_m, \quad p_n = (u_{1n}, \dots, u_{kn})",
+    breaks=Words(
+        "Signs, and bases of eigenvectors with one eigenvalue, are free choices: a symmetric graph has several "
+        "right answers. The eigenvectors take time O(n³).",
+        "特征向量的符号以及同一特征值下的基都是任意的：对称的图有多种正确答案。计算特征向量的时间为 O(n³)。",
+    ),
+    differs=Words(
+        "Signs are fixed unless random_signs is asked for; the paper draws them in training.",
+        "除非 random_signs，符号是固定的；论文在训练时随机抽取。",
+    ),
+    code="graphdeeplearning/benchmarking-gnns",
+    options={
+        "adjacency": "无向图的边权，没有边处为 0",
+        "vectors": "k，所取特征向量的个数",
+        "normalized": "False：改用 L = D - A",
+        "random_signs": "每个图的每个特征向量乘以随机的 1 或 -1",
+        "generator": "随机符号的来源；省略时用 torch 自己的",
+    },
+)

@@ -1,0 +1,131 @@
+"""CARoPE by loops over tokens and pairs. Veisi et al. 2025, section 2."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, attend
+from posenc.encodings.carope import CARoPE
+from posenc.encodings.rope import RoPE
+
+from .by_hand import attention, close, draw, products, sees, turned
+
+M, H, G, D = 8, 4, 2, 6
+
+
+def filled() -> CARoPE:
+    encoding = CARoPE(M, H, D, n_kv_heads=G).double()
+    with torch.no_grad():
+        encoding.weight.copy_(torch.from_numpy(draw(80, G, M)))
+        encoding.offset.copy_(torch.from_numpy(draw(81, G)))
+    return encoding
+
+
+def angles(encoding, x, order, documents, b: int, t: int, g: int, plus=1.0, first=0, own=0) -> list[float]:
+    weight, offset = encoding.weight.detach().numpy(), encoding.offset.detach().numpy()
+    total = [0.0] * (D // 2)
+    for s in range(x.shape[1]):
+        if documents[b][s] == documents[b][t] and order[b][s] + own <= order[b][t]:
+            softplus = math.log1p(math.exp(weight[g] @ x[b, s] + offset[g]))
+            for n in range(D // 2):
+                total[n] += (1 / (softplus + plus)) ** (n + first)
+    return total
+
+
+def papers(q, k, x, encoding, order, documents=None, **broken) -> np.ndarray:
+    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+    new_q, new_k = np.zeros_like(q), np.zeros_like(k)
+    for b, t in itertools.product(range(x.shape[0]), range(x.shape[1])):
+        for h in range(H):
+            new_q[b, h, t] = turned(q[b, h, t], angles(encoding, x, order, documents, b, t, h // 2, **broken), "half")
+        for g in range(G):
+            new_k[b, g, t] = turned(k[b, g, t], angles(encoding, x, order, documents, b, t, g), "half")
+    return products(new_q, new_k)
+
+
+def tensors(batch=2, length=7):
+    """q, k, v and the hidden states."""
+    return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
+
+
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_every_token_by_its_sum_of_powers(impl):
+    q, k, v, x = tensors()
+    encoding, order = filled(), [range(7)] * 2
+    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
+    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
+    for broken in ({"plus": 2.0}, {"first": 1}, {"own": 1}):
+        with pytest.raises(AssertionError):
+            close(got, attention(papers(q, k, x, encoding, order, **broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_documents_padding_and_storage_order():
+    q, k, v, x = tensors(batch=1)
+    order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
+    encoding = filled()
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    logits = papers(q, k, x, encoding, order, documents)
+    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
+
+
+@pytest.mark.parametrize("base", [10000.0, 100.0])
+def test_a_fresh_one_is_rope(base):
+    encoding = CARoPE(M, H, D, base=base).double()
+    with torch.no_grad():  # in fp64: the fresh offset is a float32
+        encoding.offset.fill_(math.log(math.expm1(base ** (2 / D) - 1)))
+    q, k, v = (torch.from_numpy(draw(seed, 2, H, 7, D)) for seed in (1, 2, 3))
+    x = torch.from_numpy(draw(4, 2, 7, M))
+    at, rope = Positions.arange(2, 7), RoPE(D, base=base, layout="half")
+    expected = attend(q, k, v, rope, at)
+    close(attend(q, k, v, encoding, encoding.read(x, at)), expected, atol=1e-11)
+    fresh = CARoPE(M, H, D, base=base).double()
+    close(attend(q, k, v, fresh, fresh.read(x, at)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
+def test_decoding_is_the_prefill(ends):
+    layer = Attention(32, H, CARoPE(32, H, 8, n_kv_heads=G), n_kv_heads=G).double()
+    with torch.no_grad():
+        layer.encoding.weight.normal_()
+    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
+    for begin, end in itertools.pairwise(ends):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
+
+
+def test_a_slice_of_the_heads():
+    q, _, _, x = tensors()
+    q, x, encoding = torch.from_numpy(q), torch.from_numpy(x), filled()
+    whole = encoding.rotate(q, encoding.read(x, Positions.arange(2, 7)), "query")
+    part = encoding.heads(1, 4)
+    mine = part.rotate(q[:, 1:4], part.read(x, Positions.arange(2, 7)), "query")
+    close(mine, whole[:, 1:4].detach())
+    assert encoding.rotate(q, Positions.arange(2, 7), "value") is q
+
+
+def test_gradients_by_differences():
+    q, k, v, x = map(torch.from_numpy, tensors(1, 4))
+    encoding, at = filled(), Positions.arange(1, 4)
+    assert torch.autograd.gradcheck(
+        lambda *_: attend(q, k, v, encoding, encoding.read(x, at)), tuple(encoding.parameters())
+    )
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
+        CARoPE(M, H, D, n_kv_heads=3)
+    with pytest.raises(ValueError, match="base: expected a number above 1 with"):
+        CARoPE(M, H, D, base=0.5)
+    with pytest.raises(ValueError, match="CARoPE: built for d_model=8, got a tensor with 9"):
+        filled().read(torch.zeros(1, 4, 9), Positions.arange(1, 4))
+    with pytest.raises(ValueError, match="at: carries nothing read by CARoPE"):
+        filled().rotate(torch.zeros(1, H, 4, D), Positions.arange(1, 4), "query")
+    at = filled().read(torch.zeros(1, 4, M), Positions.arange(1, 4))
+    with pytest.raises(ValueError, match="at: carries nothing read by"):
+        filled().rotate(torch.zeros(1, H, 4, D), at, "query")

@@ -1,0 +1,259 @@
+"""Positions of digits, sums, visual tokens and videos, by hand from the papers' formulas, in Fractions where they are real.
+
+Each formula is also broken on purpose, and must then differ.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+
+import posenc
+from posenc import Positions
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def rows(at: Positions) -> list:
+    return at.coords.tolist()
+
+
+# Abacus ---------------------------------------------------------------------------------------------------------------
+
+
+def counted(text: str, first: int = 1) -> list[int]:
+    """McLeish et al. 2024, section 3: each digit's place in its number; other characters at 0."""
+    places: list[int] = []
+    for n, character in enumerate(text):
+        begins = n == 0 or not text[n - 1].isdigit()
+        places.append(0 if not character.isdigit() else first if begins else places[-1] + 1)
+    return places
+
+
+TEXTS = ["123+45=861", "+7+89=6900", "0000000000", "a=b+c=d+ef"]
+
+
+def test_digits_are_counted_in_each_number():
+    digits = torch.tensor([[character.isdigit() for character in text] for text in TEXTS])
+    got = posenc.positions_by("abacus", digits=digits)
+    assert rows(got) == [counted(text) for text in TEXTS]
+    assert rows(got) != [counted(text, first=0) for text in TEXTS]
+    assert got.order[0].tolist() == list(range(10))
+
+
+def test_one_shift_for_the_whole_batch():
+    digits = torch.tensor([[character.isdigit() for character in text] for text in TEXTS])
+    seen = set()
+    for seed in range(40):
+        got = rows(posenc.positions_by("abacus", digits=digits, max_shift=3, generator=generator(seed)))
+        shift = got[2][0] - 1
+        assert got == [counted(text, 1 + shift) for text in TEXTS]
+        seen.add(shift)
+    assert seen == {0, 1, 2, 3}
+    with pytest.raises(ValueError, match="max_shift: expected a whole number from 0, got -1"):
+        posenc.positions_by("abacus", digits=digits, max_shift=-1)
+    with pytest.raises(ValueError, match=r"digits: expected a tensor \[b, t\] of booleans"):
+        posenc.positions_by("abacus", digits=digits.long())
+
+
+# Position coupling ----------------------------------------------------------------------------------------------------
+
+
+def coupled(operands: list[str], answer: str, start: int = 1, first: int = 1) -> list[int]:
+    """Cho et al. 2024, section 3: a digit's exponent of ten, plus one, from the start; signs at the start.
+
+    Digits are written as their exponents: "210" is a three-digit number, "012" the same reversed.
+    """
+    token = {"+": start, "=": start, "$": 0}
+    return [token[c] if c in token else start + first + int(c) for c in "$" + "+".join(operands) + "=" + answer]
+
+
+@pytest.mark.parametrize(
+    ("options", "operands", "answer"),
+    [
+        ({}, ["210", "210"], "0123"),
+        ({"reversed_operands": True, "reversed_answer": False}, ["012", "012"], "3210"),
+        ({"answer": 2}, ["10", "0", "3210"], "01"),
+    ],
+    ids=str,
+)
+def test_digits_of_one_significance_share_a_position(options, operands, answer):
+    lengths = [len(operand) for operand in operands]
+    got = posenc.positions_by("position_coupling", lengths=lengths, **options)
+    assert rows(got) == [coupled(operands, answer)]
+    assert rows(got) != [coupled(operands, answer, first=0)]
+    assert rows(got) != [coupled(operands, answer[::-1])]
+
+
+def test_every_row_has_a_start_of_its_own():
+    got = rows(posenc.positions_by("position_coupling", lengths=[3, 3], max_start=6, generator=generator(), batch=600))
+    starts = [row[4] for row in got]
+    assert got == [coupled(["210", "210"], "0123", start) for start in starts]
+    assert set(starts) == {1, 2, 3, 4, 5, 6}
+    assert max(abs(starts.count(start) / 600 - 1 / 6) for start in range(1, 7)) < 0.05
+    assert [0, 9, 8, 7, 6, 9, 8, 7, 6, 7, 8, 9, 10] in got  # 653 + 049 = 2070 from 6
+
+
+def test_operands_without_digits():
+    with pytest.raises(ValueError, match="lengths: expected the digits of at least one operand"):
+        posenc.positions_by("position_coupling", lengths=[])
+    with pytest.raises(ValueError, match="lengths: expected a whole number from 1, got 0"):
+        posenc.positions_by("position_coupling", lengths=[3, 0])
+
+
+# V2PE -----------------------------------------------------------------------------------------------------------------
+
+
+def varied(visual: str, delta: Fraction, rounded: bool = False, word: Fraction = Fraction(1)) -> list[float]:
+    """Ge et al. 2024, section 3.2; `rounded`: the authors' code rounds up where an image ends. Letters: v is visual."""
+    places = [Fraction(0)]
+    for before, this in itertools.pairwise(visual):
+        last = places[-1]
+        if rounded and before == "v" and this == "w":
+            last = Fraction(math.ceil(last))
+        places.append(last + (delta if this == "v" else word))
+    return [float(place) for place in places]
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("delta", [Fraction(1, 16), Fraction(1, 3), Fraction(1)], ids=str)
+def test_visual_tokens_advance_by_a_fraction(delta, rounded):
+    texts = ["wwvvvvvwwvvww", "wvwvvvwvvvvvv", "wwwwwwwwwwwww"]
+    visual = torch.tensor([[letter == "v" for letter in text] for text in texts])
+    got = posenc.positions_by("v2pe", visual=visual, delta=float(delta), rounded=rounded).coords
+    expected = torch.tensor([varied(text, delta, rounded) for text in texts], dtype=torch.float64)
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
+    for broken in (varied(texts[0], delta, not rounded), varied(texts[0], delta, rounded, word=Fraction(2))):
+        if broken != varied(texts[0], delta, rounded):
+            assert (got[0] - torch.tensor(broken)).abs().max() > 0.01
+    assert varied(texts[0], delta, rounded, word=Fraction(2)) != varied(texts[0], delta, rounded)
+
+
+def test_a_row_may_begin_with_an_image():
+    visual = torch.tensor([[True, True, True, False]])
+    assert rows(posenc.positions_by("v2pe", visual=visual, delta=0.25)) == [[0.0, 0.25, 0.5, 1.5]]
+    for wrong in (0.0, -1.0, 1.5):
+        with pytest.raises(ValueError, match="delta: expected a"):
+            posenc.positions_by("v2pe", visual=visual, delta=wrong)
+
+
+# VideoRoPE ------------------------------------------------------------------------------------------------------------
+
+
+def diagonal(text, height, width, frames, after, spacing, form, sign=-1):
+    """Wei et al. 2025, eq. 7, and get_t_scale_rope_index of the authors' code."""
+    found = [[Fraction(n)] * 3 for n in range(text)]
+    for frame in range(frames):
+        t = text + spacing * frame
+        for y in range(height):
+            for x in range(width):
+                middle = [Fraction(height, 2), Fraction(width, 2)]
+                if form == "code":
+                    middle = [(height - 1) // 2, (width - 1) // 2]
+                found.append([t, t + y + sign * middle[0], t + x + sign * middle[1]])
+    last = found[-1][0]
+    start = last + 1 if form == "code" else text + spacing * frames
+    return [[float(n) for n in one] for one in found + [[start + n] * 3 for n in range(after)]]
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize(("height", "width"), [(2, 3), (3, 4)])
+def test_frames_lie_on_the_diagonal(form, height, width):
+    sizes = {"text": 2, "height": height, "width": width, "frames": 3, "after": 2}
+    got = rows(posenc.positions_by("videorope_ids", **sizes, spacing=1.5, form=form))[0]
+    assert got == diagonal(**sizes, spacing=Fraction(3, 2), form=form)
+    assert got != diagonal(**sizes, spacing=Fraction(3, 2), form=form, sign=1)
+    assert got != diagonal(**sizes, spacing=Fraction(3, 2), form={"paper": "code", "code": "paper"}[form])
+    with pytest.raises(ValueError, match="form: expected one of 'paper', 'code', got 'vllm'"):
+        posenc.positions_by("videorope_ids", text=1, height=1, width=1, form="vllm")
+
+
+def test_words_alone_have_one_number_thrice():
+    got = rows(posenc.positions_by("videorope_ids", text=3, height=1, width=1))[0]
+    assert got[:3] == [[0.0] * 3, [1.0] * 3, [2.0] * 3]
+
+
+@pytest.mark.parametrize("order", [(2, 1), (1, 2)])
+def test_slow_pairs_of_videorope_read_time(order):
+    """Eq. 6: of 64 pairs, 48 … 63 read t, the even ones before them x and the odd ones y; the authors' code swaps these."""
+    encoding = posenc.create("videorope", d_head=128, order=order)
+    x, one = torch.zeros(1, 1, 3, 128, dtype=torch.float64), torch.eye(3, dtype=torch.float64)[None]
+    x[..., :64] = 1.0  # the first channel of every pair
+    turned = encoding.rotate(x, Positions.at(one), "query")[0, 0]
+    angle = torch.atan2(turned[:, 64:], turned[:, :64])  # [axis, pair]
+    for pair in range(64):
+        axis = 0 if pair >= 48 else order[pair % 2]
+        for other in range(3):
+            expected = 1e6 ** (-2 * pair / 128) if other == axis else 0.0
+            assert abs(angle[other, pair].item() - expected) < 1e-12
+    for wrong, message in (({"time": 65}, "time: expected up to 64 pairs"), ({"order": (0, 1)}, "order: expected")):
+        with pytest.raises(ValueError, match=message):
+            posenc.create("videorope", d_head=128, **wrong)
+
+
+# TMRoPE ---------------------------------------------------------------------------------------------------------------
+
+
+def timed(text, height, width, frames, audio, after, seconds, marks=0, rate=25, interval=2):
+    """Loops over intervals; seconds is a Fraction."""
+    first = text + (1 if marks else 0)
+    found = [[n] * 3 for n in range(text)] + [[text] * 3] * marks
+    at = [math.floor(frame * seconds * rate) for frame in range(frames)]
+    for turn in range(max([*at, audio]) // (rate * interval) + 1):
+        now = range(turn * rate * interval, (turn + 1) * rate * interval)
+        patches = [(t, y, x) for t in at if t in now for y in range(height) for x in range(width)]
+        found += [[first + n for n in patch] for patch in patches]
+        found += [[first + s] * 3 for s in range(audio) if s in now]
+    following = max(max(one) for one in found) + 1 if not marks else max(max(one) for one in found[text + marks :]) + 1
+    found += [[following] * 3] * marks
+    return found + [[following + (1 if marks else 0) + n] * 3 for n in range(after)]
+
+
+@pytest.mark.parametrize("seconds", [Fraction(1), Fraction(1, 2), Fraction(28, 100)], ids=str)
+def test_sound_and_picture_of_one_moment_share_a_time(seconds):
+    sizes = {"text": 3, "height": 2, "width": 3, "frames": 9, "audio": 130, "after": 2, "marks": 2}
+    got = rows(posenc.positions_by("tmrope_ids", **sizes, seconds=float(seconds)))[0]
+    assert got == timed(**sizes, seconds=seconds)
+    assert got != timed(**sizes, seconds=seconds, rate=24)
+    assert got != timed(**sizes, seconds=seconds, interval=3)
+    assert rows(posenc.positions_by("tmrope_ids", text=1, height=2, width=1, after=1))[0] == [
+        [0, 0, 0], [1, 1, 1], [1, 2, 1], [3, 3, 3]
+    ]  # fmt: skip
+
+
+def test_tmrope_is_that_of_transformers():
+    """Qwen2.5-Omni: a video with its sound between words, every second of it 25 positions."""
+    transformers = pytest.importorskip("transformers")
+    from transformers.models.qwen2_5_omni import modeling_qwen2_5_omni as omni
+
+    audio, image, video, vision_start, audio_start = 11, 12, 13, 14, 15
+    config = transformers.PretrainedConfig(
+        image_token_id=image, video_token_id=video, audio_token_id=audio, vision_start_token_id=vision_start,
+        audio_start_token_id=audio_start, position_id_per_seconds=25, seconds_per_chunk=2,
+    )  # fmt: skip
+
+    class Bare:
+        spatial_merge_size = 2
+        get_llm_pos_ids_for_vision = omni.Qwen2_5OmniPreTrainedModelForConditionalGeneration.get_llm_pos_ids_for_vision
+        get_chunked_index = omni.Qwen2_5OmniPreTrainedModelForConditionalGeneration.get_chunked_index
+        get_rope_index = omni.Qwen2_5OmniPreTrainedModelForConditionalGeneration.get_rope_index
+
+    bare = Bare()
+    bare.config = config
+    frames, height, width, heard = 7, 2, 3, 87
+    content = frames * height * width + heard
+    # words, then the start of the picture and of the sound, what is seen and heard, two ends, words
+    tokens = [1, 1, 1, vision_start, audio_start, *[video] * (content - heard), *[audio] * heard, 2, 2, 1, 1]
+    lengths = next(n for n in range(1, 999) if ((((n - 1) // 2 + 1) - 2) // 2 + 1) == heard)
+    theirs, _ = bare.get_rope_index(
+        torch.tensor([tokens]), None, torch.tensor([[frames, 2 * height, 2 * width]]), torch.ones(1, len(tokens)), True,
+        torch.tensor([lengths]), torch.tensor([0.5]),
+    )  # fmt: skip
+    ours = posenc.positions_by(
+        "tmrope_ids", text=3, height=height, width=width, frames=frames, seconds=0.5, audio=heard, marks=2, after=2
+    )
+    assert torch.equal(ours.coords, theirs.movedim(0, -1).long())

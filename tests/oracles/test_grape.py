@@ -1,0 +1,232 @@
+"""GRAPE by loops over pairs and tokens: Zhang et al. 2025, sections 3 to 5, and the authors' code where it differs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from posenc import Attention, Positions, Stack, attend
+from posenc.encodings.alibi import ALiBi
+from posenc.encodings.grape_a import GrapeA
+from posenc.encodings.grape_ap import GrapeAP
+from posenc.encodings.grape_m import GrapeM
+from posenc.encodings.rope import RoPE
+
+from .by_hand import attention, close, draw, each, products, sees, turned
+
+M, H, G, D, W = 8, 4, 2, 6, 4
+SLOPES = [2.0 ** (-8 * (h + 1) / H) for h in range(H)]
+
+
+def drawn(encoding, seed: int = 60):
+    encoding = encoding.double()
+    with torch.no_grad():
+        for number, parameter in enumerate(encoding.parameters()):
+            parameter.copy_(torch.from_numpy(draw(seed + number, *parameter.shape)))
+    return encoding
+
+
+def softplus(x: float) -> float:
+    return math.log1p(math.exp(x))
+
+
+def tensors(batch=2, length=7):
+    """q, k, v and the hidden states."""
+    return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
+
+
+# GRAPE-A --------------------------------------------------------------------------------------------------------------
+
+
+def additive(q, k, encoding, at_q, at_k, sign=1, scale=D**0.5) -> np.ndarray:
+    """Eq. 4.6."""
+    rate, code = encoding.rate.detach().numpy(), encoding.form == "code"
+    gates = {"q": encoding.of_query, "k": encoding.of_key}
+    logits = products(q, k)
+    for b, h, i, j in each(*logits.shape):
+        omega = softplus(rate[h]) * (SLOPES[h] if code else 1.0)
+        total = 0.0
+        for side, row in (("q", q[b, h, i]), ("k", k[b, h // (H // G), j])):
+            if gates[side] is not None:
+                vector = gates[side].detach().numpy()[h]
+                vector = vector / math.sqrt(sum(vector**2)) if code else vector
+                total += softplus(sum(vector * row) / scale)
+        logits[b, h, i, j] += sign * (at_k[b][j] - at_q[b][i]) * omega * total
+    return logits
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize("gates", ["both", "query", "key"])
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_slopes_of_query_and_key(impl, gates, form):
+    q, k, v, _ = tensors()
+    encoding, at, order = drawn(GrapeA(D, H, gates=gates, form=form)), [[40 + n for n in range(7)]] * 2, [range(7)] * 2
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 7, 40), impl=impl)
+    close(got, attention(additive(q, k, encoding, at, at), v, sees(order, order)), atol=1e-11)
+    for broken in ({"sign": -1}, {"scale": 1.0}):
+        with pytest.raises(AssertionError):
+            close(got, attention(additive(q, k, encoding, at, at, **broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_fresh_rates_are_the_slopes_in_both_forms():
+    for form in ("paper", "code"):
+        fresh = GrapeA(D, H, form=form)
+        omega = torch.nn.functional.softplus(fresh.rate) * (torch.tensor(SLOPES) if form == "code" else 1.0)
+        close(omega, np.array(SLOPES), atol=1e-6)
+
+
+def test_gates_of_a_half_are_alibi():
+    encoding = GrapeA(D, H).double()
+    with torch.no_grad():
+        encoding.rate.copy_(torch.log(torch.expm1(torch.tensor(SLOPES, dtype=torch.float64) / (2 * math.log(2)))))
+        encoding.of_query.zero_()
+        encoding.of_key.zero_()  # softplus(0) = ln 2
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
+    at = Positions.arange(1, 5)
+    close(attend(q, k, v, encoding, at), attend(q, k, v, ALiBi(H), at).detach(), atol=1e-11)
+
+
+# GRAPE-AP -------------------------------------------------------------------------------------------------------------
+
+
+def integrals(q, k, x, encoding, at, order, documents=None, own=True, turn=1, both=None) -> np.ndarray:
+    """Eqs. 5.1 and 5.2: sums over the tokens of the document after the key, up to the query."""
+    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+    weight = encoding.weight.detach().numpy().reshape(H, W, M)
+    both = encoding.form == "paper" if both is None else both
+
+    def probe(b, h, t, normal=True):
+        p = weight[h] @ x[b, t]
+        return p / math.sqrt(sum(p**2) / W + np.finfo(np.float64).eps) if normal else p
+
+    def edge(b, h, i, s):
+        key = turned(probe(b, h, s), [turn * at[b][s]] * (W // 2), "interleaved")
+        return SLOPES[h] * math.log(1 / (1 + math.exp(-sum(probe(b, h, i, both) * key) / W)))
+
+    logits = products(q, k)
+    for b, h, i, j in each(*logits.shape):
+        for s in range(x.shape[1]):
+            between = order[b][j] < order[b][s] <= order[b][i] - (not own)
+            if documents[b][s] == documents[b][i] == documents[b][j] and between:
+                logits[b, h, i, j] += edge(b, h, i, s)
+    return logits
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+def test_sums_of_edges_on_the_path(impl, form):
+    q, k, v, x = tensors()
+    encoding, order = drawn(GrapeAP(M, H, width=W, form=form)), [range(7)] * 2
+    at = [[40 + n for n in range(7)]] * 2
+    positions = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, positions, impl=impl)
+    close(got, attention(integrals(q, k, x, encoding, at, order), v, sees(order, order)), atol=1e-11)
+    for broken in ({"own": False}, {"turn": -1}, {"both": form == "code"}):
+        with pytest.raises(AssertionError):
+            close(got, attention(integrals(q, k, x, encoding, at, order, **broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_documents_padding_and_storage_order():
+    q, k, v, x = tensors(batch=1)
+    order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
+    encoding = drawn(GrapeAP(M, H, width=W))
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    logits = integrals(q, k, x, encoding, order, order, documents)
+    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
+
+
+@pytest.mark.parametrize("rope", [False, True])
+@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
+def test_decoding_is_the_prefill(ends, rope):
+    encoding = drawn(GrapeAP(32, H))
+    layer = Attention(32, H, Stack(RoPE(8), encoding) if rope else encoding, n_kv_heads=G).double()
+    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
+    for begin, end in itertools.pairwise(ends):
+        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
+        outputs.append(out)
+    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
+
+
+# GRAPE-M --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("layout", ["interleaved", "half"])
+def test_pairs_turn_by_learned_frequencies(layout, shared):
+    q, k, v, _ = tensors()
+    encoding, order = drawn(GrapeM(D, H, n_kv_heads=G, shared=shared, layout=layout)), [range(7)] * 2
+
+    def both(power):
+        omega = power(encoding.log_frequencies.detach().numpy())
+
+        def of(x, heads):
+            new = np.zeros_like(x)
+            for b, h, t in each(*x.shape[:3]):
+                own = 0 if shared else h * G // heads
+                new[b, h, t] = turned(x[b, h, t], [(40 + t) * w for w in omega[own]], layout)
+            return new
+
+        return products(of(q, H), of(k, G))
+
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 7, 40))
+    close(got, attention(both(np.exp), v, sees(order, order)), atol=1e-11)
+    for broken in (np.abs, lambda learned: np.exp(-learned)):
+        with pytest.raises(AssertionError):
+            close(got, attention(both(broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_a_fresh_one_is_rope():
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, 7, D)) for seed in (1, 2, 3))
+    at = Positions.arange(1, 7)
+    expected = attend(q, k, v, RoPE(D, base=100.0), at)
+    for shared in (True, False):
+        close(attend(q, k, v, GrapeM(D, H, base=100.0, shared=shared).double(), at), expected, atol=1e-5)
+
+
+# All ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [GrapeA(D, H), GrapeA(D, H, form="code"), GrapeAP(M, H, width=W), GrapeM(D, H, shared=False), GrapeM(D, H)],
+    ids=repr,
+)
+def test_a_slice_of_a_slice_of_the_heads_and_gradients(encoding):
+    encoding, at = drawn(encoding), Positions.arange(1, 5, 3)
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
+    x = torch.from_numpy(draw(4, 1, 5, M))
+    whole = attend(q, k, v, encoding, encoding.read(x, at))
+    part = encoding.heads(1, 4)
+    again = part.heads(1, 2)
+    close(attend(q[:, 1:4], k[:, 1:4], v[:, 1:4], part, part.read(x, at)), whole[:, 1:4].detach())
+    close(attend(q[:, 2:3], k[:, 2:3], v[:, 2:3], again, again.read(x, at)), whole[:, 2:3].detach())
+    assert torch.autograd.gradcheck(
+        lambda q, k, *_: attend(q, k, v, encoding, encoding.read(x, at)),
+        (q.requires_grad_(), k.requires_grad_(), *encoding.parameters()),
+    )
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="gates: expected one of 'both', 'query', 'key', got 'value'"):
+        GrapeA(D, H, gates="value")
+    with pytest.raises(ValueError, match="form: expected one of 'paper', 'code', got 'other'"):
+        GrapeAP(M, H, form="other")
+    with pytest.raises(ValueError, match="width: expected an even number from 2, got 3"):
+        GrapeAP(M, H, width=3)
+    with pytest.raises(ValueError, match="slopes: expected one for each of 4 heads"):
+        GrapeA(D, H, slopes=(1.0, 2.0))
+    with pytest.raises(ValueError, match=r"slopes: expected a positive number, got 0\.0"):
+        GrapeAP(M, H, slopes=(0.0, 1.0, 1.0, 1.0))
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
+        GrapeM(D, H, n_kv_heads=3)
+    q = torch.zeros(1, 3, 2, D)
+    at = Positions.arange(1, 2)
+    with pytest.raises(ValueError, match="GrapeA: built for n_heads=4, got a tensor with 3 as q"):
+        attend(q, q, q, GrapeA(D, H), at)
+    with pytest.raises(ValueError, match="GrapeM: x: 3 heads cannot share the frequencies of 4"):
+        attend(q, q, q, GrapeM(D, H, shared=False), at)
+    with pytest.raises(ValueError, match="at: carries nothing read by GrapeAP"):
+        attend(torch.zeros(1, H, 2, D), q[:, :2], q[:, :2], GrapeAP(M, H), at)

@@ -82,7 +82,8 @@ class GrapeAP(FromEarlierTokens):
         angle = coords.double()[:, None, :, None].expand(*key.shape[:-1], self.width // 2)
         turned = rotate(key, angle.cos().to(key.dtype), angle.sin().to(key.dtype), "interleaved")
         products = (query if self.form == "code" else _normal(query)).transpose(1, 2) @ turned.transpose(-1, -2)
-        return F.logsigmoid(products / self.width) * constant(self.slopes, key.dtype, key.device)[:, None, None]
+        kept: Tensor = F.logsigmoid(products / self.width)
+        return kept * constant(self.slopes, key.dtype, key.device)[:, None, None]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_q)

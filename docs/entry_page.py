@@ -150,11 +150,11 @@ def example(row: dict[str, Any]) -> str:
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
     sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
     created = f'"{row["name"]}"{sizes if row["sizes"] else ""}'
-    lines = [
-        *start,
-        f"encoding = posenc.create({created})",
-        f"at = encoding.prepare({BY_NAME[row['name']].tokens or TOKENS[row['axes']]})",
-    ]
+    lines = [*start, f"encoding = posenc.create({created})"]
+    if tokens := BY_NAME[row["name"]].tokens:
+        lines += [f"at = {tokens}", "at = encoding.prepare(at)"]
+    else:
+        lines += [f"at = encoding.prepare({TOKENS[row['axes']]})"]
     if "hidden_states" in row["needs"]:
         lines += [
             "words = torch.randn(batch, length, d_model)",

@@ -71,10 +71,7 @@ ENTRY = Entry(
         "词元的实数坐标经过一个学习得到的线性映射，加到词向量上。以拉普拉斯特征向量或随机游走的返回概率为坐标时，"
         "它告诉 Transformer 一个节点在图中的位置。其他实数坐标（例如空间中的点）同样适用。",
     ),
-    tokens=(
-        'posenc.positions_by("lappe", adjacency=(torch.arange(length)[:, None] - '
-        "torch.arange(length)).abs().eq(1).double()[None])"
-    ),
+    tokens='posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1))',
     latex=r"x_n + W p_n + b",
     breaks=Words(
         "It is as good as the coordinates: eigenvectors with flipped signs look like another graph. A shift of all "

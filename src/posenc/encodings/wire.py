@@ -70,10 +70,7 @@ ENTRY = Entry(
         "RoPE 需要坐标，而图的节点没有坐标。这里用图拉普拉斯矩阵最慢的特征向量作坐标："
         "取值相近的节点旋转相近，因此分数反映两个节点在图中的远近。每个特征向量使每个通道对转多少由训练决定。",
     ),
-    tokens=(
-        'posenc.positions_by("lappe", adjacency=(torch.arange(length)[:, None] - '
-        "torch.arange(length)).abs().eq(1).double()[None])"
-    ),
+    tokens='posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1))',
     latex=(
         r"R\Big(\sum_m \omega_m u_{mi}\Big) q_i \cdot R\Big(\sum_m \omega_m u_{mj}\Big) k_j, \quad L u_m = "
         r"\lambda_m u_m"

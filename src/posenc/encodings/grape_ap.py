@@ -74,7 +74,8 @@ class GrapeAP(FromEarlierTokens):
         return (F.linear(x, self.weight.to(x.dtype)),)
 
     def _probes(self, at: Positions, dtype: torch.dtype) -> Float[Tensor, "b t h w"]:
-        return self.state(at)[0].to(dtype).unflatten(-1, (self.n_heads, self.width))
+        probes: Tensor = self.state(at)[0].to(dtype).unflatten(-1, (self.n_heads, self.width))
+        return probes
 
     def _potentials(self, query: Tensor, key: Tensor, coords: Tensor) -> Float[Tensor, "b h i j"]:
         """ψ of all pairs, keys in the order of the path."""
@@ -82,8 +83,7 @@ class GrapeAP(FromEarlierTokens):
         angle = coords.double()[:, None, :, None].expand(*key.shape[:-1], self.width // 2)
         turned = rotate(key, angle.cos().to(key.dtype), angle.sin().to(key.dtype), "interleaved")
         products = (query if self.form == "code" else _normal(query)).transpose(1, 2) @ turned.transpose(-1, -2)
-        kept: Tensor = F.logsigmoid(products / self.width)
-        return kept * constant(self.slopes, key.dtype, key.device)[:, None, None]
+        return F.logsigmoid(products / self.width) * constant(self.slopes, key.dtype, key.device)[:, None, None]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_q)

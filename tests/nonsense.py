@@ -47,6 +47,8 @@ ROOMS = (
     "posenc",
     "posenc.caches",
     "posenc.catalogue",
+    "posenc.conformance",
+    "posenc.conformance.adapters",
     "posenc.dialects",
     "posenc.frequencies",
     "posenc.laws",
@@ -56,6 +58,7 @@ ROOMS = (
     "posenc.learn.walk",
     "posenc.measures",
     "posenc.plots",
+    "posenc.transformers",
 )
 SECONDS = 20  # a refusal that takes longer is none
 

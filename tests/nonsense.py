@@ -19,6 +19,7 @@ import enum
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import os
 import pathlib
@@ -35,8 +36,10 @@ import numpy
 import torch
 import torch._dynamo  # an import that a time limit cuts short leaves broken modules behind
 from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import posenc
+import posenc.transformers as pt
 from posenc import PerLayer, PositionalEncoding, Positions, Stack, frequencies
 from posenc.attention_module import Attention, KeyValueCache
 from posenc.catalogue import BY_NAME
@@ -192,6 +195,30 @@ def spec() -> Any:
     return posenc.read_config(config())
 
 
+COUNT = itertools.count()
+
+
+def llama(**scaling: Any) -> torch.nn.Module:
+    """A Llama of two small layers."""
+    sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": G, "num_hidden_layers": 2}
+    rotary = {"rope_parameters": {"rope_theta": 10000.0, **scaling}} if scaling else {}
+    made = LlamaConfig(vocab_size=16, intermediate_size=D, max_position_embeddings=64, **sizes, **rotary)
+    return LlamaForCausalLM(made).eval()
+
+
+@functools.cache
+def saved_llama() -> str:
+    folder = tempfile.mkdtemp()
+    pt.attach(llama(), posenc.create("alibi", n_heads=H)).save_pretrained(folder)
+    return folder
+
+
+def registered() -> str:
+    name = f"nonsense-{next(COUNT)}"
+    pt.register_rope(name, frequencies.rotary(DH))
+    return name
+
+
 def numbers(*sizes: int) -> Callable[[], Tensor]:
     return lambda: torch.linspace(-1, 1, math.prod(sizes)).reshape(sizes)
 
@@ -316,6 +343,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "tensor": numbers(2),
     "folder": lambda: pathlib.Path(tempfile.gettempdir()),
     "function": lambda: lambda encoding, setting: None,
+    "model": lambda: llama(),
     "layer": lambda: 0,
     "query": whole(3),
     "key": whole(3),
@@ -347,6 +375,32 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "windows:width": lambda: 14,
     "posenc.Stack:parts": lambda: [rope(), posenc.create("nope")],
     "Stack.rotate:x": numbers(B, H, T, DH),
+    "transformers.attach:layers": lambda: [1],
+    "transformers.detach:model": lambda: pt.attach(llama(), rope()),
+    "transformers.parameters:model": lambda: pt.attach(llama(), posenc.create("t5", n_heads=H)),
+    "transformers.slow:model": lambda: pt.fast(llama()),
+    "transformers.length:model": lambda: llama(rope_type="dynamic", factor=2.0),
+    "transformers.extend:length": lambda: 256,
+    "transformers.extend:method": lambda: "linear",
+    "transformers.check:laws": lambda: ["cached_equals_uncached"],
+    "transformers.check:seed": lambda: 1,
+    "transformers.from_pretrained:folder": lambda: saved_llama(),
+    "register_rope:name": lambda: f"nonsense-{next(COUNT)}",
+    "register_rope:frequencies": lambda: frequencies.rotary(DH),
+    "unregister_rope:name": lambda: registered(),
+    "Buckets:function": lambda: lambda relative: relative.clamp(0, 7),
+    "ByLengths:module": lambda: lambda i, j: torch.zeros(H, i, j),
+    "ByOffset:module": lambda: rope(),
+    "ByOffset:method": lambda: "rotate",
+    "ByOffset:argument": lambda: "offset",
+    "CosSin:apply": lambda: lambda q, k, cos, sin: (q, k),
+    "CosSin:table": lambda: lambda positions: (positions, positions),
+    "HuggingFaceRotary:module": lambda: torch.nn.Identity(),
+    "HuggingFaceRotary:apply": lambda: lambda q, k, cos, sin: (q, k),
+    "HuggingFaceRotary:width": lambda: DH,
+    "ScoreMod:score_mod": lambda: lambda score, b, h, i, j: score,
+    "Slopes:make": lambda: posenc.alibi_slopes,
+    "adapters.offset_of:positions": lambda: torch.arange(T)[None],
     "posenc.check:rotate": lambda: lambda x, positions: x,
     "posenc.check:laws": lambda: ["heads_turn_alike"],
     "posenc.check:name": lambda: "mine",
@@ -675,7 +729,7 @@ class Finding:
         return f"{self.fault:8} {self.door}({self.argument}={self.given}): {self.detail}"
 
 
-REFUSALS = (ValueError, TypeError, LookupError, FileNotFoundError)
+REFUSALS = (ValueError, TypeError, LookupError, FileNotFoundError, posenc.conformance.NotExpressible)
 
 
 def report(door: Door) -> list[Finding]:
@@ -750,6 +804,9 @@ def call(door: Door, parameters: dict[str, inspect.Parameter], given: dict[str, 
         if n in given and p.kind in (inspect_kind.POSITIONAL_OR_KEYWORD, inspect_kind.KEYWORD_ONLY)
     }
     result = door.get()(*positional, *several, **named)
+    if isinstance(result, contextlib.AbstractContextManager):  # its arguments are read when it is entered
+        with result:
+            return None
     return list(result) if isinstance(result, Iterator) else result
 
 

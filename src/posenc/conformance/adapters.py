@@ -14,12 +14,18 @@ Legend: b batch, h heads, t tokens, i query, j key, d channels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
+from posenc.checked import checked
+from posenc.checks import shown
 from posenc.conformance.errors import NotExpressible
+from posenc.positions import readable
+
+if TYPE_CHECKING:
+    from posenc.shapes import Int
 
 
 def _rotated_half(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,6 +46,7 @@ def _first(result: Any) -> Tensor:
 class CosSin:
     """A function of (q, k, cos, sin), and one that gives (cos, sin) at positions [b, t]."""
 
+    @checked
     def __init__(self, apply: Callable[..., Any], table: Callable[[Tensor], Any]) -> None:
         self.apply, self.table = apply, table
 
@@ -55,6 +62,7 @@ class HuggingFaceRotary:
     width   how many of the channels turn; None: all of them
     """
 
+    @checked
     def __init__(self, module: nn.Module, apply: Callable[..., Any] | None = None, width: int | None = None) -> None:
         self.module, self.apply, self.width = module, apply or _rotated_half, width
 
@@ -68,6 +76,7 @@ class HuggingFaceRotary:
 class ByOffset:
     """An object that rotates tokens counted from an offset, the same for all rows: method(x, offset=n)."""
 
+    @checked
     def __init__(self, module: Any, method: str = "rotate_queries_or_keys", argument: str = "offset") -> None:
         self.module, self.method, self.argument = module, method, argument
 
@@ -78,6 +87,7 @@ class ByOffset:
 class Slopes:
     """-slope·|distance| with the slopes of a slope maker: make(n_heads) -> n_heads numbers."""
 
+    @checked
     def __init__(self, make: Callable[[int], Any], n_heads: int) -> None:
         self.make, self.n_heads = make, n_heads
 
@@ -90,6 +100,7 @@ class Slopes:
 class Buckets:
     """The bucket number of each pair as its bias: function(k_position - q_position, **options) -> whole numbers."""
 
+    @checked
     def __init__(self, function: Callable[..., Tensor], **options: Any) -> None:
         self.function, self.options = function, options
 
@@ -101,6 +112,7 @@ class Buckets:
 class ByLengths:
     """A module that takes lengths, with the last query at the last key: module(i, j) -> [h, i, j]."""
 
+    @checked
     def __init__(self, module: Callable[[int, int], Tensor]) -> None:
         self.module = module
 
@@ -114,6 +126,7 @@ class ByLengths:
 class ScoreMod:
     """The bias that a score_mod of FlexAttention adds to scores of 0: f(score, b, h, q_idx, kv_idx)."""
 
+    @checked
     def __init__(self, score_mod: Callable[..., Tensor], n_heads: int) -> None:
         self.score_mod, self.n_heads = score_mod, n_heads
 
@@ -125,8 +138,11 @@ class ScoreMod:
         return self.score_mod(score, b.expand_as(score), h.expand_as(score), at_q, at_k)
 
 
-def offset_of(positions: Tensor) -> int:
+@checked
+def offset_of(positions: Int[Tensor, "b t"]) -> int:
     """The first position, where all rows count up by one from it. Raises NotExpressible for other positions."""
+    if not positions.numel() or not readable(positions):
+        raise ValueError(f"positions: expected at least one position on the CPU, got {shown(positions)}")
     first = int(positions[0, 0])
     if not torch.equal(positions, (first + torch.arange(positions.shape[1])).expand_as(positions).to(positions.dtype)):
         raise NotExpressible("it takes an offset: positions that count up by one, alike in all rows")

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
+from posenc import checks
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.transformers import interface
@@ -133,7 +135,12 @@ def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
 def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     if layers is None:
         return known
-    chosen = sorted(set(layers))
+    if isinstance(layers, Tensor) or not isinstance(layers, Iterable):
+        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(layers)}")
+    given = list(layers)
+    if not all(checks.is_whole(n) for n in given):
+        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(given)}")
+    chosen = sorted(set(given))
     if not chosen or any(n not in known for n in chosen):
         raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
     return chosen

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
+from posenc.checked import checked
 from posenc.conformance.engine import LAWS, Declined, Measured, law, tried, worst
 from posenc.conformance.result import Identity, Report
 from posenc.transformers.decoder import decoder_of, input_device
@@ -75,6 +76,7 @@ class LoadedModel:
         return Measured(float((actual - expected).abs().max()), self.noise, what)
 
 
+@checked
 @torch.no_grad()
 def check(model: nn.Module, *, laws: Sequence[str] | None = None, seed: int = 0) -> Report:
     """Tries the laws of position on a loaded causal language model of transformers; returns a report.

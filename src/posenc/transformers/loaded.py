@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from posenc.checked import checked
 from posenc.transformers.attach import PARAMETERS, attach
 from posenc.transformers.saved import FORMAT, KEY, restored
 
 
-def from_pretrained(folder: Any, **options: Any) -> nn.Module:
+@checked
+def from_pretrained(folder: str | PathLike[str], **options: Any) -> nn.Module:
     """The model of a folder that `save_pretrained` wrote, with what was attached to it; `options` go to transformers.
 
-    Raises ValueError where nothing is attached in that folder, for another format, and where a parameter of the encodings
-    is missing from the weights.
+    Raises FileNotFoundError where there is no such folder: nothing is looked for on a hub. Raises ValueError where nothing
+    is attached in that folder, for another format, and where a parameter of the encodings is missing from the weights.
     """
+    if not (Path(folder) / "config.json").is_file():
+        raise FileNotFoundError(f"folder: expected one with a config.json that save_pretrained wrote, got {folder}")
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = AutoConfig.from_pretrained(folder)

@@ -60,7 +60,7 @@ def unregister_rope(name: str) -> None:
     """Takes back a name of `register_rope`; models built with it keep their frequencies. ValueError for other names."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    if name not in _REGISTERED:
+    if not isinstance(name, str) or name not in _REGISTERED:
         raise ValueError(f"name: expected one of {sorted(_REGISTERED)}, got {name!r}; only register_rope's are taken back")
     del ROPE_INIT_FUNCTIONS[name], _REGISTERED[name]
 

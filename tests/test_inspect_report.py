@@ -198,6 +198,23 @@ def test_several_models_stand_side_by_side(two, tmp_path):
     assert inspect(*two, "--extend-to", "262144").exit_code == 2
 
 
+@pytest.mark.parametrize(("width", "tables"), [(80, [3, 2]), (120, [3, 2]), (50, [2, 2, 1]), (30, [1, 1, 1, 1, 1])])
+def test_five_models_fit_into_the_terminal(tmp_path, width, tables):
+    from rich.cells import cell_len
+
+    paths = []
+    for number in range(5):
+        (tmp_path / f"m{number}").mkdir()
+        paths.append(tmp_path / f"m{number}" / "config.json")
+        paths[-1].write_text(json.dumps(GEMMA if number else LLAMA | {"rope_scaling": {"type": "linear", "factor": 0.5}}))
+    lines = inspect(*map(str, paths), width=width).stdout.splitlines()
+    assert max(cell_len(line.rstrip()) for line in lines) <= width
+    assert [len(re.findall(r"m\d", line)) for line in lines if re.search(r"m\d", line)] == tables
+    found = " ".join(line for line in lines if line.startswith("findings"))
+    assert "1 warning" in found
+    assert not re.search(r"\b1 (warnings|notes|errors)", found)
+
+
 # Extending.
 
 
@@ -241,7 +258,11 @@ def test_one_picture_for_each_model(two, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert inspect(*two, "--picture", str(tmp_path / "b.svg")).exit_code == 0
     assert "window 1,024" in (tmp_path / "b-gemma.svg").read_text()
-    assert (tmp_path / "b-small.svg").exists()
+    assert "usable length 131,072" in (tmp_path / "b-gemma.svg").read_text()
+    assert "trained length 4,096" in (tmp_path / "b-small.svg").read_text()
+    assert inspect("-", "--extend-to", "16384", "--picture", str(tmp_path / "d.svg")).exit_code == 0
+    drawn = (tmp_path / "d.svg").read_text()
+    assert all(name in drawn for name in ("yarn, longrope", "ntk", "trained length 4,096", "wanted length 16,384"))
     assert isinstance(
         inspect("-", "--picture", str(tmp_path / "c.png"), config={"model_type": "gpt2"}).exception, ValueError
     )

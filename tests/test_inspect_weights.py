@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 import tracemalloc
 from pathlib import Path
@@ -150,3 +151,29 @@ def test_a_bad_safetensors_file_gets_one_clear_line_in_bounded_time_and_memory(t
     assert shown.exit_code == 1
     assert "error" in shown.stdout
     assert "llama   2 layers" in shown.stdout  # the rest of the report is there
+
+
+def test_mutated_safetensors_files_end_in_one_line_or_are_read(tmp_path):
+    """Bytes replaced, cut out and cut off, at random places: a header, or ConfigError in one line, at once."""
+    model(tmp_path / "a", metadata={"rope_layout": "half"})
+    whole = (tmp_path / "a" / "model-0.safetensors").read_bytes()
+    draw, path, said = random.Random(17), tmp_path / "bad.safetensors", []
+    begin = time.process_time()
+    for _ in range(400):
+        bad = bytearray(whole)
+        at = draw.randrange(300)  # the header and a few weights
+        match draw.randrange(3):
+            case 0:
+                bad[at] = draw.randrange(256)
+            case 1:
+                del bad[at:]
+            case 2:
+                bad[at : at + 8] = draw.randbytes(8)
+        path.write_bytes(bad)
+        try:
+            headers.read(path)
+        except ConfigError as error:
+            said.append(str(error))
+    assert len(said) > 100
+    assert not any("\n" in one for one in said)
+    assert time.process_time() - begin < 60

@@ -115,7 +115,7 @@ def command(
         write(out, data, extensions, language)
         typer.echo(f"wrote {out}", err=as_json)
     if picture is not None:
-        _draw(picture, data, length or extend_to)
+        _draw(picture, data, length, extensions)
     if as_json:
         typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
     else:
@@ -143,12 +143,12 @@ def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     return found, read_config(found if config == "-" else config)
 
 
-def _draw(path: Path, data: dict[str, Any], length: int | None) -> None:
+def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list[Extension]) -> None:
     """Saves the picture of one model. Raises ValueError for a model without rotary frequencies."""
     from posenc.inspection.folder import picture
     from posenc.plots.figures import save
 
-    drawn = picture(data, [], length)
+    drawn = picture(data, extensions, length)
     if drawn is None:
         raise ValueError(f"--picture {path}: {data['family']} has no rotary frequencies to draw")
     save(drawn, path)
@@ -165,7 +165,7 @@ def _several(configs: list[str], length: int | None, as_json: bool, language: La
     if picture is not None:
         for config, data in zip(configs, reports, strict=True):
             name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
-            _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length)
+            _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])
     if as_json:
         typer.echo(json.dumps(reports, ensure_ascii=False, allow_nan=False))
     else:

@@ -212,7 +212,9 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             "something else. Add it to the file, or read without defaults=False"
         )
     keys.note(
-        base_key, f"missing: {keys.facts['class']} assumes {assumed:g}", f"缺失：{keys.facts['class']} 默认为 {assumed:g}"
+        base_key,
+        f"missing: {keys.facts['class']} assumes {assumed:.10g}",
+        f"缺失：{keys.facts['class']} 默认为 {assumed:.10g}",
     )
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)

@@ -14,6 +14,7 @@ import torch
 
 from posenc.bilingual import Language
 from posenc.inspection.extension import Extension
+from posenc.inspection.names import kind
 
 if TYPE_CHECKING:
     from posenc.plots.picture import Curves
@@ -56,7 +57,7 @@ def page(data: dict[str, Any], extensions: list[Extension], language: Language =
 def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | None = None) -> Curves | None:
     """Wavelength by pair, before and after each method; without extensions, each set of frequencies of the model.
 
-    Across it: the usable length, every window or chunk, and the `wanted` length.
+    Across it: the trained and the usable length, the `wanted` one, every window or chunk.
     """
     if extensions:
         first = extensions[0]
@@ -65,36 +66,36 @@ def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | Non
     else:
         found = [(group, use) for part in data["parts"] for group in part["groups"] for use in group["encodings"]]
         lines = [
-            (f"{group['kind'].replace('_', ' ')}, base {use['rotation']['base']:g}", use["rotation"]["frequencies"])
+            (f"{kind(group['kind']).en}, base {use['rotation']['base']:,.10g}", use["rotation"]["frequencies"])
             for group, use in found
             if "rotation" in use
         ]
         title = f"Wavelengths of {data['family']}"
-    return _curves(title, dict(lines), _levels(data, extensions), _across(data, wanted)) if lines else None
+    return _curves(title, dict(lines), _across(data, extensions, wanted)) if lines else None
 
 
-def _across(data: dict[str, Any], wanted: int | None) -> dict[str, int]:
-    """Lengths that are drawn beside the usable one, by their names."""
-    groups = [group for part in data["parts"] for group in part["groups"]]
-    found = {f"{name} {group[name]:,}": group[name] for group in groups for name in ("window", "chunk") if group[name]}
-    return found | ({f"wanted length {wanted:,}": wanted} if wanted else {})
-
-
-def _levels(data: dict[str, Any], extensions: list[Extension]) -> tuple[float, str] | None:
-    """The line above which a pair does not complete a turn."""
-    lengths = [part["usable_length"] for part in data["parts"] if part["usable_length"]]
+def _across(data: dict[str, Any], extensions: list[Extension], wanted: int | None) -> dict[str, int]:
+    """Lengths drawn across the curves, by their names: trained, usable, of every window or chunk, wanted."""
+    found: dict[str, int] = {}
+    part = next((one for one in data["parts"] if one["part"] == data["verdict"]["part"]), data["parts"][0])
+    trained = data["verdict"]["trained"]
     if extensions:
-        length = round(extensions[0].length / extensions[0].factor)
-        return length, f"trained length {length:,}"
-    return (lengths[0], f"usable length {lengths[0]:,}") if lengths else None
+        trained, wanted = round(extensions[0].length / extensions[0].factor), extensions[0].length
+    for name, length in (("trained", trained), ("usable", part["usable_length"]), ("wanted", wanted)):
+        if length and length not in found.values():
+            found[f"{name} length {length:,}"] = length
+    groups = [group for part in data["parts"] for group in part["groups"]]
+    return found | {
+        f"{name} {group[name]:,}": group[name] for group in groups for name in ("window", "chunk") if group[name]
+    }
 
 
-def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] | None, across: dict[str, int]) -> Curves:
-    from posenc.plots.picture import Curves, Line, Mark
+def _curves(title: str, lines: dict[str, list[float]], across: dict[str, int]) -> Curves:
+    from posenc.plots.picture import Curves, Line
 
     alike: dict[tuple[float, ...], list[str]] = {}
     for name, values in lines.items():  # curves that would hide one another share a name
-        alike.setdefault(tuple(round(value, 12) for value in values), []).append(name)
+        alike.setdefault(tuple(float(f"{value:.4g}") for value in values), []).append(name)
     drawn = []
     for rounded, names in alike.items():
         moving = [(pair, 2 * torch.pi / abs(value)) for pair, value in enumerate(rounded) if value]
@@ -107,5 +108,4 @@ def _curves(title: str, lines: dict[str, list[float]], level: tuple[float, str] 
         "A pair above a length does not complete a turn within it,",
         "so beyond it that pair has angles not seen in training.",
     )
-    rule = Mark(0.0, float(level[0]), level[1]) if level else None
-    return Curves(title, idea, lines=tuple(drawn), x="pair of channels", y="positions for one turn", log_y=True, rule=rule)
+    return Curves(title, idea, lines=tuple(drawn), x="pair of channels", y="positions for one turn", log_y=True)

@@ -19,6 +19,7 @@ LABELS = {
     "error": Words("1 error", "1 个错误"),
     "many errors": Words("{0} errors", "{0} 个错误"),
     "nothing": Words("no attention layers of its own", "自身没有注意力层"),
+    "comma": Words(", ", "，"),
     "layers": Words("{0} layers", "{0} 层"),
     "layer": Words("1 layer", "1 层"),
     "heads": Words(", {0} heads of {1} channels", "，{0} 个头，每头 {1} 个通道"),

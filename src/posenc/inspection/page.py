@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -61,7 +62,7 @@ class Page:
         found = data["verdict"]
         if "why" not in found:
             return [f"{data['family']}: {self.say('nothing')}"]
-        comma = "，" if self.language == "zh" else ", "
+        comma = self.say("comma")
         lengths = [] if found["trained"] is None else [self.say("trained", found["trained"])]
         if found["scaled"] is not None:
             lengths.append(self.say("scaled", found["scaled"], found["by"]))
@@ -92,14 +93,15 @@ class Page:
 
     def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:
         kind = kind_in_words(group["kind"]).in_language(self.language)
-        which = f"  {self.which(group['layers'], part['n_layers'])}"
+        which = self.which(group["layers"], part["n_layers"])
+        comma = self.say("comma")
         if not group["attends"]:
-            self.console.print(Wrapped(f"{which}   {kind}, {self.say('not attention')}", "bold"))
+            self.console.print(_indented(f"{which}   {kind}{comma}{self.say('not attention')}", "bold"))
             return
         seen = self.say("causal") if group["causal"] else self.say("both")
         window = self.say("window", group["window"]) if group["window"] else ""
         window += self.say("chunk", group["chunk"]) if group["chunk"] else ""
-        self.console.print(Wrapped(f"{which}   {kind}, {seen}{window}", "bold"))
+        self.console.print(_indented(f"{which}   {kind}{comma}{seen}{window}", "bold"))
         if not group["encodings"]:
             self.console.print("    " + self.say("from embeddings" if part["input"] else "no positions"))
         for encoding in group["encodings"]:
@@ -140,8 +142,9 @@ class Page:
             if rotation["axes"]:
                 shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
                 yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""
-            yield self.say("cos and sin"), f"× {rotation['cos_sin_scale']:.7g}", rotation["cos_sin_scale_from"]
-            yield self.say("softmax scale"), f"× {rotation['softmax_scale']:.7g}", rotation["softmax_scale_from"]
+            for which, label in (("cos_sin_scale", "cos and sin"), ("softmax_scale", "softmax scale")):
+                if rotation[which] != 1 or rotation["kind"] == "yarn":
+                    yield self.say(label), f"× {rotation[which]:.7g}", rotation[f"{which}_from"]
         for name, value in arguments.items():
             if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
                 yield name.replace("_", " "), _number(value), said.get(name, "")
@@ -204,7 +207,7 @@ class Page:
             return
         self.console.print(f"\n[bold]{self.say('facts')}[/bold]")
         for fact in facts:
-            self.console.print(Wrapped(f"  {fact}"))
+            self.console.print(_indented(fact))
 
     def weights(self, measured: list[dict[str, Any]]) -> None:
         self.console.print(f"\n[bold]{self.say('learned tables')}[/bold]   {self.say('mean cosine')}")
@@ -259,11 +262,14 @@ class Page:
         others = self.say("other methods") if len(extensions) > 1 else ""
         self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
         for one in runtimes(chosen):
-            self.console.print(
-                Wrapped(f"  {one.name} {one.version}, {self.say('ignores', one.ignores.in_language(self.language))}")
-            )
+            ignores = self.say("ignores", one.ignores.in_language(self.language))
+            self.console.print(_indented(f"{one.name} {one.version}{self.say('comma')}{ignores}"))
             if one.command:
                 self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)
+
+
+def _indented(text: str, style: str = "") -> Padding:
+    return Padding(Wrapped(text, style), (0, 0, 0, 2))
 
 
 def _title(part: dict[str, Any]) -> str:

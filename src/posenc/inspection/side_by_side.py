@@ -1,7 +1,8 @@
-"""Several models in one table: a column for each, at most four beside each other."""
+"""Several models in one table: a column for each, as many beside each other as the terminal is wide for, at most four."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from rich.table import Table
 from posenc.bilingual import Language, Words
 from posenc.wrapped import Wrapped
 
-ABREAST = 4
+ABREAST, NARROWEST = 4, 16  # columns beside each other, and the width of one in characters
 ROWS = {
     "family": Words("family", "家族"),
     "layers": Words("layers", "层"),
@@ -32,16 +33,18 @@ ROWS = {
 def show(console: Console, reports: Mapping[str, dict[str, Any]], language: Language) -> None:
     """The table of all reports, by the path of each."""
     columns = [(path, column(data, language)) for path, data in reports.items()]
-    for start in range(0, len(columns), ABREAST):
+    fitting = max(1, min(ABREAST, (console.width - NARROWEST) // NARROWEST))
+    abreast = math.ceil(len(columns) / math.ceil(len(columns) / fitting))  # five are three and two
+    for start in range(0, len(columns), abreast):
         if start:
             console.print()
         table = Table(box=None, pad_edge=False, padding=(0, 1))
         table.add_column(style="dim", no_wrap=True)
-        for path, _ in columns[start : start + ABREAST]:
+        for path, _ in columns[start : start + abreast]:
             table.add_column(Wrapped(_name(path), "bold"), ratio=1)
         for row, label in ROWS.items():
             table.add_row(
-                label.in_language(language), *(Wrapped(cells[row]) for _, cells in columns[start : start + ABREAST])
+                label.in_language(language), *(Wrapped(cells[row]) for _, cells in columns[start : start + abreast])
             )
         console.print(table)
 
@@ -70,11 +73,16 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
         "usable": _length(found["usable"]),
         "fails": none if found["fails"] is None else f"{found['fails']:,}",
         "why": found["why"],
-        "findings": ", ".join(f"{count} {LABELS[grade].in_language(language)}" for grade, count in counted.items()) or none,
+        "findings": ", ".join(counted_words(grade, count).in_language(language) for grade, count in counted.items())
+        or none,
     }
 
 
-LABELS = {"error": Words("errors", "错误"), "warning": Words("warnings", "警告"), "note": Words("notes", "说明")}
+GRADES = {"error": "错误", "warning": "警告", "note": "说明"}
+
+
+def counted_words(grade: str, count: int) -> Words:
+    return Words(f"{count} {grade}{'s' * (count > 1)}", f"{count} 个{GRADES[grade]}")
 
 
 def _layers(part: dict[str, Any]) -> str:

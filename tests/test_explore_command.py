@@ -17,7 +17,11 @@ from pathlib import Path
 import pytest
 
 from posenc import cli
+from posenc.catalogue import ENTRIES
 from posenc.commands import explore_
+from posenc.explorer import views
+from posenc.explorer.links import address
+from posenc.explorer.parameters import Refused, parse
 
 
 def words(text: str) -> str:
@@ -214,6 +218,42 @@ def test_bad_arguments(capsys, monkeypatch, arguments, said):
     code, out, err = explore(capsys, monkeypatch, *arguments)
     assert (code, out) == (2, "")
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("rope", 7), "rotary_pair?m=7"),
+        (("alibi", 3), "bias?method=alibi&i=3"),
+        (("table?length=5", 2), "table?length=5&p=2"),
+        (("kerple",), "compare?first=nope&second=kerple"),
+        ((), ""),
+    ],
+)
+def test_a_view_or_an_encoding_has_an_address(arguments, wanted):
+    assert address(*arguments) == wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tabel",), "'tabel' is no view and no encoding"),
+        (("swin",), "words in a row"),
+        (("order", 3), "order shows no single position; these do: binary, table"),
+        (("", 3), "the start page shows no single position"),
+    ],
+)
+def test_what_has_no_address_is_refused(arguments, said):
+    with pytest.raises(Refused, match=said):
+        address(*arguments)
+
+
+def test_every_encoding_of_words_in_a_row_has_an_address():
+    for entry in ENTRIES:
+        if entry.in_a_row:
+            view, _, query = address(entry.name).partition("?")
+            given = dict(part.split("=") for part in query.split("&") if part)
+            assert parse(views.view(view).Parameters, given), entry.name
 
 
 def test_help_has_examples(capsys, monkeypatch):

@@ -17,6 +17,15 @@ PORT = 8421
 
 
 def command(
+    view: Annotated[
+        str,
+        typer.Argument(
+            show_default=False, help="A view such as table, an encoding such as rope, or a link's part after #/."
+        ),
+    ] = "",
+    position: Annotated[
+        int | None, typer.Option(min=0, show_default=False, help="The position that the view shows first.")
+    ] = None,
     port: Annotated[
         int | None,
         typer.Option(
@@ -41,6 +50,8 @@ def command(
 
     posenc explore
 
+    posenc explore rope --position 7
+
     posenc explore --port 9000 --no-browser
 
     posenc explore --export posenc.html
@@ -49,13 +60,17 @@ def command(
         raise typer.BadParameter(
             "writes a file and serves nothing; leave --port and --no-browser out", param_hint="--export"
         )
+    if export is not None and (view or position is not None):
+        raise typer.BadParameter("writes all views; leave the view and --position out", param_hint="--export")
     if export is None and force:
         raise typer.BadParameter("is for --export", param_hint="--force")
     try:
         if export is not None:
             _export(export, force)
         else:
-            _serve(port, no_browser)
+            from posenc.explorer.links import address
+
+            _serve(port, no_browser, address(view, position))
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if missing not in ("pydantic", "starlette", "uvicorn"):
@@ -86,13 +101,13 @@ def _export(path: Path, force: bool) -> None:
     typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
 
 
-def _serve(asked: int | None, no_browser: bool) -> None:
+def _serve(asked: int | None, no_browser: bool, at: str) -> None:
     import uvicorn
 
     from posenc.explorer.server import configured
 
     port, listening = _listening(asked)
-    address = f"http://127.0.0.1:{port}/"
+    address = f"http://127.0.0.1:{port}/{'#/' * bool(at)}{at}"
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:

@@ -3,6 +3,7 @@
 ORDER                 its position among the pages; web/src/views/NAME.ts draws the page
 Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
+POSITION              the page's parameter for a position; only for views that show one
 EXPORTED              the requests that an exported page can answer, the default first
 uploaded(contents)    only for views that read an uploaded file
 """

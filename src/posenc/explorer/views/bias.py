@@ -25,6 +25,7 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
 ORDER = 140
+POSITION = "i"
 
 D_HEAD = 64
 

@@ -13,6 +13,7 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 30
+POSITION = "p"
 
 LENGTH = 4096  # twelve bits
 ROWS = 128  # the page compares its own angles with these

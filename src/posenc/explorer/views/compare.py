@@ -26,6 +26,7 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
 ORDER = 150
+POSITION = "i"
 
 if TYPE_CHECKING:
     Method = str

@@ -23,6 +23,7 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 60
+POSITION = "position"
 
 FARTHEST = 1_000_000
 STRIP = 24  # neighbouring integers that are shown with what each dtype makes of them

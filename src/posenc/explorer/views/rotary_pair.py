@@ -13,6 +13,7 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.learn import walk
 
 ORDER = 110
+POSITION = "m"
 
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")

@@ -8,6 +8,7 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 80
+POSITION = "p"
 
 DECADES, NEIGHBOURS = 7, 10
 ARRAYS = ("omega", "matrix", "here", "there", "moved", "turned", "decades", "errors")

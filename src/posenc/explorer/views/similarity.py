@@ -21,6 +21,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 90
+POSITION = "p"
 
 ROWS = 256
 CURVES = {

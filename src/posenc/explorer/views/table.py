@@ -12,6 +12,7 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 40
+POSITION = "p"
 
 Rounded = Literal["float64", "float32", "bfloat16", "float16"]
 

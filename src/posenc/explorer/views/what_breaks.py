@@ -19,6 +19,7 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 165
+POSITION = "i"
 
 SETUP = """import torch
 import posenc

@@ -1,0 +1,51 @@
+"""What follows #/ in the page's address: a view, or what best shows an encoding, at a position.
+
+address("rope", 7)  ->  "rotary_pair?m=7"
+"""
+
+from __future__ import annotations
+
+from posenc import catalogue
+from posenc.explorer import views
+from posenc.explorer.parameters import Refused
+
+PAGES = tuple(name for name in views.NAMES if name != "story")
+
+# The views made for single encodings; the others are compared with attention without positions.
+SHOWN_BY = {
+    "sinusoidal": "table",
+    "rope": "rotary_pair",
+    "alibi": "bias?method=alibi",
+    "t5": "bias?method=t5",
+    "shaw": "bias?method=shaw",
+}
+
+
+def address(name: str = "", position: int | None = None) -> str:
+    """The address of a view or of an encoding; "" is the start page. A permalink's part after #/ is taken as it is.
+
+    Raises Refused for an unknown name, an encoding that no view shows, and a position where the view has none.
+    """
+    found = _view(name)
+    if position is None:
+        return found
+    view = found.split("?")[0]
+    parameter = getattr(views.view(view), "POSITION", None) if view else None
+    if parameter is None:
+        places = [one for one in PAGES if hasattr(views.view(one), "POSITION")]
+        raise Refused(f"--position: {view or 'the start page'} shows no single position; these do: {', '.join(places)}")
+    return f"{found}{'&' if '?' in found else '?'}{parameter}={position}"
+
+
+def _view(name: str) -> str:
+    view = name.split("?")[0]
+    if not view or view in PAGES:
+        return name
+    if view in SHOWN_BY:
+        return SHOWN_BY[view]
+    entry = catalogue.BY_NAME.get(view)
+    if entry is None:
+        raise Refused(f"{view!r} is no view and no encoding; views are {', '.join(PAGES)}; posenc list has the encodings")
+    if not entry.in_a_row:
+        raise Refused(f"{view}: the views show encodings of words in a row, which this one does not encode")
+    return f"compare?first=nope&second={view}"

@@ -293,6 +293,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),
     **dict.fromkeys(("digits", "visual"), lambda: torch.ones(B, T, dtype=torch.bool)),
     "adjacency": lambda: 1 - torch.eye(T).expand(B, T, T),
+    "poses": lambda: torch.eye(4).expand(B, 3, 4, 4),
     "first": numbers(B, T, 2),
     "second": numbers(B, T, 2),
     "cos": numbers(B, 1, T, 4),

@@ -18,6 +18,7 @@ from posenc.catalogue import BY_NAME, FOUNDATION
 from posenc.description import written
 
 One = TypeVar("One")
+CAMERA_AXES = 14  # of a patch whose camera is known
 
 ENCODINGS = [name for name in catalogue.names() if BY_NAME[name].kind != "preset"]
 """Every name that stands for the encoding of one layer."""
@@ -56,8 +57,18 @@ def tokens_of(name: str, batch: int, length: int) -> Positions:
 
 def diagonal(at: Positions, axes: int, *, flat: bool = False) -> Positions:
     """Token p at (p, p, …), or (p, 0, …) where it is flat."""
+    if axes == CAMERA_AXES:
+        return along_a_path(at)
     rest = at.coords * 0 if flat else at.coords
     return at.replaced(coords=torch.stack([at.coords, *[rest] * (axes - 1)], dim=-1))
+
+
+def along_a_path(at: Positions) -> Positions:
+    """Word p is the patch in row p of an image whose camera has turned and moved back and forth since word 0."""
+    p = at.coords.double()
+    turn, zero = (1.7 * p).sin(), 0.0 * p
+    rows = [turn.cos(), zero, turn.sin(), p.sin(), zero, zero + 1, zero, (1.3 * p).cos(), -turn.sin(), zero, turn.cos()]
+    return at.replaced(coords=torch.stack([p, zero, *rows, (0.7 * p).sin()], dim=-1))
 
 
 class OnTheDiagonal(PositionalEncoding):

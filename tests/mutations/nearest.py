@@ -31,6 +31,8 @@ NAMED = {
     **dict.fromkeys(("encodings/regions", "encodings/lm_infinite", "encodings/dual_chunk"), "far_distances"),
     **dict.fromkeys(("encodings/self_extend", "encodings/rerope"), "far_distances"),
     "encodings/block_rotation": "com_rope liere",
+    "encodings/camera_matrices": "cameras",
+    **dict.fromkeys(("encodings/prope", "encodings/gta"), "cameras"),
     "encodings/rope": "rope rope_options axes attention",
     "frequencies/base": "frequencies sinusoidal",
     "frequencies/lengths": "scalings",

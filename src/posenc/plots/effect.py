@@ -126,7 +126,7 @@ def _numbers(entry: Entry) -> Curves:
     ]
     if int(at.document.max()) > 0:
         lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
-    given = ", ".join(entry.arguments.get(name) or f"{name}={known[name]}" for name in needed if name != "batch")
+    given = ", ".join(f"{name}={entry.arguments.get(name, known[name])}" for name in needed if name != "batch")
     return Curves(
         f"{entry.title.en}: the numbers of the tokens, {given}",
         ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),

@@ -1,0 +1,132 @@
+"""GTA: tokens of several images, related by where their cameras stand and by row and column.
+
+    half of the channels      blocks of four:  q·(T_i T_j⁻¹)k  and values (T_i T_j⁻¹)v,  T = [R  c·t; 0 1],  c learned
+    the other half            pairs turned by 2π·ω_n·column and 2π·ω_n·row in turn, ω_n = 2^(n - N), n = 1 … N; values too
+
+Miyato et al. 2023, "GTA: A Geometry-Aware Attention Mechanism for Multi-View Transformers", section 3, with the shares and
+frequencies of the authors' code (SE(3) and SO(2), N = d/8); their variants with SO(3) and translations of the plane are not
+here. Rows and columns are fractions of the image: posenc.positions_by("cameras", …, fractions=True), without intrinsics.
+Legend: b batch, h heads, t tokens, d d_head, n frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import (
+    SIDES,
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    working_dtype,
+)
+from posenc.encodings.camera_matrices import AXES, both_ways, transformed
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class GTA(PositionalEncoding):
+    """Queries, keys, values and outputs multiplied with camera poses, and turned by row and column.
+
+    d_head  channels of a head, a multiple of 8; values have as many
+
+    Parameter: scale [1], c, by which translations are multiplied; it starts at 0.01, as in the authors' code.
+    Reads the 14 coordinates of posenc.positions_by("cameras", …). Cached keys and values are transformed.
+    Time O(t·d) for each side.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local"})
+    coordinate_axes = AXES
+
+    @checked
+    def __init__(self, d_head: int) -> None:
+        if d_head % 8:
+            raise ValueError(f"d_head: expected a multiple of 8, got {d_head}")
+        super().__init__(d_head=d_head)
+        self.d_head, count = d_head, d_head // 8
+        self.frequencies = tuple(2 * math.pi * 2.0 ** (n - count) for n in range(1, count + 1))
+        self.scale = nn.Parameter(torch.full((1,), 0.01))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """T and T⁻¹ [b, t, 12] each, with c = 1; cos and sin of the pairs' angles, [b, t, 2·n] each."""
+        self.check_coords(at)
+        forth, back = both_ways(at.coords)
+        places = at.coords[..., [1, 0]].double()[..., None, :]  # column, row
+        angle = (constant(self.frequencies, torch.float64, at.coords.device)[:, None] * places).flatten(-2)
+        return tuple(table.to(dtype) for table in (forth, back, angle.cos(), angle.sin()))
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        """All four sides change: keys and values by the inverse of what outputs are changed by."""
+        checks.one_of(SIDES, side=side)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        forth, back, cos, sin = self.tables_at(at, x.dtype)
+        half = self.d_head // 2
+        with full_precision(x):
+            wide = x.to(working_dtype(x.dtype)).contiguous()
+            moved = self.scale.to(wide.dtype).expand(12)
+            share = torch.where(torch.arange(12, device=x.device) % 4 == 3, moved, torch.ones_like(moved))
+            placed = transformed(wide[..., :half], forth * share, back * share, side)
+            sin = -sin if side == "output" else sin
+            turned = rotate(wide[..., half:].contiguous(), cos[:, None], sin[:, None], "interleaved")
+            return into(torch.cat([placed, turned], dim=-1).to(x.dtype), out)
+
+
+ENTRY = Entry(
+    name="gta",
+    class_name="GTA",
+    title=Words("GTA", "几何感知注意力"),
+    kind="rotated",
+    published="2023-10",
+    needs=("parameters",),
+    axes=14,
+    per_layer=True,
+    formula="q·(T_i T_j⁻¹)k and R(2π ω y, 2π ω x), values too",
+    also_called=("geometry_aware_attention", "geometric_transform_attention"),
+    used_by=(Words("research: views of scenes by its authors", "研究：作者的多视图实验"),),
+    source="Miyato et al. 2023, arXiv 2310.10375, section 3, and the authors' code",
+    idea=Words(
+        "Tokens of several images of a scene are related by the motion from one camera to the other. It acts on "
+        "half of the "
+        "channels of queries, keys, values and outputs; the others turn with column and row. "
+        "Values are carried into the query's camera before they are added up.",
+        "同一场景多幅图像的词元之间，以一个相机到另一个相机的运动相联系。它作用于查询、键、值和输出的一半通道，"
+        "其余通道随列与行旋转。值先变换到查询的相机坐标系再相加。",
+    ),
+    tokens=(
+        'posenc.positions_by("cameras", poses=torch.eye(4).expand(1, length // 4, 4, 4), height=2, width=2, fractions=True)'
+    ),
+    latex=r"q_i^\top (T_i T_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (T_i T_j^{-1})\, v_j",
+    breaks=Words(
+        "Translations do not keep norms; their learned scale keeps them small. Cameras with different lenses look "
+        "alike: "
+        "PRoPE tells them apart.",
+        "平移不保范数，由学习得到的系数使其保持较小。镜头不同的相机看起来一样：PRoPE 能区分它们。",
+    ),
+    differs=Words(
+        "The paper has further representations, SO(3) and translations of the plane, which are not here; shares and "
+        "frequencies are those of the authors' code for MSN-Hard.",
+        "论文还有 SO(3) 和平面平移等表示，这里没有；通道份额与频率取自作者在 MSN-Hard 上的代码。",
+    ),
+    code="autonomousvision/gta",
+    options={"d_head": "每个头的通道数，8 的倍数；值也一样多"},
+)

@@ -1,0 +1,120 @@
+"""PRoPE: tokens of several images, related by the projections of their cameras.
+
+    half of the channels      blocks of four:  q·(P_i P_j⁻¹)k  and values (P_i P_j⁻¹)v
+    a quarter each            RoPE of the column, RoPE of the row:  ω_n = base^(-n / (d/8)),   values turned too
+
+Li et al. 2025, "Cameras as Relative Positional Encoding", section 3, and the authors' code. P = K·T takes the world to the
+image; without K it is the code's form of GTA. Another choice of the world's origin or axes changes nothing. p-RoPE, in
+which slow pairs keep still, is proportional.py.
+Legend: b batch, h heads, t tokens, d d_head, n frequencies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import (
+    SIDES,
+    PositionalEncoding,
+    Side,
+    Site,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    working_dtype,
+)
+from posenc.encodings.camera_matrices import AXES, both_ways, transformed
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class PRoPE(PositionalEncoding):
+    """Queries, keys, values and outputs multiplied with camera matrices, and turned by row and column.
+
+    d_head  channels of a head, a multiple of 8; values have as many
+    base    of the frequencies for row and column
+
+    Reads the 14 coordinates of posenc.positions_by("cameras", …). No parameters. Cached keys and values are transformed.
+    Time O(t·d) for each side.
+    """
+
+    sites = Site.ROTATE
+    traits = frozenset({"local"})
+    coordinate_axes = AXES
+
+    @checked
+    def __init__(self, d_head: int, *, base: float = 100.0) -> None:
+        if d_head % 8:
+            raise ValueError(f"d_head: expected a multiple of 8, got {d_head}")
+        super().__init__(d_head=d_head, base=base)
+        self.d_head = d_head
+        self.frequencies = tuple(base ** (-n / (d_head // 8)) for n in range(d_head // 8))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """P and P⁻¹ [b, t, 12] each; cos and sin of the column's angles, then of the row's, [b, t, 2·n] each."""
+        self.check_coords(at)
+        forth, back = both_ways(at.coords)
+        places = at.coords[..., [1, 0]].double()[..., None]  # column, row
+        angle = (places * constant(self.frequencies, torch.float64, at.coords.device)).flatten(-2)
+        return tuple(table.to(dtype) for table in (forth, back, angle.cos(), angle.sin()))
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        """All four sides change: keys and values by the inverse of what outputs are changed by."""
+        checks.one_of(SIDES, side=side)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        forth, back, cos, sin = self.tables_at(at, x.dtype)
+        quarter, sign = self.d_head // 4, 1.0 if side == "output" else -1.0
+        with full_precision(x):
+            wide = x.to(working_dtype(x.dtype)).contiguous()
+            cos, sin = (table[:, None].unflatten(-1, (2, -1)) for table in (cos, sign * sin))
+            parts = [transformed(wide[..., : 2 * quarter], forth, back, side)]
+            for axis, part in enumerate(wide[..., 2 * quarter :].split(quarter, dim=-1)):
+                parts.append(rotate(part.contiguous(), cos[..., axis, :], sin[..., axis, :], "half"))
+            return into(torch.cat(parts, dim=-1).to(x.dtype), out)
+
+
+ENTRY = Entry(
+    name="prope",
+    class_name="PRoPE",
+    title=Words("PRoPE", "投影相机位置编码"),
+    kind="rotated",
+    published="2025-07",
+    axes=14,
+    formula="q·(P_i P_j⁻¹)k and R(y, x), values too",
+    also_called=("projective_rope", "camera_rope", "PropeDotProductAttention", "cameras_as_relative_positional_encoding"),
+    used_by=(Words("research: views of scenes by its authors", "研究：作者的多视图实验"),),
+    source="Li et al. 2025, arXiv 2507.10496, section 3, and the authors' code",
+    idea=Words(
+        "Tokens of several images of a scene are related by the transformation from one camera's image to the "
+        "other's. It "
+        "acts on half of the channels of queries, keys, values and outputs; the rest is RoPE of column and row. "
+        "The choice of the world's axes does not matter, and images of one camera have RoPE and a constant.",
+        "同一场景多幅图像的词元之间，以一个相机图像到另一个相机图像的变换相联系。它作用于查询、键、值和输出的一半通道，"
+        "其余通道是列与行的 RoPE。世界坐标轴的选择不影响结果；同一相机的图像之间只剩 RoPE。",
+    ),
+    tokens='posenc.positions_by("cameras", poses=torch.eye(4).expand(1, length // 4, 4, 4), height=2, width=2)',
+    latex=r"q_i^\top (P_i P_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (P_i P_j^{-1})\, v_j",
+    breaks=Words(
+        "Camera matrices neither keep norms nor stay near 1: poses far apart make large numbers, so that scenes "
+        "should be "
+        "scaled to a size of about 1. Distortion of lenses is not expressed.",
+        "相机矩阵不保范数，也不一定接近单位阵：相距很远的位姿产生很大的数，场景应缩放到大小约为 1。不能表示镜头畸变。",
+    ),
+    code="liruilong940607/prope",
+    options={"d_head": "每个头的通道数，8 的倍数；值也一样多", "base": "行与列的频率的底数"},
+)

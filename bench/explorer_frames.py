@@ -51,9 +51,11 @@ def frames(page: Page, address: str, seconds: float) -> dict[str, float]:
     times = page.evaluate(FRAMES, min(seconds, 5.0))
     gaps = sorted(after - before for before, after in itertools.pairwise(times))
     return {
-        "frames_per_second": 1000 * len(gaps) / sum(gaps), "median_ms": statistics.median(gaps),
-        "p99_ms": gaps[int(0.99 * len(gaps))], "worst_ms": gaps[-1],
-    }  # fmt: skip
+        "frames_per_second": 1000 * len(gaps) / sum(gaps),
+        "median_ms": statistics.median(gaps),
+        "p99_ms": gaps[int(0.99 * len(gaps))],
+        "worst_ms": gaps[-1],
+    }
 
 
 def answers(page: Page, address: str, name: str) -> dict[str, Any]:

@@ -42,8 +42,11 @@ def main() -> None:
     asked.add_argument("--encoding", default="rope")
     options = asked.parse_args()
     text = corpus.read_corpus(None, 513)
-    ways = {"one after another, one thread": (1, 1), "one after another, all threads": (1, cores()),
-            "one a core, one thread each": (cores(), 1)}  # fmt: skip
+    ways = {
+        "one after another, one thread": (1, 1),
+        "one after another, all threads": (1, cores()),
+        "one a core, one thread each": (cores(), 1),
+    }
     speeds: dict[str, list[float]] = {way: [] for way in ways}
     with Workers(1, text) as single, Workers(cores(), text) as side_by_side:
         for turn, (way, (processes, threads)) in itertools.product(range(options.rounds + 1), ways.items()):

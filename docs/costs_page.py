@@ -23,10 +23,11 @@ def costs_page(language: Language) -> str:
     lines = [
         FROM,
         "# 代价\n" if zh else "# Costs\n",
-        "[English](costs.md) · 中文 · [目录](catalogue.zh-CN.md)\n" if zh else
-        "English · [中文](costs.zh-CN.md) · [catalogue](catalogue.md)\n",
+        "[English](costs.md) · 中文 · [目录](catalogue.zh-CN.md)\n"
+        if zh
+        else "English · [中文](costs.zh-CN.md) · [catalogue](catalogue.md)\n",
         conditions(language),
-    ]  # fmt: skip
+    ]
     for kind, words in KINDS.items():
         rows = [entry for entry in ENTRIES if entry.kind == kind and entry.name in measured]
         lines += [

@@ -122,8 +122,11 @@ def cost(name: str, language: Language) -> str:
     if isinstance(found.memory, costs.Memory):
         amount = f"{found.memory.bytes / costs.MiB:.0f} MiB"
         grows = costs.ORDERS[found.memory.order].in_language(language)
-        said = f"超出 NoPE 的内存，2048 个词：{amount}，{grows}。" if zh else (
-            f"Memory beyond NoPE's at 2048 tokens: {amount}, {grows}.")  # fmt: skip
+        said = (
+            f"超出 NoPE 的内存，2048 个词：{amount}，{grows}。"
+            if zh
+            else (f"Memory beyond NoPE's at 2048 tokens: {amount}, {grows}.")
+        )
     else:
         said = cannot(found.memory, zh)
     how = "[怎样测量的](../costs.zh-CN.md)" if zh else "[How this was measured](../costs.md)"

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 BLUE, RED, INK, GREY, PAPER = "#15448f", "#c4563c", "#2b2f3a", "#7a7e88", "#fbfaf7"
 TEXT = {
-    "en": ("With positions: numbered envelopes, an array", "two sentences", "Without: a heap, a multiset",
-           "one heap for both", "Not a set: repeats count. 人 lies here twice, and that much attention still sees."),
-    "zh": ("有位置：编了号的信封，像数组", "两句话", "没有位置：一堆信封，像多重集", "两句话是同一堆",
-           "不是集合：重复的要计数。这里有两个“人”，这一点注意力仍看得见。"),
-}  # fmt: skip
+    "en": (
+        "With positions: numbered envelopes, an array",
+        "two sentences",
+        "Without: a heap, a multiset",
+        "one heap for both",
+        "Not a set: repeats count. 人 lies here twice, and that much attention still sees.",
+    ),
+    "zh": (
+        "有位置：编了号的信封，像数组",
+        "两句话",
+        "没有位置：一堆信封，像多重集",
+        "两句话是同一堆",
+        "不是集合：重复的要计数。这里有两个“人”，这一点注意力仍看得见。",
+    ),
+}
 
 
 def envelope(x: float, y: float, word: str, number: int | None = None, tilt: float = 0) -> str:
-    stamp = "" if number is None else (
-        f'<circle cx="66" cy="12" r="13" fill="{RED}"/>'
-        f'<text x="66" y="17" fill="white" font-size="15" text-anchor="middle">{number}</text>'
-    )  # fmt: skip
+    stamp = (
+        ""
+        if number is None
+        else (
+            f'<circle cx="66" cy="12" r="13" fill="{RED}"/>'
+            f'<text x="66" y="17" fill="white" font-size="15" text-anchor="middle">{number}</text>'
+        )
+    )
     return (
         f'<g transform="translate({x} {y}) rotate({tilt} 38 26)">'
         f'<rect width="76" height="52" rx="4" fill="white" stroke="{BLUE}" stroke-width="1.6"/>'
@@ -28,8 +42,10 @@ def picture(language: str) -> str:
     array, two, heap, one, note = TEXT[language]
     rows = [("人人爱我", 96), ("我爱人人", 196)]
     ordered = "".join(envelope(40 + 96 * n, y, word, n) for words, y in rows for n, word in enumerate(words))
-    thrown = "".join(envelope(x, y, word, tilt=tilt) for word, x, y, tilt in
-                     [("人", 540, 108, -13), ("我", 640, 150, 9), ("爱", 570, 190, 22), ("人", 690, 100, 15)])  # fmt: skip
+    thrown = "".join(
+        envelope(x, y, word, tilt=tilt)
+        for word, x, y, tilt in [("人", 540, 108, -13), ("我", 640, 150, 9), ("爱", 570, 190, 22), ("人", 690, 100, 15)]
+    )
     label = f'font-size="17" fill="{INK}" font-weight="600"'
     small = f'font-size="14" fill="{GREY}"'
     return (

@@ -79,10 +79,11 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
         "[English](catalogue.md) · 中文\n" if zh else "English · [中文](catalogue.zh-CN.md)\n",
         f"参数量按 {SIZES_SHOWN} 计。\n" if zh else f"Parameters at {SIZES_SHOWN}.\n",
         f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。"
-        "文献中的方法逐一列在[方法一览](methods.zh-CN.md)。\n" if zh else
-        f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n"
+        "文献中的方法逐一列在[方法一览](methods.zh-CN.md)。\n"
+        if zh
+        else f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n"
         "The methods of the literature, one by one: [methods](methods.md).\n",
-    ]  # fmt: skip
+    ]
     for kind, words in KINDS.items():
         rows = [row for row in described if row["kind"] == kind]
         lines += [
@@ -101,11 +102,13 @@ def methods(language: Language) -> str:
     lines = [
         GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/methods.py"),
         "# 方法一览\n" if zh else "# Methods of the literature\n",
-        "[English](methods.md) · 中文 · [目录](catalogue.zh-CN.md)\n" if zh else
-        "English · [中文](methods.zh-CN.md) · [catalogue](catalogue.md)\n",
-        f"共 {len(every)} 种方法，其中 {here} 种有条目。\n" if zh else
-        f"{len(every)} methods, {here} of them with an entry.\n",
-    ]  # fmt: skip
+        "[English](methods.md) · 中文 · [目录](catalogue.zh-CN.md)\n"
+        if zh
+        else "English · [中文](methods.zh-CN.md) · [catalogue](catalogue.md)\n",
+        f"共 {len(every)} 种方法，其中 {here} 种有条目。\n"
+        if zh
+        else f"{len(every)} methods, {here} of them with an entry.\n",
+    ]
     for words, rows in GROUPS.values():
         lines += [
             f"\n## {words.in_language(language)}\n",
@@ -125,18 +128,27 @@ def table_of(rows: list[dict[str, Any]], language: Language) -> list[str]:
     """The catalogue's rows of one kind."""
     zh = language == "zh"
     lines = [
-        "| 名称 | 公式 | 年份 | 作用处 | 性质 | 需要 | 参数量 | 又名 | 使用者 | 来源 |" if zh else
-        "| name | formula | year | seams | what holds | needs | parameters | also called | used by | source |",
+        "| 名称 | 公式 | 年份 | 作用处 | 性质 | 需要 | 参数量 | 又名 | 使用者 | 来源 |"
+        if zh
+        else "| name | formula | year | seams | what holds | needs | parameters | also called | used by | source |",
         "|---|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for row in rows:
         title = f"[{row['name']}](encodings/{row['name']}{LANGUAGES[language]})" + (
             f"<br>{row['title']['zh']}" if zh else ""
         )
-        cells = [title, f"`{row['formula'].replace('|', chr(0x2223))}`", row["published"][:4],
-                 named(row["seams"], SEAMS, language), named(row["traits"], TRAITS, language),
-                 named(row["needs"], NEEDS, language), f"{row['parameters']:,}", ", ".join(row["also_called"]),
-                 ", ".join(row["used_by"][language]), row["source"]]  # fmt: skip
+        cells = [
+            title,
+            f"`{row['formula'].replace('|', chr(0x2223))}`",
+            row["published"][:4],
+            named(row["seams"], SEAMS, language),
+            named(row["traits"], TRAITS, language),
+            named(row["needs"], NEEDS, language),
+            f"{row['parameters']:,}",
+            ", ".join(row["also_called"]),
+            ", ".join(row["used_by"][language]),
+            row["source"],
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

@@ -31,13 +31,16 @@ TRAINING = {"steps": 6, "rows": 4}
 def experiment(**changed: Any) -> Experiment:
     """Twelve trials of a few steps each, which nothing but their settings decides."""
     given: dict[str, Any] = {
-        "name": "tiny", "about": {"en": "Tiny.", "zh": "极小。"}, "encodings": ("nope", "alibi", "rope"), "seeds": 2,
+        "name": "tiny",
+        "about": {"en": "Tiny.", "zh": "极小。"},
+        "encodings": ("nope", "alibi", "rope"),
+        "seeds": 2,
         "size": {"d_model": 16, "n_heads": 2, "n_layers": 1},
         "tasks": (
             {"task": {"name": "copy", "length": 4, "lengths": (4, 8), "held_out": 16}, "training": TRAINING},
             {"task": {"name": "reverse", "length": 3, "lengths": (3, 6), "held_out": 16}, "training": TRAINING},
         ),
-    }  # fmt: skip
+    }
     return Experiment(**{**given, **changed})
 
 
@@ -79,10 +82,19 @@ def made_up(
         where = {"mode": SAME_TARGETS, "change": "", "length": trial.task.length, "item": 0, "weight": 4.0}
         rows.add(kind, value + trial.seed % 100, **where)
     about = {
-        "format": 1, "trial": trial.model_dump(mode="json"), "seconds": {"training": 1.0, "scoring": 0.5},
-        "trained_tokens": 8, "parameters": 10, "encoding_parameters": 0, "failed": None, "cannot": {}, "chance": {},
-        "baseline": None, "machine": {}, "finished": "2026-01-01T00:00:00+00:00",
-    }  # fmt: skip
+        "format": 1,
+        "trial": trial.model_dump(mode="json"),
+        "seconds": {"training": 1.0, "scoring": 0.5},
+        "trained_tokens": 8,
+        "parameters": 10,
+        "encoding_parameters": 0,
+        "failed": None,
+        "cannot": {},
+        "chance": {},
+        "baseline": None,
+        "machine": {},
+        "finished": "2026-01-01T00:00:00+00:00",
+    }
     return Record(about, rows.table())
 
 

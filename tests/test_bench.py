@@ -260,26 +260,47 @@ class Console:
 
 def result_of(case, *rows, **changes):
     setting = {"device": "cpu", "threads": 1, "allocator": "large", "rounds": 5, "disturbed": 0, "disturbed_kept": False}
-    return {"kind": "time", "case": case.as_json(), "title": case.title, **setting, "gate": "green",
-            "floor": timed("floor", 1.0), "rows": list(rows), **changes}  # fmt: skip
+    return {
+        "kind": "time",
+        "case": case.as_json(),
+        "title": case.title,
+        **setting,
+        "gate": "green",
+        "floor": timed("floor", 1.0),
+        "rows": list(rows),
+        **changes,
+    }
 
 
 def timed(name, ratio, ours=False, **more):
     spread = {"median": ratio, "low": ratio, "high": ratio, "count": 5}
     seconds = {name: value / 100 for name, value in spread.items()}
-    return {"name": name, "package": "posenc" if ours else "torch", "ours": ours, "status": "measured", "ratio": spread,
-            "seconds": seconds, "gb_per_s": None, "errors": {"": 1e-7}, **more}  # fmt: skip
+    return {
+        "name": name,
+        "package": "posenc" if ours else "torch",
+        "ours": ours,
+        "status": "measured",
+        "ratio": spread,
+        "seconds": seconds,
+        "gb_per_s": None,
+        "errors": {"": 1e-7},
+        **more,
+    }
 
 
 def test_bars_of_ratios():
     case = plan.rope()[0]
-    rows = [timed("posenc, out=", 1.29, True, speedup={}), timed("posenc, in place", 0.96, True, speedup={}),
-            timed("posenc", 1.35, True, speedup={})]  # fmt: skip
+    rows = [
+        timed("posenc, out=", 1.29, True, speedup={}),
+        timed("posenc, in place", 0.96, True, speedup={}),
+        timed("posenc", 1.35, True, speedup={}),
+    ]
     found = {verdict["bar"].split(": ")[2]: verdict["met"] for verdict in bars.verdicts([result_of(case, *rows)])}
     assert found == {
-        "posenc, out= at most 1.3× the floor": True, "posenc, in place at most 0.95× the floor": False,
+        "posenc, out= at most 1.3× the floor": True,
+        "posenc, in place at most 0.95× the floor": False,
         "posenc at most 1.35× the floor": True,
-    }  # fmt: skip
+    }
     assert bars.verdicts([result_of(case, *rows, allocator="stock")]) == []  # the stock allocator has no bars
     assert bars.verdicts([result_of(case, {**rows[0], "status": "wrong"})]) == []
     assert bars.verdicts([result_of(plan.Case(**{**case.as_json(), "swept": "length"}), *rows)]) == []
@@ -371,10 +392,30 @@ def test_a_peer_that_breaks_is_said_so(monkeypatch):
 def test_end_to_end(tmp_path):
     out = tmp_path / "new"
     done = subprocess.run(
-        [sys.executable, "-m", "posenc", "bench", "table", "--scale", "tiny", "--peers", "none", "--threads", "1",
-         "--seconds", "0.001", "--rounds", "2", "--json", "--out", str(out)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "posenc",
+            "bench",
+            "table",
+            "--scale",
+            "tiny",
+            "--peers",
+            "none",
+            "--threads",
+            "1",
+            "--seconds",
+            "0.001",
+            "--rounds",
+            "2",
+            "--json",
+            "--out",
+            str(out),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said == json.loads((out / "results.json").read_text())
@@ -469,12 +510,27 @@ def test_workers_have_the_allocator_and_threads_they_are_named_after(monkeypatch
 
 @pytest.mark.parametrize(
     ("words", "about"),
-    [(["ropes"], "ropes"), (["--device", "tpu"], "tpu"), (["--threads", "0"], "numbers from 1"),
-     (["--peers", "x"], "unknown peer"), (["--seconds", "-1"], "positive"), (["--scale", "huge"], "huge")],
-)  # fmt: skip
+    [
+        (["ropes"], "ropes"),
+        (["--device", "tpu"], "tpu"),
+        (["--threads", "0"], "numbers from 1"),
+        (["--peers", "x"], "unknown peer"),
+        (["--seconds", "-1"], "positive"),
+        (["--scale", "huge"], "huge"),
+    ],
+)
 def test_wrong_use_is_refused_before_anything_runs(words, about):
-    arguments = {"benchmarks": [], "device": "cpu", "peers": "none", "threads": "", "seconds": 1.0, "rounds": None,
-                 "sweep": False, "scale": "full", "memory": True}  # fmt: skip
+    arguments = {
+        "benchmarks": [],
+        "device": "cpu",
+        "peers": "none",
+        "threads": "",
+        "seconds": 1.0,
+        "rounds": None,
+        "sweep": False,
+        "scale": "full",
+        "memory": True,
+    }
     if words[0].startswith("--"):
         name, value = words[0][2:], words[1]
         arguments[name] = float(value) if name == "seconds" else value
@@ -501,8 +557,10 @@ def test_the_line_about_kernels(monkeypatch):
 
 def test_growth_is_a_table_and_a_picture(tmp_path):
     cases = [case for case in plan.rope(sweep=True) if case.swept == "length"]
-    results = [result_of(case, timed("posenc", 2.0, True, speedup={}), {**timed("a", 9.0), "status": "measured"})
-               for case in reversed(cases)]  # fmt: skip
+    results = [
+        result_of(case, timed("posenc", 2.0, True, speedup={}), {**timed("a", 9.0), "status": "measured"})
+        for case in reversed(cases)
+    ]
     del results[0]["rows"][1]["ratio"], results[0]["rows"][1]["seconds"]
     results[0]["rows"][1]["status"] = "needs about 9 GiB"
     ((title, headings, rows, ours),) = report.tables(results)

@@ -66,9 +66,13 @@ def test_swin_windows(tmp_path):
 
 
 def test_two_parts_with_tables_of_one_name(tmp_path):
-    parts = {part: {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16} | more
-             for part, more in (("text_config", {"max_position_embeddings": 9, "vocab_size": 32, "projection_size": 16}),
-                                ("vision_config", {"image_size": 8, "patch_size": 4}))}  # fmt: skip
+    parts = {
+        part: {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16} | more
+        for part, more in (
+            ("text_config", {"max_position_embeddings": 9, "vocab_size": 32, "projection_size": 16}),
+            ("vision_config", {"image_size": 8, "patch_size": 4}),
+        )
+    }
     model = saved("siglip", tmp_path, **parts)
     found = posenc.load_encodings(tmp_path)
     assert torch.equal(found["text_config"][0].table, model.text_model.embeddings.position_embedding.weight)

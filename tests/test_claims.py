@@ -56,9 +56,12 @@ TABLE = (
 )
 # Slips in the notes' formulas, code and pictures that other rows of the facts (S3, S5, S7, S8, S10) name.
 ALSO = {
-    "scale-left-out": "false", "set-of-words": "false", "taylor-without-half": "false", "no-projection-of-r": "false",
+    "scale-left-out": "false",
+    "set-of-words": "false",
+    "taylor-without-half": "false",
+    "no-projection-of-r": "false",
     "column-is-index": "false",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -240,8 +243,11 @@ CHANGED = (
     ("scores-by-hand", CONSISTENT, "true"),
     ("scores-by-hand", {**CONSISTENT, "weights": (("0.09", "0.24", "0.67"),) * 3}, "false"),
     ("scores-by-hand", {**CONSISTENT, "q": EYE}, "false"),
-    ("position-codes", {"printed": (("0.841", "0.540", "0.002"), ("0.909", "-0.416", "0.004"),
-                                    ("0.141", "-0.990", "0.006"))}, "true"),
+    (
+        "position-codes",
+        {"printed": (("0.841", "0.540", "0.002"), ("0.909", "-0.416", "0.004"), ("0.141", "-0.990", "0.006"))},
+        "true",
+    ),
     ("reversed-weights", {"x": (NINE[0], NINE[1], NINE[0])}, "true"),  # a palindrome
     ("recurrence", {"matrix": torch.zeros(8, 8, dtype=torch.float64)}, "true"),
     ("relative-score", {"i": 4, "j": 4}, "true"),
@@ -268,11 +274,14 @@ CHANGED = (
     ("taylor-without-half", {"split": without_curvature}, "true"),
     ("no-projection-of-r", {"w_r": torch.eye(8, dtype=torch.float64)}, "true"),
     ("column-is-index", {"column": 0}, "true"),
-)  # fmt: skip
+)
 
 
-@pytest.mark.parametrize(("name", "inputs", "verdict"), CHANGED,
-                         ids=[f"{name}-{'-'.join(inputs)}-{verdict}" for name, inputs, verdict in CHANGED])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "inputs", "verdict"),
+    CHANGED,
+    ids=[f"{name}-{'-'.join(inputs)}-{verdict}" for name, inputs, verdict in CHANGED],
+)
 def test_the_verdict_follows_the_numbers(name, inputs, verdict):
     assert LEDGER[name].check(**inputs).verdict == verdict
 
@@ -379,13 +388,16 @@ def test_compare_printed_digits(printed, right, expected):
     assert notes.compare(printed, right) == expected
 
 
-@pytest.mark.parametrize(("text", "width", "expected"), [
-    ("长度 4096 之内，64 对里有 18 对转不满一圈", 16, ["长度 4096 之内，", "64 对里有 18 对", "转不满一圈"]),
-    ("一二三，四", 6, ["一二", "三，四"]),  # the comma does not begin a line
-    ("一二（三）四", 6, ["一二", "（三）", "四"]),  # nor does an opening bracket end one
-    ("posenc compare", 8, ["posenc", "compare"]),
-    ("效果posenc好", 8, ["效果", "posenc好"]),
-    ("abcdefghij", 4, ["abcdefghij"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("长度 4096 之内，64 对里有 18 对转不满一圈", 16, ["长度 4096 之内，", "64 对里有 18 对", "转不满一圈"]),
+        ("一二三，四", 6, ["一二", "三，四"]),  # the comma does not begin a line
+        ("一二（三）四", 6, ["一二", "（三）", "四"]),  # nor does an opening bracket end one
+        ("posenc compare", 8, ["posenc", "compare"]),
+        ("效果posenc好", 8, ["效果", "posenc好"]),
+        ("abcdefghij", 4, ["abcdefghij"]),
+    ],
+)
 def test_lines_break_where_chinese_and_english_may(text, width, expected):
     assert list(lines(text, width)) == expected

@@ -251,9 +251,12 @@ def test_a_budget_becomes_steps_that_anyone_can_repeat(text: Path, tmp_path: Pat
 def started(out: Path, text: Path, count: int) -> subprocess.Popen[str]:
     """A run in a process group of its own, as from a terminal, once `count` trials are finished."""
     process = subprocess.Popen(
-        command("--text", text, *QUICK, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command("--text", text, *QUICK, "--out", out),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     end = time.monotonic() + 200
     while len(trials(out)) < count:
         assert process.poll() is None, process.stderr and process.stderr.read()
@@ -320,11 +323,19 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, tmp_path
 
 @pytest.mark.parametrize("what", ["absent", "empty", "binary", "short", "no folder", "mine", "unwritable"])
 def test_bad_input_is_exit_code_1_and_one_line(what: str, tmp_path: Path, text: Path) -> None:
-    given, out, message = tmp_path / "given", tmp_path / "out", {
-        "absent": "neither a file nor a folder", "empty": "given is empty", "binary": "byte 1 is zero",
-        "short": "has 4 bytes of text; at least 41040 are needed", "no folder": "is a file", "mine": "did not write",
-        "unwritable": "Not a directory",
-    }[what]  # fmt: skip
+    given, out, message = (
+        tmp_path / "given",
+        tmp_path / "out",
+        {
+            "absent": "neither a file nor a folder",
+            "empty": "given is empty",
+            "binary": "byte 1 is zero",
+            "short": "has 4 bytes of text; at least 41040 are needed",
+            "no folder": "is a file",
+            "mine": "did not write",
+            "unwritable": "Not a directory",
+        }[what],
+    )
     if what in ("empty", "binary", "short"):
         given.write_bytes({"empty": b"", "binary": b"a\0b", "short": b"text"}[what])
     if what in ("no folder", "unwritable"):
@@ -343,11 +354,15 @@ def test_bad_input_is_exit_code_1_and_one_line(what: str, tmp_path: Path, text: 
 
 
 BROKEN = {
-    "at once": ("def at_distance(self, delta: Num[Tensor, \"n\"]) -> Float[Tensor, \"h n\"]:\n",
-                "        raise RuntimeError('planted')\n"),
-    "in training": ("def at_distance(self, delta: Num[Tensor, \"n\"]) -> Float[Tensor, \"h n\"]:\n",
-                    "        if torch.is_grad_enabled():\n            return torch.full((4, len(delta)), float('nan'))\n"),
-}  # fmt: skip
+    "at once": (
+        'def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:\n',
+        "        raise RuntimeError('planted')\n",
+    ),
+    "in training": (
+        'def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:\n',
+        "        if torch.is_grad_enabled():\n            return torch.full((4, len(delta)), float('nan'))\n",
+    ),
+}
 
 
 @pytest.mark.parametrize("when", ["at once", pytest.param("in training", marks=pytest.mark.acceptance)])

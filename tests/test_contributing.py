@@ -69,8 +69,12 @@ def run(copy: Path, code: str) -> str:
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy / 'tests'}:{copy / 'docs'}", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", f"import posenc\nassert posenc.__file__.startswith({str(copy)!r})\n{code}"],
-        cwd=copy, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -85,7 +89,9 @@ def test_there_are_five_recipes_and_the_chinese_page_has_the_same_code():
 
 def test_an_encoding(copy):
     follow("An encoding", copy)
-    printed = run(copy, """
+    printed = run(
+        copy,
+        """
 import torch, make, pytest
 from posenc import laws
 from posenc.explorer import views
@@ -115,7 +121,8 @@ from typer.testing import CliRunner
 from posenc.cli import app
 print(CliRunner().invoke(app, ["list", "logarithmic_bias", "--lang", "en"]).stdout)
 assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_log_distance.py"]) == 0
-""")  # fmt: skip
+""",
+    )
     assert "q·k - m·ln(1 + |i-j|)" in printed
 
 
@@ -124,12 +131,20 @@ def test_a_family(copy):
     reader, proof = listed("A family")
     (copy / reader).unlink()
     (copy / proof).unlink()
-    config = {"model_type": "hrm_text", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
-              "max_position_embeddings": 64, "rope_theta": 1e4}  # fmt: skip
+    config = {
+        "model_type": "hrm_text",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "max_position_embeddings": 64,
+        "rope_theta": 1e4,
+    }
     asked = f"posenc.read_config({config})"
     run(copy, f"import pytest\nwith pytest.raises(posenc.ConfigError, match='is not a known family'):\n    {asked}")
     follow("A family", copy)
-    run(copy, f"""
+    run(
+        copy,
+        f"""
 from families import table
 from families.harness import PROOFS
 
@@ -139,24 +154,30 @@ import families.proofs_hrm_text
 found = PROOFS["hrm_text"]("hrm_text")
 assert found.compared and found.exact
 assert "families.proofs_hrm_text" in [name if "." in name else f"families.{{name}}" for name in table._proof_modules()]
-""")  # fmt: skip
+""",
+    )
 
 
 def test_a_task_of_the_lab(copy):
     follow("A task of the lab", copy)
-    printed = run(copy, """
+    printed = run(
+        copy,
+        """
 import pytest
 from typer.testing import CliRunner
 from posenc.cli import app
 print(CliRunner().invoke(app, ["lab", "list", "--json"]).stdout)
 assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_task_shift.py"]) == 0
-""")  # fmt: skip
+""",
+    )
     assert '"shift"' in printed
 
 
 def test_a_view_of_the_explorer(copy):
     follow("A view of the explorer", copy)
-    run(copy, """
+    run(
+        copy,
+        """
 from posenc.explorer import views
 assert views.NAMES.index("horizon") == views.NAMES.index("bias") + 1
 assert views.schemas()["horizon"]["n_heads"]["default"] == 8
@@ -164,7 +185,8 @@ for asked in views.view("horizon").EXPORTED:
     found, made = views.view("horizon").data(asked), {}
     exec(found.python, made)
     assert made["horizon"] == list(found.arrays["horizon"])
-""")  # fmt: skip
+""",
+    )
     modules = ROOT / "web/node_modules"
     if shutil.which("node") is None or not modules.is_dir():
         if os.environ.get("CI"):
@@ -178,7 +200,9 @@ for asked in views.view("horizon").EXPORTED:
 
 def test_a_backend(copy):
     follow("A backend", copy)
-    run(copy, """
+    run(
+        copy,
+        """
 import pytest
 from posenc import laws
 from posenc.backends import BACKENDS
@@ -191,4 +215,5 @@ for name in ("rope", "alibi"):
     laws.check(encoding, laws.Setting(), ["backends_agree"])
 with pytest.raises(ValueError, match="neither context nor value"):
     laws.check(posenc.create("cope", d_head=8), laws.Setting(impl="row_by_row"), ["packed_equals_separate"])
-""")  # fmt: skip
+""",
+    )

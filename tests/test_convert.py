@@ -24,8 +24,13 @@ LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "nu
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([sys.executable, "-m", "posenc", "convert", *map(str, arguments)], capture_output=True, text=True,
-                          check=False, env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "posenc", "convert", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     if code == 1:
@@ -138,8 +143,10 @@ def test_the_rows_that_move_are_those_of_the_formula(tmp_path):
                 assert torch.equal(new[name][8 * head + 2 * pair], old[name][8 * head + pair])
                 assert torch.equal(new[name][8 * head + 2 * pair + 1], old[name][8 * head + 4 + pair])
     changed = {name for name in old if not torch.equal(old[name], new[name])}
-    assert changed == {f"{at}.{name}" for name in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias",
-                                                   "q_norm.weight", "k_norm.weight")}  # fmt: skip
+    assert changed == {
+        f"{at}.{name}"
+        for name in ("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias", "q_norm.weight", "k_norm.weight")
+    }
 
 
 def fused(name, rows, bias=True):
@@ -150,10 +157,13 @@ def fused(name, rows, bias=True):
 
 
 LATENT = {
-    "l.0.attn.q_a_proj.weight": drawn(7, 24), "l.0.attn.q_a_layernorm.weight": drawn(7),
-    "l.0.attn.q_b_proj.weight": drawn(2 * 10, 7), "l.0.attn.kv_a_proj_with_mqa.weight": drawn(5 + 4, 24),
-    "l.0.attn.kv_a_layernorm.weight": drawn(5), "l.0.attn.kv_b_proj.weight": drawn(24, 5),
-}  # fmt: skip
+    "l.0.attn.q_a_proj.weight": drawn(7, 24),
+    "l.0.attn.q_a_layernorm.weight": drawn(7),
+    "l.0.attn.q_b_proj.weight": drawn(2 * 10, 7),
+    "l.0.attn.kv_a_proj_with_mqa.weight": drawn(5 + 4, 24),
+    "l.0.attn.kv_a_layernorm.weight": drawn(5),
+    "l.0.attn.kv_b_proj.weight": drawn(24, 5),
+}
 ADAPTER = {
     "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight": drawn(3, 32),
     "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight": drawn(32, 3),
@@ -163,37 +173,72 @@ ADAPTER = {
     "base_model.model.model.layers.0.self_attn.v_proj.lora_B.weight": drawn(16, 3, seed=4),
 }
 NORMS_OF_ALL = {
-    "model.layers.0.self_attn.q_proj.weight": drawn(32, 32), "model.layers.0.self_attn.k_proj.weight": drawn(16, 32),
-    "model.layers.0.self_attn.q_norm.weight": drawn(32), "model.layers.0.self_attn.k_norm.weight": drawn(2, 8),
-}  # fmt: skip
+    "model.layers.0.self_attn.q_proj.weight": drawn(32, 32),
+    "model.layers.0.self_attn.k_proj.weight": drawn(16, 32),
+    "model.layers.0.self_attn.q_norm.weight": drawn(32),
+    "model.layers.0.self_attn.k_norm.weight": drawn(2, 8),
+}
 GATED = {"model.layers.3.self_attn.q_proj.weight": drawn(64, 32), "model.layers.3.self_attn.k_proj.weight": drawn(16, 32)}
 EIGHT_BITS = {
     "layers.0.attention.wq.weight": drawn(32, 32, dtype=torch.float8_e4m3fn),
     "layers.0.attention.wk.weight": drawn(16, 32, dtype=torch.float8_e4m3fn),
-    "layers.0.attention.wq.weight_scale": drawn(32, 1), "layers.0.attention.wk.weight_scale_inv": drawn(1, 1),
-    "layers.0.attention.wk.input_scale": torch.tensor(2.0), "layers.0.attention.wo.weight": drawn(32, 32),
-}  # fmt: skip
+    "layers.0.attention.wq.weight_scale": drawn(32, 1),
+    "layers.0.attention.wk.weight_scale_inv": drawn(1, 1),
+    "layers.0.attention.wk.input_scale": torch.tensor(2.0),
+    "layers.0.attention.wo.weight": drawn(32, 32),
+}
 PARTIAL = {"rotary_dim": 4, **LLAMA}
 KINDS = {
-    "GPT-NeoX": (fused("query_key_value", 72), {"model_type": "gpt_neox", "hidden_size": 24, "num_attention_heads": 3,
-                                                "rotary_pct": 0.5}, 4),
-    "Phi-3": (fused("qkv_proj", 48, bias=False), {"model_type": "phi3", "hidden_size": 24, "num_attention_heads": 4,
-                                                  "num_key_value_heads": 2}, 2),
-    "Falcon": (fused("query_key_value", 48), {"model_type": "falcon", "hidden_size": 24, "num_attention_heads": 4,
-                                              "num_kv_heads": 2, "new_decoder_architecture": True}, 4),
-    "Falcon with one key head": (fused("query_key_value", 36), {"model_type": "falcon", "hidden_size": 24,
-                                                                "num_attention_heads": 4, "multi_query": True}, 4),
-    "CodeGen": (fused("qkv_proj", 96, bias=False), {"model_type": "codegen", "n_embd": 32, "n_head": 4,
-                                                    "rotary_dim": 4}, 2),
-    "latent attention": (LATENT, {"model_type": "deepseek_v2", "num_attention_heads": 2, "kv_lora_rank": 5,
-                                  "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 6}, 2),
+    "GPT-NeoX": (
+        fused("query_key_value", 72),
+        {"model_type": "gpt_neox", "hidden_size": 24, "num_attention_heads": 3, "rotary_pct": 0.5},
+        4,
+    ),
+    "Phi-3": (
+        fused("qkv_proj", 48, bias=False),
+        {"model_type": "phi3", "hidden_size": 24, "num_attention_heads": 4, "num_key_value_heads": 2},
+        2,
+    ),
+    "Falcon": (
+        fused("query_key_value", 48),
+        {
+            "model_type": "falcon",
+            "hidden_size": 24,
+            "num_attention_heads": 4,
+            "num_kv_heads": 2,
+            "new_decoder_architecture": True,
+        },
+        4,
+    ),
+    "Falcon with one key head": (
+        fused("query_key_value", 36),
+        {"model_type": "falcon", "hidden_size": 24, "num_attention_heads": 4, "multi_query": True},
+        4,
+    ),
+    "CodeGen": (
+        fused("qkv_proj", 96, bias=False),
+        {"model_type": "codegen", "n_embd": 32, "n_head": 4, "rotary_dim": 4},
+        2,
+    ),
+    "latent attention": (
+        LATENT,
+        {
+            "model_type": "deepseek_v2",
+            "num_attention_heads": 2,
+            "kv_lora_rank": 5,
+            "qk_nope_head_dim": 6,
+            "qk_rope_head_dim": 4,
+            "v_head_dim": 6,
+        },
+        2,
+    ),
     "adapter": (ADAPTER, LLAMA, 3),
     "norms over all heads": (NORMS_OF_ALL, {**LLAMA, "model_type": "olmo2"}, 4),
     "gated queries": (GATED, {**LLAMA, "model_type": "qwen3_next", "rope_parameters": {"partial_rotary_factor": 0.5}}, 2),
     "fp8": (EIGHT_BITS, LLAMA, 3),
     "partial": (llama(1), PARTIAL, 6),
     "in a text part": (llama(1), {"model_type": "gemma3", "text_config": {**LLAMA, "model_type": "gemma3_text"}}, 6),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -232,9 +277,14 @@ def tiny(module, name, **more):
     transformers = importlib.import_module("transformers")
     torch.manual_seed(0)
     config = getattr(transformers, f"{name}Config")(
-        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=60,
-        max_position_embeddings=64, **{"num_key_value_heads": 2, **more},
-    )  # fmt: skip
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        vocab_size=60,
+        max_position_embeddings=64,
+        **{"num_key_value_heads": 2, **more},
+    )
     model = getattr(transformers, f"{name}ForCausalLM")(config).double().eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
@@ -296,9 +346,21 @@ def test_a_real_model_reads_the_same_once_its_code_turns_neighbours(family, tmp_
 
 def test_a_real_deepseek_v3_reads_the_same_in_its_own_code(tmp_path):
     """Its configuration names the layout, so the conversion changes it too."""
-    model = tiny("deepseek_v3", "DeepseekV3", kv_lora_rank=8, q_lora_rank=12, qk_rope_head_dim=6, qk_nope_head_dim=4,
-                 v_head_dim=8, n_routed_experts=2, num_experts_per_tok=1, n_group=1, topk_group=1, first_k_dense_replace=2,
-                 num_key_value_heads=4)  # fmt: skip
+    model = tiny(
+        "deepseek_v3",
+        "DeepseekV3",
+        kv_lora_rank=8,
+        q_lora_rank=12,
+        qk_rope_head_dim=6,
+        qk_nope_head_dim=4,
+        v_head_dim=8,
+        n_routed_experts=2,
+        num_experts_per_tok=1,
+        n_group=1,
+        topk_group=1,
+        first_k_dense_replace=2,
+        num_key_value_heads=4,
+    )
     model.save_pretrained(tmp_path / "in", max_shard_size="20KB")
     done = convert(tmp_path / "in", tmp_path / "out", "half")
     assert done["heads"]["trailing"]
@@ -332,8 +394,12 @@ def test_killed_in_the_middle_there_is_no_out(stage, how, tmp_path):
     source = folder(tmp_path / "in", llama(), shards=2)
     number = getattr(signal, how)
     code = KILLED.format(stage=stage, after=5000, signal=int(number))
-    done = subprocess.run([sys.executable, "-c", code, source, tmp_path / "out", "--to", "interleaved"],
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code, source, tmp_path / "out", "--to", "interleaved"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert not (tmp_path / "out").exists()
     assert equal(loaded(source), llama())
     if how == "SIGKILL":
@@ -422,11 +488,14 @@ def forgotten(name, tensor, file):
     return file.get(name) if name.endswith("2.self_attn.q_norm.weight") else tensor
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (one_bit, "lm_head.weight should be as it was"),
-    (one_row, r"layers\.1\.self_attn\.k_proj\.weight does not invert"),
-    (forgotten, r"layers\.2\.self_attn\.q_norm\.weight does not invert"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (one_bit, "lm_head.weight should be as it was"),
+        (one_row, r"layers\.1\.self_attn\.k_proj\.weight does not invert"),
+        (forgotten, r"layers\.2\.self_attn\.q_norm\.weight does not invert"),
+    ],
+)
 def test_a_planted_error_in_writing_is_found(change, message, tmp_path, monkeypatch):
     source = folder(tmp_path / "in", llama(), shards=2)
     monkeypatch.setattr(checkpoint, "_converted", planted(change))
@@ -485,8 +554,12 @@ def refused(tmp_path, message, tensors=None, config=LLAMA, to="interleaved"):
 
 
 def test_twice_into_the_same_layout(tmp_path):
-    refused(tmp_path, "its heads are already half, according to model_type llama; nothing to convert. "
-            "If its weights are not, say --from interleaved", to="half")  # fmt: skip
+    refused(
+        tmp_path,
+        "its heads are already half, according to model_type llama; nothing to convert. "
+        "If its weights are not, say --from interleaved",
+        to="half",
+    )
     run(tmp_path / "in", tmp_path / "out", "--to", "interleaved")
     done = run(tmp_path / "out", tmp_path / "again", "--to", "interleaved", code=1)
     assert "are already interleaved, according to rope_layout in its files; nothing to convert" in done.stderr
@@ -522,25 +595,37 @@ def test_pickles_are_not_opened(tmp_path):
 Q, K = "model.layers.0.self_attn.q_proj", "model.layers.0.self_attn.k_proj"
 BOTH = {f"{Q}.weight": drawn(32, 32), f"{K}.weight": drawn(16, 32)}
 TENSORS = {
-    "packed along the rows": ({f"{Q}.qweight": torch.zeros(32, 4, dtype=torch.int32), f"{K}.weight": drawn(16, 32)},
-                              "q_proj.qweight: I32 [32, 4] are not the rows of a projection (packed"),
-    "four bits in one column": ({f"{Q}.weight": torch.zeros(512, 1, dtype=torch.uint8), f"{K}.weight": drawn(16, 32)},
-                                "expected 32 rows (n_heads=4, n_kv_heads=2, d_head=8), got [512, 1] U8; packed numbers"),
-    "packed zero points": (BOTH | {f"{Q}.weight_zero_point": torch.zeros(4, 2, dtype=torch.int32)},
-                           "rows move across blocks"),
-    "blocks that heads cross": (BOTH | {f"{Q}.weight_scale": drawn(8, 2)},
-                                "weight_scale: F32 [8, 2] belong to blocks of rows"),
+    "packed along the rows": (
+        {f"{Q}.qweight": torch.zeros(32, 4, dtype=torch.int32), f"{K}.weight": drawn(16, 32)},
+        "q_proj.qweight: I32 [32, 4] are not the rows of a projection (packed",
+    ),
+    "four bits in one column": (
+        {f"{Q}.weight": torch.zeros(512, 1, dtype=torch.uint8), f"{K}.weight": drawn(16, 32)},
+        "expected 32 rows (n_heads=4, n_kv_heads=2, d_head=8), got [512, 1] U8; packed numbers",
+    ),
+    "packed zero points": (
+        BOTH | {f"{Q}.weight_zero_point": torch.zeros(4, 2, dtype=torch.int32)},
+        "rows move across blocks",
+    ),
+    "blocks that heads cross": (
+        BOTH | {f"{Q}.weight_scale": drawn(8, 2)},
+        "weight_scale: F32 [8, 2] belong to blocks of rows",
+    ),
     "transposed": ({f"{Q}.weight": drawn(32, 32), f"{K}.weight": drawn(32, 16)}, "stored transposed"),
     "other sizes": ({f"{Q}.weight": drawn(48, 24), f"{K}.weight": drawn(16, 32)}, "got [48, 24] F32; say --n-heads"),
     "a norm of another size": (BOTH | {f"{Q[:-6]}q_norm.weight": drawn(5)}, "q_norm.weight: expected 8 or 32 channels"),
     "an unknown tensor beside": (BOTH | {f"{Q[:-6]}indexer.wk.weight": drawn(8, 32)}, "in 2 stacks"),
-    "an unknown vector beside": (BOTH | {f"{Q[:-6]}per_dim_scale": drawn(8)},
-                                 "per_dim_scale: unknown tensor beside the projections, which may follow the layout too"),
-    "two stacks": (BOTH | {f"vision.{name}": tensor.clone() for name, tensor in BOTH.items()},
-                   "in 2 stacks (model.layers.*.self_attn, vision.model.layers.*.self_attn)"),
+    "an unknown vector beside": (
+        BOTH | {f"{Q[:-6]}per_dim_scale": drawn(8)},
+        "per_dim_scale: unknown tensor beside the projections, which may follow the layout too",
+    ),
+    "two stacks": (
+        BOTH | {f"vision.{name}": tensor.clone() for name, tensor in BOTH.items()},
+        "in 2 stacks (model.layers.*.self_attn, vision.model.layers.*.self_attn)",
+    ),
     "none": ({"h.0.mlp.weight": drawn(3, 3)}, "no query or key projection among 1 tensors, such as h.0.mlp.weight"),
     "fused in a way not known": ({"h.0.attn.qkv.weight": drawn(64, 32)}, "say --fused concatenated, grouped or blocks"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", TENSORS)
@@ -558,12 +643,14 @@ CONFIGS = {
     "heads that do not divide": ({**LLAMA, "num_key_value_heads": 3}, "n_kv_heads: 3 does not divide n_heads=4"),
     "odd part": ({**LLAMA, "partial_rotary_factor": 0.4}, "expected an even number from 2 up to d_head=8, got 3"),
     "no part": ({**LLAMA, "model_type": "phi"}, "not in config.json, and phi rotates a part of a head"),
-    "parts by layer": ({**LLAMA, "rope_parameters": {"full": {"partial_rotary_factor": 0.5}, "sliding": {"rope_theta": 1}}},
-                       "partial_rotary_factor: differs between layers"),
+    "parts by layer": (
+        {**LLAMA, "rope_parameters": {"full": {"partial_rotary_factor": 0.5}, "sliding": {"rope_theta": 1}}},
+        "partial_rotary_factor: differs between layers",
+    ),
     "alibi": ({**LLAMA, "model_type": "falcon", "alibi": True}, "alibi is true, so nothing rotates"),
     "values turn": ({**LLAMA, "model_type": "deepseek_v4"}, "deepseek_v4: cannot be converted, its values rotate too"),
     "no object": ([1], "expected a JSON object such as a model's config.json, got a list"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
@@ -601,8 +688,12 @@ def test_files_that_are_refused(tmp_path):
 def test_what_the_caller_knows_better(tmp_path):
     vision = {f"vision.{name}": tensor.clone() for name, tensor in BOTH.items()}
     source = folder(tmp_path / "in", BOTH | vision | {f"{Q[:-6]}per_dim_scale": drawn(8)})
-    done = convert(source, tmp_path / "out", "interleaved",
-                   options=Options(under=("model.layers.*.self_attn",), leave=("per_dim_scale",)))  # fmt: skip
+    done = convert(
+        source,
+        tmp_path / "out",
+        "interleaved",
+        options=Options(under=("model.layers.*.self_attn",), leave=("per_dim_scale",)),
+    )
     assert set(done["permuted"]) == BOTH.keys()
     with pytest.raises(ValueError, match=r"--under text: no such stack; found model.layers"):
         convert(source, tmp_path / "o", "interleaved", options=Options(under=("text",)))

@@ -137,7 +137,10 @@ def test_every_option_is_described_in_both_languages(entry):
 def test_an_option_without_a_description_is_an_error():
     rope = posenc.catalogue.BY_NAME["yarn"]
     assert described("What.\n\nfactor, other  one\n    and more\nbase   two\n\nlength: no") == {
-        "factor": "one and more", "other": "one and more", "base": "two"}  # fmt: skip
+        "factor": "one and more",
+        "other": "one and more",
+        "base": "two",
+    }
     with pytest.raises(ValueError, match="no Chinese for the option 'beta_fast'"):
         options_of(dataclasses.replace(rope, options={}))
     with pytest.raises(ValueError, match="has no line for"):

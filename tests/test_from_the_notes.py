@@ -17,11 +17,23 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Every function, class and formula of the notes, and the methods that they name in Chinese.
 FROM_THE_NOTES = (
-    "`positional_encoding(seq_len, d_model)`", "`sinusoidal_position_encoding(seq_len, d_model)`",
-    "`positionalEncoding(position, dModel)`", "`LearnablePositionalEncoding(max_len, d_model)(x)`",
-    "`RotaryPositionalEmbedding(dim, max_seq_len, base)(q, k, seq_len)`", "`PE · M_k`", "我 喜欢 猫", "FLOATER",
-    "正弦位置编码", "可学习位置编码", "相对位置编码", "旋转位置编码", "6.6e-6", "4.7e-4", "posenc claims", "posenc walk",
-)  # fmt: skip
+    "`positional_encoding(seq_len, d_model)`",
+    "`sinusoidal_position_encoding(seq_len, d_model)`",
+    "`positionalEncoding(position, dModel)`",
+    "`LearnablePositionalEncoding(max_len, d_model)(x)`",
+    "`RotaryPositionalEmbedding(dim, max_seq_len, base)(q, k, seq_len)`",
+    "`PE · M_k`",
+    "我 喜欢 猫",
+    "FLOATER",
+    "正弦位置编码",
+    "可学习位置编码",
+    "相对位置编码",
+    "旋转位置编码",
+    "6.6e-6",
+    "4.7e-4",
+    "posenc claims",
+    "posenc walk",
+)
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -68,8 +80,14 @@ def test_the_differences_printed_are_measured(page):
     """The page's own yardstick: the next power of ten, at least 1e-12."""
     namespace, _ = page
     difference = namespace["difference"]
-    for apart, said in ((6.6e-6, "below 1e-05"), (0.99, "below 1e+00"), (3.0, "below 1e+01"), (9.99e-4, "below 1e-03"),
-                        (0.0, "below 1e-12"), (2e-12, "below 1e-11")):  # fmt: skip
+    for apart, said in (
+        (6.6e-6, "below 1e-05"),
+        (0.99, "below 1e+00"),
+        (3.0, "below 1e+01"),
+        (9.99e-4, "below 1e-03"),
+        (0.0, "below 1e-12"),
+        (2e-12, "below 1e-11"),
+    ):
         assert difference(torch.zeros(3, dtype=torch.float64), [0, -apart, 0]) == said
 
 
@@ -97,6 +115,11 @@ def test_the_pages_have_the_same_shape():
     for path in PAGES.values():
         prose = FENCE.sub("", path.read_text(encoding="utf-8"))
         lines = prose.splitlines()
-        shapes.append((sum(line.startswith("#") for line in lines), sum(line.startswith("|") for line in lines),
-                       len([part for part in re.split(r"\n\s*\n", prose) if part.strip()])))  # fmt: skip
+        shapes.append(
+            (
+                sum(line.startswith("#") for line in lines),
+                sum(line.startswith("|") for line in lines),
+                len([part for part in re.split(r"\n\s*\n", prose) if part.strip()]),
+            )
+        )
     assert shapes[0] == shapes[1]

@@ -61,8 +61,16 @@ class NoLookingAtValues(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         name = function.overloadpacket._qualified_op_name
-        assert name not in ("aten::_local_scalar_dense", "aten::item", "aten::nonzero", "aten::masked_select",
-                            "aten::is_nonzero", "aten::equal", "aten::unique_dim", "aten::_unique2"), name  # fmt: skip
+        assert name not in (
+            "aten::_local_scalar_dense",
+            "aten::item",
+            "aten::nonzero",
+            "aten::masked_select",
+            "aten::is_nonzero",
+            "aten::equal",
+            "aten::unique_dim",
+            "aten::_unique2",
+        ), name
         indices = args[1] if name == "aten::index" else ()
         assert not any(index is not None and index.dtype == torch.bool for index in indices), "aten::nonzero of a mask"
         result = function(*args, **(kwargs or {}))

@@ -17,10 +17,20 @@ from posenc.commands import compare_configs_, inspect_
 from posenc.dialects import ConfigError, read_config
 
 LLAMA = {
-    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
-    "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192}}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "max_position_embeddings": 131072,
+    "rope_theta": 500000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
 
 
 def run(command, *arguments: str, stdin: str | bytes | None = None):
@@ -55,13 +65,20 @@ def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
     shown = inspect(str(llama), "--facts")
     text = words(shown.stdout)
     assert shown.exit_code == 0
-    for told in ("llama: trained on 8,192 positions, scaled to 131,072 by Llama 3's scaling ×8",
-                 "beyond 131,072: 25 of 64 pairs in 32 layers reach angles not seen in training",
-                 "llama 32 layers, 32 heads of 128 channels",
-                 "every layer full attention, causal",
-                 "half: channel i pairs with i + d/2; all 128 channels", "500,000", "rope_theta", "llama3: factor 8",
-                 "wavelengths 6.28 …", "do not complete a turn in 131,072", "131,071 rad",
-                 "bf16 collide from 257"):  # fmt: skip
+    for told in (
+        "llama: trained on 8,192 positions, scaled to 131,072 by Llama 3's scaling ×8",
+        "beyond 131,072: 25 of 64 pairs in 32 layers reach angles not seen in training",
+        "llama 32 layers, 32 heads of 128 channels",
+        "every layer full attention, causal",
+        "half: channel i pairs with i + d/2; all 128 channels",
+        "500,000",
+        "rope_theta",
+        "llama3: factor 8",
+        "wavelengths 6.28 …",
+        "do not complete a turn in 131,072",
+        "131,071 rad",
+        "bf16 collide from 257",
+    ):
         assert told in text, told
 
 
@@ -101,20 +118,29 @@ def test_a_missing_base_is_one_note_and_no_error():
         read_config(silent, defaults=False)
 
 
-@pytest.mark.parametrize(("extra", "told"), [
-    ({"rope_tetha": 1e6}, "warning rope_tetha: LlamaConfig's code does not read it"),
-    ({"partial_rotary_factor": 0.5}, "note the first 64 of 128 channels rotate"),
-    ({"rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}},
-     "has rope_type='dynamic' and type='linear'"),
-    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 1.0, "original_max_position_embeddings": 8192}},
-     "error rope_scaling.attn_factor: not a key of yarn"),
-    ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}, "is 16"),
-    ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers uses"),
-    ({"rope_scaling": {"type": "linear", "factor": 0.25}}, "warning rope_scaling.factor: 0.25 shortens the context"),
-    ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, "frequencies change with every length past 131072"),
-    ({"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
-     "transformers uses rope_scaling and ignores the other"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        ({"rope_tetha": 1e6}, "warning rope_tetha: LlamaConfig's code does not read it"),
+        ({"partial_rotary_factor": 0.5}, "note the first 64 of 128 channels rotate"),
+        (
+            {"rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2.0}},
+            "has rope_type='dynamic' and type='linear'",
+        ),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 4.0, "attn_factor": 1.0, "original_max_position_embeddings": 8192}},
+            "error rope_scaling.attn_factor: not a key of yarn",
+        ),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}, "is 16"),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "missing: transformers uses"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.25}}, "warning rope_scaling.factor: 0.25 shortens the context"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 4.0}}, "frequencies change with every length past 131072"),
+        (
+            {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}},
+            "transformers uses rope_scaling and ignores the other",
+        ),
+    ],
+)
 def test_contradictions_and_keys_that_nothing_reads_are_named(extra, told):
     assert told in words(inspect("-", stdin=json.dumps(LLAMA | extra)).stdout)
 
@@ -134,8 +160,15 @@ def test_the_folder_appears_whole_and_is_never_overwritten(llama: Path, tmp_path
     out = tmp_path / "longer"
     assert inspect(str(llama), "--extend-to", "262144", "--out", str(out)).exit_code == 0
     assert sorted(path.name for path in out.iterdir()) == [
-        "config-linear.json", "config-llama3.json", "config-longrope.json", "config-ntk.json", "config-yarn.json",
-        "frequencies.png", "report.json", "report.txt"]  # fmt: skip
+        "config-linear.json",
+        "config-llama3.json",
+        "config-longrope.json",
+        "config-ntk.json",
+        "config-yarn.json",
+        "frequencies.png",
+        "report.json",
+        "report.txt",
+    ]
     assert json.loads((out / "config-yarn.json").read_text())["rope_scaling"]["rope_type"] == "yarn"
     assert (out / "frequencies.png").read_bytes().startswith(b"\x89PNG")
     again = posenc("inspect", str(llama), "--out", str(out))
@@ -157,43 +190,60 @@ def test_what_cannot_be_extended_is_said_in_one_line():
 # What it refuses
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    (b"", "not JSON"),
-    (b"{", "not JSON"),
-    (b"not json at all", "not JSON"),
-    (b"\xff\xfe\x00", "not a text file in UTF-8"),
-    (b"[1, 2]", "expected a JSON object such as a model's config.json, got a list"),
-    (b"null", "got null"),
-    (b"{}", "model_type: expected the name of a family"),
-    (b'{"model_type": 3}', "model_type: expected the name of a family such as 'llama', got 3"),
-    (b'{"model_type": "no_such_model"}', "'no_such_model' is not a known family"),
-    (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is not a JSON number"),
-    (b'{"model_type": "llama", "rope_theta": -Infinity}', "holds -Infinity"),
-    (b'{"model_type": "llama", "rope_theta": -1}', "rope_theta: expected a positive number, got -1"),
-    (b'{"model_type": "llama", "rope_theta": "10000"}', 'rope_theta: expected a positive number, got "10000"'),
-    (b'{"model_type": "llama", "rope_theta": 1e999}', "rope_theta: expected a positive number"),
-    (b'{"model_type": "llama", "rope_theta": 0}', "rope_theta: expected a positive number, got 0"),
-    (b'{"model_type": "llama", "rope_theta": true}', "rope_theta: expected a positive number, got true"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": -8}',
-     "hidden_size: expected a whole number from 1, got -8"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 8.5}',
-     "hidden_size: expected a whole number from 1, got 8.5"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 30, "num_attention_heads": 4}', "30 is not a multiple of"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "head_dim": 7}', "head_dim"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": [1]}', "rope_scaling: expected an object, got [1]"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "magic"}}', "rope_type: expected one of"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear"}}',
-     "factor: missing; linear needs factor"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"}}',
-     "factor: expected a positive"),
-    (b'{"model_type": "llama", "model_type": "gpt2"}', "the key 'model_type' occurs twice"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "num_hidden_layers": 1000000000000}',
-     "num_hidden_layers: 1000000000000 is"),
-    (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4294967296}', "hidden_size: 4294967296 is larger"),
-    (b"[" * 100_000, "nested too deeply"),
-    (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper than 32 levels"),
-    (b'{"a": "' + b"x" * (17 * 2**20) + b'"}', "larger than 16 MiB"),
-], ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None)  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"not json at all", "not JSON"),
+        (b"\xff\xfe\x00", "not a text file in UTF-8"),
+        (b"[1, 2]", "expected a JSON object such as a model's config.json, got a list"),
+        (b"null", "got null"),
+        (b"{}", "model_type: expected the name of a family"),
+        (b'{"model_type": 3}', "model_type: expected the name of a family such as 'llama', got 3"),
+        (b'{"model_type": "no_such_model"}', "'no_such_model' is not a known family"),
+        (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is not a JSON number"),
+        (b'{"model_type": "llama", "rope_theta": -Infinity}', "holds -Infinity"),
+        (b'{"model_type": "llama", "rope_theta": -1}', "rope_theta: expected a positive number, got -1"),
+        (b'{"model_type": "llama", "rope_theta": "10000"}', 'rope_theta: expected a positive number, got "10000"'),
+        (b'{"model_type": "llama", "rope_theta": 1e999}', "rope_theta: expected a positive number"),
+        (b'{"model_type": "llama", "rope_theta": 0}', "rope_theta: expected a positive number, got 0"),
+        (b'{"model_type": "llama", "rope_theta": true}', "rope_theta: expected a positive number, got true"),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": -8}',
+            "hidden_size: expected a whole number from 1, got -8",
+        ),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 8.5}',
+            "hidden_size: expected a whole number from 1, got 8.5",
+        ),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 30, "num_attention_heads": 4}',
+            "30 is not a multiple of",
+        ),
+        (b'{"model_type": "llama", "rope_theta": 1e4, "head_dim": 7}', "head_dim"),
+        (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": [1]}', "rope_scaling: expected an object, got [1]"),
+        (b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "magic"}}', "rope_type: expected one of"),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear"}}',
+            "factor: missing; linear needs factor",
+        ),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": "2"}}',
+            "factor: expected a positive",
+        ),
+        (b'{"model_type": "llama", "model_type": "gpt2"}', "the key 'model_type' occurs twice"),
+        (
+            b'{"model_type": "llama", "rope_theta": 1e4, "num_hidden_layers": 1000000000000}',
+            "num_hidden_layers: 1000000000000 is",
+        ),
+        (b'{"model_type": "llama", "rope_theta": 1e4, "hidden_size": 4294967296}', "hidden_size: 4294967296 is larger"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper than 32 levels"),
+        (b'{"a": "' + b"x" * (17 * 2**20) + b'"}', "larger than 16 MiB"),
+    ],
+    ids=lambda value: repr(value[:40]) if isinstance(value, bytes) else None,
+)
 def test_what_is_no_configuration_gets_one_clear_line(text: bytes, told: str, tmp_path: Path, monkeypatch, capsys):
     file = tmp_path / "config.json"
     file.write_bytes(text)

@@ -12,19 +12,35 @@ from typer.testing import CliRunner
 from posenc.commands import inspect_
 
 LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
-YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 40.0, "original_max_position_embeddings": 4096,
-        "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0}  # fmt: skip
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 10000.0,
+    "factor": 40.0,
+    "original_max_position_embeddings": 4096,
+    "beta_fast": 32,
+    "beta_slow": 1,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
+}
 EXTRA = {
     "phi3": {"max_position_embeddings": 131072, "original_max_position_embeddings": 4096, "rope_parameters": LONGROPE},
     "deepseek_v3": {"max_position_embeddings": 163840, "rope_parameters": YARN},
 }
 TOLD = {
     "llama": ["every layer full attention, causal", "base 10,000", "half: channel i pairs with i + d/2"],
-    "gemma3": ["text_config · gemma3_text", "sliding attention, causal, a window of 4,096 tokens", "base 1,000,000",
-               "vision_config · siglip_vision_model", "LearnedGrid"],
+    "gemma3": [
+        "text_config · gemma3_text",
+        "sliding attention, causal, a window of 4,096 tokens",
+        "base 1,000,000",
+        "vision_config · siglip_vision_model",
+        "LearnedGrid",
+    ],
     "qwen2_vl": ["3 coordinates for each token; 16, 24, 24 pairs", "vision_config", "2 coordinates for each token"],
-    "llama4": ["every layer but 3, 7, … 47 (every 4th) chunked attention", "FloorLogTemperature",
-               "1 means that a layer uses RoPE"],
+    "llama4": [
+        "every layer but 3, 7, … 47 (every 4th) chunked attention",
+        "FloorLogTemperature",
+        "1 means that a layer uses RoPE",
+    ],
     "smollm3": ["every layer but 3, 7, … 35 (every 4th)", "no positions"],
     "phi3": ["longrope", "two sets of frequencies: past 4096 tokens", "× 1.190238"],
     "deepseek_v3": ["the last 64 of 192 channels", "softmax scale × 1.873854", "cached keys are not"],
@@ -37,7 +53,7 @@ TOLD = {
     "whisper": ["encoder", "Sinusoidal", "decoder", "Learned"],
     "clip": ["text_config", "vision_config", "LearnedGrid"],
     "swin": ["WindowBias"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("model_type", TOLD)

@@ -17,10 +17,21 @@ from posenc.commands import compare_configs_, inspect_
 from posenc.dialects import ConfigError, read_config
 
 LLAMA = {
-    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4, "head_dim": 128,
-    "max_position_embeddings": 131072, "rope_theta": 500000.0, "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 8192}}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 4,
+    "head_dim": 128,
+    "max_position_embeddings": 131072,
+    "rope_theta": 500000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
 U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9  # types of values in ggml's docs/gguf.md
 
 
@@ -55,8 +66,14 @@ def gguf(path: Path, keys: dict[str, Any], tensors: dict[str, list[float]] | Non
 
 
 def keys(architecture: str = "llama", **more: Any) -> dict[str, Any]:
-    own = {"block_count": 4, "context_length": 131072, "embedding_length": 4096, "attention.head_count": 32,
-           "rope.dimension_count": 128, "rope.freq_base": 500000.0}  # fmt: skip
+    own = {
+        "block_count": 4,
+        "context_length": 131072,
+        "embedding_length": 4096,
+        "attention.head_count": 32,
+        "rope.dimension_count": 128,
+        "rope.freq_base": 500000.0,
+    }
     named = {f"{architecture}.{name}": one for name, one in {**own, **more}.items() if one is not None}
     return {"general.architecture": architecture, **named, "tokenizer.ggml.tokens": [f"word {n}" for n in range(6000)]}
 
@@ -96,8 +113,13 @@ def test_a_gguf_file_is_inspected(tmp_path):
     path = gguf(tmp_path / "m.gguf", keys(), {"rope_freqs.weight": llama3_factors()})
     shown = run(inspect_.command, str(path))
     assert shown.exit_code == 0, shown.stdout
-    for told in ("trained on 131,072 positions", "4 layers, 32 heads of 128 channels", "interleaved: channel",
-                 "llama.rope.freq_base", "500,000"):  # fmt: skip
+    for told in (
+        "trained on 131,072 positions",
+        "4 layers, 32 heads of 128 channels",
+        "interleaved: channel",
+        "llama.rope.freq_base",
+        "500,000",
+    ):
         assert told in words(shown.stdout), told
 
 
@@ -107,17 +129,26 @@ def test_the_file_that_llama_cpp_makes_of_a_folder_is_the_same(tmp_path, folder)
     assert (compared.exit_code, compared.stdout) == (0, "the same: all layers have the same positions\n")
 
 
-@pytest.mark.parametrize(("more", "factors", "told"), [
-    ({"rope.freq_base": 10000.0}, True, "base 10,000 against 500,000"),
-    ({}, False, "none against 8"),
-    ({"context_length": 8192}, True, "trained length 8192 against 131072"),
-    ({"attention.max_alibi_bias": 8.0}, False, "ALiBi against RoPE"),
-    ({"attention.sliding_window": 4096, "attention.sliding_window_pattern": [True] * 4}, True,
-     "a window of 4096 against everything"),
-    ({"block_count": 5}, True, "5 layers against 4"),
-    ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32768}, False,
-     "scaling yarn against llama3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "factors", "told"),
+    [
+        ({"rope.freq_base": 10000.0}, True, "base 10,000 against 500,000"),
+        ({}, False, "none against 8"),
+        ({"context_length": 8192}, True, "trained length 8192 against 131072"),
+        ({"attention.max_alibi_bias": 8.0}, False, "ALiBi against RoPE"),
+        (
+            {"attention.sliding_window": 4096, "attention.sliding_window_pattern": [True] * 4},
+            True,
+            "a window of 4096 against everything",
+        ),
+        ({"block_count": 5}, True, "5 layers against 4"),
+        (
+            {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32768},
+            False,
+            "scaling yarn against llama3",
+        ),
+    ],
+)
 def test_each_difference_is_told(tmp_path, folder, more, factors, told):
     tensors = {"rope_freqs.weight": llama3_factors()} if factors else {}
     path = gguf(tmp_path / "m.gguf", keys(**more), tensors)
@@ -178,14 +209,20 @@ BAD = {
     "type": (start(n_keys=1) + string("a") + struct.pack("<I", 77) + bytes(20), "a value of type 77"),
     "twice": (start(n_keys=2) + 2 * (string("a") + value(1)) + bytes(20), "the key 'a' occurs twice"),
     "truncated": (start(n_keys=3) + string("a") + value(1) + bytes(6), "cut short"),
-    "zeros": (start(n_keys=1) + string("a") + struct.pack("<IIQ", ARRAY, STRING, 2**20) + bytes(8 * 2**20),
-              "more than 1,000,000 values"),
+    "zeros": (
+        start(n_keys=1) + string("a") + struct.pack("<IIQ", ARRAY, STRING, 2**20) + bytes(8 * 2**20),
+        "more than 1,000,000 values",
+    ),
     "no architecture": (start(n_keys=1) + string("a") + value(1), "general.architecture is missing"),
-    "dimensions": (start(tensors=1) + string("rope_freqs.weight") + struct.pack("<I", 2**31) + bytes(40),
-                   "2,147,483,648 dimensions"),
-    "factors": (start(tensors=1) + string("rope_freqs.weight") + struct.pack("<IQIQ", 1, 64, 0, 2**60),
-                "64 numbers of rope_freqs.weight in 0 bytes"),
-}  # fmt: skip
+    "dimensions": (
+        start(tensors=1) + string("rope_freqs.weight") + struct.pack("<I", 2**31) + bytes(40),
+        "2,147,483,648 dimensions",
+    ),
+    "factors": (
+        start(tensors=1) + string("rope_freqs.weight") + struct.pack("<IQIQ", 1, 64, 0, 2**60),
+        "64 numbers of rope_freqs.weight in 0 bytes",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -21,8 +21,18 @@ from typer.testing import CliRunner
 from posenc.commands import compare_configs_, inspect_
 from posenc.dialects import ConfigError, gguf_file, llama_cpp, read_config
 
-LIMITS = {"uint8": 2**8 - 1, "int8": -(2**7), "uint16": 2**16 - 1, "int16": -(2**15), "uint32": 2**32 - 1,
-          "int32": -(2**31), "uint64": 2**64 - 1, "int64": -(2**63), "float32": 0.1, "float64": -1e300}  # fmt: skip
+LIMITS = {
+    "uint8": 2**8 - 1,
+    "int8": -(2**7),
+    "uint16": 2**16 - 1,
+    "int16": -(2**15),
+    "uint32": 2**32 - 1,
+    "int32": -(2**31),
+    "uint64": 2**64 - 1,
+    "int64": -(2**63),
+    "float32": 0.1,
+    "float64": -1e300,
+}
 FACTORS = np.linspace(1, 8, 64, dtype=np.float32)
 
 
@@ -75,9 +85,17 @@ def compared(path: Path, config: dict[str, Any]) -> str:
 @pytest.mark.parametrize("endian", [GGUFEndian.LITTLE, GGUFEndian.BIG])
 def test_every_type_of_value_is_what_the_package_reads(tmp_path, endian):
     keys: dict[str, Any] = {f"any.{kind}": (kind, value) for kind, value in LIMITS.items()}
-    keys |= {"any.bool": True, "any.no": False, "any.string": "a ‘word’ 位置", "any.empty": "",
-             "any.words": ["a", "位", ""],
-             "any.whole": [1, -2, 3], "any.real": [0.5, -1e-3], "any.flags": [True, False], "any.one": [7]}  # fmt: skip
+    keys |= {
+        "any.bool": True,
+        "any.no": False,
+        "any.string": "a ‘word’ 位置",
+        "any.empty": "",
+        "any.words": ["a", "位", ""],
+        "any.whole": [1, -2, 3],
+        "any.real": [0.5, -1e-3],
+        "any.flags": [True, False],
+        "any.one": [7],
+    }
     path = write(
         tmp_path / "m.gguf", keys=keys, tensors={"rope_freqs.weight": FACTORS, "other": np.ones((3, 5))}, endian=endian
     )
@@ -124,53 +142,122 @@ def test_a_split_model_is_read_from_its_first_file(tmp_path):
 
 
 def sizes(**more: Any) -> dict[str, Any]:
-    own = {"block_count": 8, "context_length": 4096, "embedding_length": 512, "attention.head_count": 4,
-           "rope.dimension_count": 128, "rope.freq_base": 10000.0}  # fmt: skip
+    own = {
+        "block_count": 8,
+        "context_length": 4096,
+        "embedding_length": 512,
+        "attention.head_count": 4,
+        "rope.dimension_count": 128,
+        "rope.freq_base": 10000.0,
+    }
     return {name: one for name, one in (own | more).items() if one is not None}
 
 
-HF = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 8, "max_position_embeddings": 4096,
-      "head_dim": 128, "rope_theta": 10000.0}  # fmt: skip
+HF = {
+    "hidden_size": 512,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 8,
+    "max_position_embeddings": 4096,
+    "head_dim": 128,
+    "rope_theta": 10000.0,
+}
 SLIDES = [kind == "s" for kind in "sssfsssf"]
 YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 1024}
 PAIRS = {
     "llama": (sizes(), HF | {"model_type": "llama"}),
-    "linear": (sizes(**{"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}),
-               HF | {"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": 4.0}}),
+    "linear": (
+        sizes(**{"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}),
+        HF | {"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    ),
     "no scaling": (sizes(**{"rope.scaling.type": "none", "rope.scaling.factor": 4.0}), HF | {"model_type": "llama"}),
-    "gemma3": (sizes(**{"attention.sliding_window": 512, "attention.key_length": 128}),
-               HF | {"model_type": "gemma3_text", "sliding_window": 512, "rope_local_base_freq": 10000.0,
-                     "sliding_window_pattern": 6}),
-    "gemma2": (sizes(**{"attention.sliding_window": 512, "attention.key_length": 128}),
-               HF | {"model_type": "gemma2", "sliding_window": 512}),
-    "cohere2": (sizes(**{"attention.sliding_window": 512}),
-                HF | {"model_type": "cohere2", "sliding_window": 512, "sliding_window_pattern": 4}),
-    "gpt-oss": (sizes(**YARN, **{"attention.sliding_window": 128, "attention.key_length": 128}), {
-        **HF, "model_type": "gpt_oss", "sliding_window": 128, "rope_scaling": {
-            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}}),
-    "olmo2": (sizes(**{"rope.freq_base": 500000.0, "attention.sliding_window": 512,
-                       "attention.sliding_window_pattern": SLIDES}),
-              HF | {"model_type": "olmo3", "sliding_window": 512, "rope_theta": 500000.0}),
+    "gemma3": (
+        sizes(**{"attention.sliding_window": 512, "attention.key_length": 128}),
+        HF
+        | {
+            "model_type": "gemma3_text",
+            "sliding_window": 512,
+            "rope_local_base_freq": 10000.0,
+            "sliding_window_pattern": 6,
+        },
+    ),
+    "gemma2": (
+        sizes(**{"attention.sliding_window": 512, "attention.key_length": 128}),
+        HF | {"model_type": "gemma2", "sliding_window": 512},
+    ),
+    "cohere2": (
+        sizes(**{"attention.sliding_window": 512}),
+        HF | {"model_type": "cohere2", "sliding_window": 512, "sliding_window_pattern": 4},
+    ),
+    "gpt-oss": (
+        sizes(**YARN, **{"attention.sliding_window": 128, "attention.key_length": 128}),
+        {
+            **HF,
+            "model_type": "gpt_oss",
+            "sliding_window": 128,
+            "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024},
+        },
+    ),
+    "olmo2": (
+        sizes(**{"rope.freq_base": 500000.0, "attention.sliding_window": 512, "attention.sliding_window_pattern": SLIDES}),
+        HF | {"model_type": "olmo3", "sliding_window": 512, "rope_theta": 500000.0},
+    ),
     "smollm3": (sizes(), HF | {"model_type": "smollm3", "no_rope_layer_interval": 4}),
-    "exaone4": (sizes(**{"attention.sliding_window": 512}),
-                HF | {"model_type": "exaone4", "sliding_window": 512, "sliding_window_pattern": 4}),
-    "qwen2vl": (sizes(**{"rope.dimension_sections": [16, 24, 24, 0]}),
-                {"model_type": "qwen2_vl", "text_config": HF | {
-                    "model_type": "qwen2_vl_text", "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}}),
-    "t5": (sizes(**{"attention.relative_buckets_count": 32, "decoder_block_count": 6, "attention.key_length": 64}),
-           {"model_type": "t5", "d_model": 512, "num_heads": 4, "d_kv": 64, "num_layers": 8, "num_decoder_layers": 6,
-            "n_positions": 4096}),
-    "jamba": (sizes(**{"attention.head_count_kv": [0, 0, 0, 0, 4, 0, 0, 0]}),
-              {"model_type": "jamba", "hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 8,
-               "attn_layer_period": 8, "attn_layer_offset": 4, "max_position_embeddings": 4096}),
-    "qwen3next": (sizes(**{"rope.dimension_count": 32, "attention.key_length": 128}),
-                  HF | {"model_type": "qwen3_next", "partial_rotary_factor": 0.25}),
-    "bloom": (sizes(**{"rope.dimension_count": None, "rope.freq_base": None}),
-              {"model_type": "bloom", "hidden_size": 512, "n_head": 4, "n_layer": 8, "seq_length": 4096}),
+    "exaone4": (
+        sizes(**{"attention.sliding_window": 512}),
+        HF | {"model_type": "exaone4", "sliding_window": 512, "sliding_window_pattern": 4},
+    ),
+    "qwen2vl": (
+        sizes(**{"rope.dimension_sections": [16, 24, 24, 0]}),
+        {
+            "model_type": "qwen2_vl",
+            "text_config": HF
+            | {"model_type": "qwen2_vl_text", "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}},
+        },
+    ),
+    "t5": (
+        sizes(**{"attention.relative_buckets_count": 32, "decoder_block_count": 6, "attention.key_length": 64}),
+        {
+            "model_type": "t5",
+            "d_model": 512,
+            "num_heads": 4,
+            "d_kv": 64,
+            "num_layers": 8,
+            "num_decoder_layers": 6,
+            "n_positions": 4096,
+        },
+    ),
+    "jamba": (
+        sizes(**{"attention.head_count_kv": [0, 0, 0, 0, 4, 0, 0, 0]}),
+        {
+            "model_type": "jamba",
+            "hidden_size": 512,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 8,
+            "attn_layer_period": 8,
+            "attn_layer_offset": 4,
+            "max_position_embeddings": 4096,
+        },
+    ),
+    "qwen3next": (
+        sizes(**{"rope.dimension_count": 32, "attention.key_length": 128}),
+        HF | {"model_type": "qwen3_next", "partial_rotary_factor": 0.25},
+    ),
+    "bloom": (
+        sizes(**{"rope.dimension_count": None, "rope.freq_base": None}),
+        {"model_type": "bloom", "hidden_size": 512, "n_head": 4, "n_layer": 8, "seq_length": 4096},
+    ),
     "gpt2": (sizes(context_length=1024), {"model_type": "gpt2", "n_embd": 512, "n_head": 4, "n_layer": 8}),
-    "bert": (sizes(context_length=512), {"model_type": "bert", "hidden_size": 512, "num_attention_heads": 4,
-                                         "num_hidden_layers": 8, "max_position_embeddings": 512}),
-}  # fmt: skip
+    "bert": (
+        sizes(context_length=512),
+        {
+            "model_type": "bert",
+            "hidden_size": 512,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 8,
+            "max_position_embeddings": 512,
+        },
+    ),
+}
 OF_LLAMA = ("linear", "no scaling")
 
 
@@ -219,15 +306,22 @@ def test_recurrent_models_say_why_there_are_no_positions(tmp_path, architecture)
     assert "none: a recurrent state is carried from token to token" in shown
 
 
-@pytest.mark.parametrize(("architecture", "more", "told"), [
-    ("newmodel", {}, "'newmodel' is not known; which channels form a pair depends on llama.cpp's code for it"),
-    ("llama", {"attention.key_length": 6, "rope.dimension_count": 8}, "expected an even number up to 6"),
-    ("llama", {"rope.scaling.type": "magic"}, "rope.scaling.type: expected one of 'none', 'linear', 'yarn', 'longrope'"),
-    ("llama", {"rope.scaling.type": "yarn"}, "rope.scaling.factor: missing; yarn needs it"),
-    ("llama", {"attention.head_count": 3, "rope.dimension_count": None}, "attention.key_length: missing"),
-    ("qwen2vl", {"rope.dimension_sections": [1, 2, 3, 0]}, "expected sections that sum to 64 pairs, got [1, 2, 3, 0]"),
-    ("t5", {}, "attention.relative_buckets_count: missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("architecture", "more", "told"),
+    [
+        ("newmodel", {}, "'newmodel' is not known; which channels form a pair depends on llama.cpp's code for it"),
+        ("llama", {"attention.key_length": 6, "rope.dimension_count": 8}, "expected an even number up to 6"),
+        (
+            "llama",
+            {"rope.scaling.type": "magic"},
+            "rope.scaling.type: expected one of 'none', 'linear', 'yarn', 'longrope'",
+        ),
+        ("llama", {"rope.scaling.type": "yarn"}, "rope.scaling.factor: missing; yarn needs it"),
+        ("llama", {"attention.head_count": 3, "rope.dimension_count": None}, "attention.key_length: missing"),
+        ("qwen2vl", {"rope.dimension_sections": [1, 2, 3, 0]}, "expected sections that sum to 64 pairs, got [1, 2, 3, 0]"),
+        ("t5", {}, "attention.relative_buckets_count: missing"),
+    ],
+)
 def test_what_cannot_be_read_is_one_line(tmp_path, architecture, more, told):
     path = write(tmp_path / "m.gguf", architecture, sizes(**more))
     with pytest.raises(ConfigError) as refused:

@@ -155,8 +155,9 @@ print(kernels.why_not(), told.hexdigest(), tables.hexdigest())
 
 def bits(**more):
     """(why the kernels do not run, bits of rotations, bits of tables) of a process of its own."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
-                          env={**os.environ, **more})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env={**os.environ, **more}
+    )
     why, rotations, tables = done.stdout.strip().rsplit(" ", 2)
     return why, rotations, tables
 

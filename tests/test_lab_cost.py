@@ -65,8 +65,9 @@ def test_contenders_take_turns_and_the_slow_one_is_seen(monkeypatch: pytest.Monk
     threads = torch.get_num_threads()
     found = cost.cost([trial("nope"), trial("cope")], TEXT, 0.0, lambda share: None)
     assert found["rounds"] == cost.FEWEST
-    one_round = Counter({"nope prefill": 2, "nope decode": 2, "nope training": 2, "cope prefill": 1, "cope decode": 1,
-                         "cope training": 1})  # fmt: skip
+    one_round = Counter(
+        {"nope prefill": 2, "nope decode": 2, "nope training": 2, "cope prefill": 1, "cope decode": 1, "cope training": 1}
+    )
     del turns[:6]  # each encoding is called once, to see that it works
     for start in range(0, len(turns), 9):
         assert Counter(turns[start : start + 9]) == one_round

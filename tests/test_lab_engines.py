@@ -262,8 +262,17 @@ print(f"{outcome[:3]}", flush=True)
 @pytest.mark.acceptance
 def test_processes_of_torchrun_run_every_trial_together(tmp_path: Path, unbroken: Path) -> None:
     (tmp_path / "together.py").write_text(TOGETHER)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-               str(tmp_path / "together.py"), str(Path(__file__).parent), str(tmp_path / "out")]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(tmp_path / "together.py"),
+        str(Path(__file__).parent),
+        str(tmp_path / "out"),
+    ]
     for expected in (f"({FEW}, 0, ())", f"(0, {FEW}, ())"):
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr

@@ -40,14 +40,23 @@ def test_sizes_by_hand() -> None:
     found = {name: fp64_properties.properties(trial(name)) for name in (*DEFAULT, "learned+randomized")}
     parameters = {name: value["parameters"] for name, value in found.items() if value["parameters"]}
     assert parameters == {
-        "learned": 64 * 64, "learned+randomized": 512 * 64, "floater": 2 * 64 + 2 * (65 * 64 + 64), "t5": 32 * 4,
-        "shaw": 2 * 2 * 33 * 16, "transformer_xl": 2 * (2 * 4 * 16 + 4 * 16 * 64), "cope": 2 * 64 * 16,
-    }  # fmt: skip
+        "learned": 64 * 64,
+        "learned+randomized": 512 * 64,
+        "floater": 2 * 64 + 2 * (65 * 64 + 64),
+        "t5": 32 * 4,
+        "shaw": 2 * 2 * 33 * 16,
+        "transformer_xl": 2 * (2 * 4 * 16 + 4 * 16 * 64),
+        "cope": 2 * 64 * 16,
+    }
     tables = {name: value["table_bytes_per_token"] for name, value in found.items() if value["table_bytes_per_token"]}
     assert tables == {
-        "sinusoidal": 64 * 4, "floater": 2 * 64 * 4, "transformer_xl": 64 * 4, "rope": 16 * 4, "rope+randomized": 16 * 4,
+        "sinusoidal": 64 * 4,
+        "floater": 2 * 64 * 4,
+        "transformer_xl": 64 * 4,
+        "rope": 16 * 4,
+        "rope+randomized": 16 * 4,
         "xpos": 3 * 8 * 4,
-    }  # fmt: skip
+    }
     largest = {name: value["largest_position"] for name, value in found.items() if value["largest_position"]}
     assert largest == {"learned": 63, "learned+randomized": 511, "xpos": largest["xpos"]}
     assert {name for name, value in found.items() if value["from_zero"]} == {"learned", "learned+randomized", "floater"}

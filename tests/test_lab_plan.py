@@ -32,9 +32,10 @@ def test_makespan_by_hand() -> None:
 
 
 @given(
-    st.floats(1, 5000), st.integers(1, 8),
+    st.floats(1, 5000),
+    st.integers(1, 8),
     st.lists(st.tuples(st.floats(1e-3, 1), st.floats(0, 20)), min_size=1, max_size=12),
-)  # fmt: skip
+)
 def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: list[tuple[float, float]]) -> None:
     """The preset has ten steps, which are multiplied."""
     encodings = COMPARED.encodings[: len(speeds)]

@@ -104,9 +104,13 @@ def foreign(_: bytes) -> bytes:
 
 
 DAMAGE = {
-    "a flipped bit": flipped, "cut short": lambda content: content[:-100], "empty": lambda _: b"", "foreign": foreign,
-    "text": lambda _: b"results", "another trial": lambda _: record(TRIALS[1]).to_parquet(),
-}  # fmt: skip
+    "a flipped bit": flipped,
+    "cut short": lambda content: content[:-100],
+    "empty": lambda _: b"",
+    "foreign": foreign,
+    "text": lambda _: b"results",
+    "another trial": lambda _: record(TRIALS[1]).to_parquet(),
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
@@ -326,9 +330,7 @@ def test_the_database_has_the_last_sweep_and_nothing_else(tmp_path: Path) -> Non
         found = database.execute(
             "SELECT key, task, encoding, seed, fingerprint, learning_rate FROM trials ORDER BY encoding"
         )
-        assert found.fetchall() == [
-            (new[1], "copy", "alibi", 0, "f1f1", 4e-3), (new[0], "copy", "nope", 0, "f1f1", 4e-3)
-        ]  # fmt: skip
+        assert found.fetchall() == [(new[1], "copy", "alibi", 0, "f1f1", 4e-3), (new[0], "copy", "nope", 0, "f1f1", 4e-3)]
         rows = database.execute("SELECT encoding, kind, length, value, weight FROM rows ORDER BY ALL").fetchall()
         assert rows == [
             (word, kind, 4, value, 4.0) for word in ("alibi", "nope") for kind, value in (("bits", 2.0), ("exact", 0.5))

@@ -326,8 +326,11 @@ def test_the_rate_that_is_best_at_the_trained_length_is_taken(tmp_path: Path) ->
     assert (outcome.ran, outcome.missing) == (6 * 3 + TRIALS, ())
     manifest = Folder(tmp_path).experiment() or {}
     chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
-    best = {(task, word): 3e-3 if task == "copy" or word == "rope" else 1e-3
-            for task in ("copy", "reverse") for word in ("nope", "alibi", "rope")}  # fmt: skip
+    best = {
+        (task, word): 3e-3 if task == "copy" or word == "rope" else 1e-3
+        for task in ("copy", "reverse")
+        for word in ("nope", "alibi", "rope")
+    }
     assert chosen == best
     with Folder(tmp_path).connect() as database:
         rates = database.execute("SELECT DISTINCT task, encoding, learning_rate FROM trials").fetchall()

@@ -77,8 +77,9 @@ def numbers(record: Record) -> dict[tuple[object, ...], float]:
     """Bits of items and the training curve: those that are continuous in the weights."""
     return {
         (row["kind"], row["length"], row["item"], row["step"]): row["value"]
-        for row in record.rows.to_pylist() if row["kind"] in ("bits", "curve")
-    }  # fmt: skip
+        for row in record.rows.to_pylist()
+        if row["kind"] in ("bits", "curve")
+    }
 
 
 def largest_difference(one: Record, other: Record) -> float:
@@ -118,9 +119,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
 
 
 @pytest.mark.parametrize("name", trials())
-def test_two_processes_train_the_model_of_one(
-    alone: dict[str, Record], together: dict[str, Record], name: str
-) -> None:  # fmt: skip
+def test_two_processes_train_the_model_of_one(alone: dict[str, Record], together: dict[str, Record], name: str) -> None:
     assert {kind for kind, *_ in numbers(alone[name])} == {"bits", "curve"}
     for shard in SHARDS:
         assert largest_difference(together[f"{name} {shard}"], alone[name]) < 1e-5, shard

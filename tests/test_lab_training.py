@@ -152,10 +152,13 @@ def test_what_a_record_of_the_language_model_holds() -> None:
     for change in ("interpolation", "ntk", "yarn"):
         assert {key[2] for key in counted if key[:2] == (SAME_TARGETS, change)} == {16, 32}
     weights = {
-        length: sum(row["weight"] for row in lines(record, "bits")
-                    if (row["mode"], row["change"], row["length"]) == (SAME_TARGETS, "", length))
+        length: sum(
+            row["weight"]
+            for row in lines(record, "bits")
+            if (row["mode"], row["change"], row["length"]) == (SAME_TARGETS, "", length)
+        )
         for length in (8, 16, 32)
-    }  # fmt: skip
+    }
     assert len(set(weights.values())) == 1  # the same targets at every length
     assert {row["length"] for row in lines(record, "bits") if row["mode"] == NON_OVERLAPPING} >= {32}
     assert {(row["length"], row["position"]) for row in lines(record, "position")} >= {(32, p) for p in range(32)}

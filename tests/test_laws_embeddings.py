@@ -33,9 +33,17 @@ NEIGHBOURS = {
     "data2vec": lambda: Convolutional(32, 3, groups=4, layers=3, normed=True, weight_norm=False),
 }
 WHOLE_ROWS = [
-    "padded_equals_unpadded", "shift_invariance", "head_slices", "state_is_configuration", "surroundings_do_not_matter",
-    "forward_writes_nothing", "tables_know_their_owner", "one_graph_over_lengths", "backends_agree", "norm_preservation",
-]  # fmt: skip
+    "padded_equals_unpadded",
+    "shift_invariance",
+    "head_slices",
+    "state_is_configuration",
+    "surroundings_do_not_matter",
+    "forward_writes_nothing",
+    "tables_know_their_owner",
+    "one_graph_over_lengths",
+    "backends_agree",
+    "norm_preservation",
+]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16]
 
 

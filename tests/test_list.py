@@ -92,10 +92,19 @@ def test_json_agrees_with_the_encodings_themselves():
 
 @pytest.mark.parametrize(
     ("word", "name"),
-    [("rotary", "rope"), ("旋转位置编码", "rope"), ("RotaryPositionalEmbedding", "rope"), ("正弦位置编码", "sinusoidal"),
-     ("LearnablePositionalEncoding", "learned"), ("可学习位置编码", "learned"), ("相对位置编码", "shaw"),
-     ("relative_attention_bias", "t5"), ("linear bias", "alibi"), ("rotery", "rope")],
-)  # fmt: skip
+    [
+        ("rotary", "rope"),
+        ("旋转位置编码", "rope"),
+        ("RotaryPositionalEmbedding", "rope"),
+        ("正弦位置编码", "sinusoidal"),
+        ("LearnablePositionalEncoding", "learned"),
+        ("可学习位置编码", "learned"),
+        ("相对位置编码", "shaw"),
+        ("relative_attention_bias", "t5"),
+        ("linear bias", "alibi"),
+        ("rotery", "rope"),
+    ],
+)
 def test_words_from_elsewhere_lead_to_the_encoding(word, name):
     assert entry_of(word).name == name
     with pytest.raises(ValueError, match="did you mean"):

@@ -319,8 +319,11 @@ def test_the_same_seed_gives_the_same_number_and_nothing_global_moves():
 
 def test_the_sentence_pairs_of_the_notes():
     assert [("".join(pair.before), "".join(pair.after)) for pair in measures.SENTENCE_PAIRS] == [
-        ("我爱你", "你爱我"), ("猫追老鼠", "老鼠追猫"), ("猫吃鱼", "鱼吃猫"), ("我喜欢猫", "猫喜欢我"),
-    ]  # fmt: skip
+        ("我爱你", "你爱我"),
+        ("猫追老鼠", "老鼠追猫"),
+        ("猫吃鱼", "鱼吃猫"),
+        ("我喜欢猫", "猫喜欢我"),
+    ]
     for pair in measures.SENTENCE_PAIRS:
         assert measures.sentence_sensitivity(NoPE(), pair, **SIZES, causal=False) < 1e-14
         for encoding in (Sinusoidal(16), RoPE(4)):

@@ -46,8 +46,9 @@ def linear(colour: str) -> np.ndarray:
 
 
 def sinusoid(length: int, d: int) -> np.ndarray:
-    return np.array([[wave(p * 10000 ** (-2 * i / d)) for i in range(d // 2) for wave in (math.sin, math.cos)]
-                     for p in range(length)])  # fmt: skip
+    return np.array(
+        [[wave(p * 10000 ** (-2 * i / d)) for i in range(d // 2) for wave in (math.sin, math.cos)] for p in range(length)]
+    )
 
 
 # Colours
@@ -74,14 +75,20 @@ def test_size_is_darkness_on_both_sides_alike():
 @pytest.mark.parametrize(
     "seen",
     [  # Machado, Oliveira and Fernandes 2009, severity 1
-        pytest.param([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-                     id="protanopia"),
-        pytest.param([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-                     id="deuteranopia"),
-        pytest.param([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-                     id="tritanopia"),
+        pytest.param(
+            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+            id="protanopia",
+        ),
+        pytest.param(
+            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+            id="deuteranopia",
+        ),
+        pytest.param(
+            [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+            id="tritanopia",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_sign_can_be_told_by_the_colour_blind(seen):
     for at in (0.2, 0.35, 0.5):
         left, right = (np.clip(np.array(seen) @ linear(mix(DIVERGING, 0.5 + sign * at)), 0, 1) for sign in (-1, 1))
@@ -137,8 +144,10 @@ def test_learned_tables_are_shown_as_they_are():
 def test_column_64_of_128_is_pair_32():
     picture = tables.waves(Sinusoidal(128))
     assert [line.name for line in picture.lines] == [
-        "channel 0: pair 0, ω = 1", "channel 32: pair 16, ω = 0.1", "channel 64: pair 32, ω = 0.01",
-    ]  # fmt: skip
+        "channel 0: pair 0, ω = 1",
+        "channel 32: pair 16, ω = 0.1",
+        "channel 64: pair 32, ω = 0.01",
+    ]
     assert "Channel 64 is pair 32, not frequency number 64: ω = 0.01, one turn in 628 positions." in picture.idea
     for line, omega in zip(picture.lines, (1, 0.1, 0.01), strict=True):
         assert np.abs(line.y.numpy() - np.sin(np.arange(512) * omega)).max() < 1e-11
@@ -232,8 +241,11 @@ def test_decay_of_the_others():
 def test_bias_maps_head_by_head():
     picture = scores.bias(ALiBi(4), n_heads=4, d_head=8, length=40)
     assert [panel.title for panel in picture.panels] == [
-        "head 0, slope 0.25", "head 1, slope 0.0625", "head 2, slope 0.0156", "head 3, slope 0.00391",
-    ]  # fmt: skip
+        "head 0, slope 0.25",
+        "head 1, slope 0.0625",
+        "head 2, slope 0.0156",
+        "head 3, slope 0.00391",
+    ]
     assert float(picture.panels[0].values[3, 7]) == -1
     assert picture.limit == 5  # not 9.75: there a weight is nothing anyway
     t5 = T5(2)
@@ -424,6 +436,13 @@ def test_braille_dots_stand_where_they_should():
 
 def test_numbers_are_short_and_have_a_true_minus():
     assert [number(value) for value in (0.0, -0.0, 0.5, -0.2127, 6.03e-5, 54410.2, -1234.0, 1e-12)] == [
-        "0", "0", "0.5", "−0.213", "6.03e−5", "54\u2009410", "−1\u2009234", "1e−12",
-    ]  # fmt: skip
+        "0",
+        "0",
+        "0.5",
+        "−0.213",
+        "6.03e−5",
+        "54\u2009410",
+        "−1\u2009234",
+        "1e−12",
+    ]
     assert [rounded(value) for value in (0.564, -0.0023, 6.66e-16, 3.0)] == ["0.56", "−2.3e−3", "6.7e−16", "3"]

@@ -88,10 +88,13 @@ def test_the_exponent_of_tensor2tensor(layout):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    rows=st.integers(6, 300), pairs=st.integers(2, 40), offset=st.integers(-20, 5000),
+    rows=st.integers(6, 300),
+    pairs=st.integers(2, 40),
+    offset=st.integers(-20, 5000),
     base=st.sampled_from([50.0, 1000.0, 10000.0, 12345.0, 1e6]),
-    layout=st.sampled_from(["interleaved", "sin_cos", "cos_sin"]), dtype=st.sampled_from(DTYPES),
-)  # fmt: skip
+    layout=st.sampled_from(["interleaved", "sin_cos", "cos_sin"]),
+    dtype=st.sampled_from(DTYPES),
+)
 def test_any_table_is_remade_to_its_rounding(rows, pairs, offset, base, layout, dtype):
     """Whatever is said of it, the formula found makes the same numbers."""
     table = made(layout, rows, 2 * pairs, base, offset, dtype=dtype)
@@ -283,11 +286,17 @@ def test_constants_and_numbers_that_are_none():
 
 @pytest.mark.parametrize(
     ("table", "why"),
-    [([], "no numbers"), ([1.0, 2.0], "rows, channels"), (np.zeros((2, 2, 2)), "rows, channels"),
-     ([["a", "b"]], "real numbers"), (np.ones((2, 2), complex), "real numbers"), ([[1.0, 2.0]], "one row"),
-     (np.broadcast_to(1.0, (5000, 5000)), "too large"),
-     (np.broadcast_to(1.0, (70000, 2)), "too large")],
-)  # fmt: skip
+    [
+        ([], "no numbers"),
+        ([1.0, 2.0], "rows, channels"),
+        (np.zeros((2, 2, 2)), "rows, channels"),
+        ([["a", "b"]], "real numbers"),
+        (np.ones((2, 2), complex), "real numbers"),
+        ([[1.0, 2.0]], "one row"),
+        (np.broadcast_to(1.0, (5000, 5000)), "too large"),
+        (np.broadcast_to(1.0, (70000, 2)), "too large"),
+    ],
+)
 def test_what_cannot_be_a_table_is_refused(table, why):
     with pytest.raises(ValueError, match=why):
         recognise(table)
@@ -328,13 +337,16 @@ def test_npy_is_read(dtype, order):
 
 @pytest.mark.parametrize(
     "text",
-    ["0,1,0\n0.5,-0.25,1e-3\n2,3,4\n",
-     "0 1 0\n0.5  -0.25 1e-3\r\n\n2 3 4",
-     "# made by hand\n0;1;0\n0.5;-0.25;0.001\n2;3;4",
-     "\ufeffa,b,c\n0,1,0\n0.5,-0.25,1e-3\n2,3,4", ",0,1,2\n0,0,1,0\n1,0.5,-0.25,1e-3\n2,2,3,4",
-     "0\t1\t0\n0.5\t-0.25\t1e-3\n2\t3\t4",
-     "[[0, 1, 0], [0.5, -0.25, 1e-3], [2, 3, 4]]"],
-)  # fmt: skip
+    [
+        "0,1,0\n0.5,-0.25,1e-3\n2,3,4\n",
+        "0 1 0\n0.5  -0.25 1e-3\r\n\n2 3 4",
+        "# made by hand\n0;1;0\n0.5;-0.25;0.001\n2;3;4",
+        "\ufeffa,b,c\n0,1,0\n0.5,-0.25,1e-3\n2,3,4",
+        ",0,1,2\n0,0,1,0\n1,0.5,-0.25,1e-3\n2,2,3,4",
+        "0\t1\t0\n0.5\t-0.25\t1e-3\n2\t3\t4",
+        "[[0, 1, 0], [0.5, -0.25, 1e-3], [2, 3, 4]]",
+    ],
+)
 def test_text_and_json_are_read(text):
     np.testing.assert_array_equal(read_table(text.encode()), TABLE)
 
@@ -406,8 +418,11 @@ def test_every_bad_file_is_refused_in_both_languages(name):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.binary(max_size=300) | st.binary(max_size=100).map(lambda tail: npy(TABLE)[:90] + tail)
-       | st.text("0123456789.,;-e[]{} \n", max_size=80).map(str.encode))  # fmt: skip
+@given(
+    st.binary(max_size=300)
+    | st.binary(max_size=100).map(lambda tail: npy(TABLE)[:90] + tail)
+    | st.text("0123456789.,;-e[]{} \n", max_size=80).map(str.encode)
+)
 def test_no_bytes_end_in_anything_but_a_table_or_a_refusal(contents):
     try:
         table = read_table(contents)

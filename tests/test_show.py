@@ -32,8 +32,12 @@ def words(text: str) -> str:
 
 
 def posenc_show(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "posenc", "show", *arguments], capture_output=True, text=True,
-                          env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1", **environment})  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "posenc", "show", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", "OMP_NUM_THREADS": "1", **environment},
+    )
 
 
 # What it prints
@@ -51,9 +55,18 @@ def test_every_encoding_has_a_picture_to_start_with(method):
 
 def test_the_first_pictures():
     expected = {
-        "nope": "order", "sinusoidal": "heatmap", "learned": "heatmap", "floater": "heatmap", "shaw": "bias",
-        "transformer_xl": "bias", "t5": "bias", "alibi": "bias", "rope": "heatmap", "xpos": "heatmap", "cope": "bias",
-    }  # fmt: skip
+        "nope": "order",
+        "sinusoidal": "heatmap",
+        "learned": "heatmap",
+        "floater": "heatmap",
+        "shaw": "bias",
+        "transformer_xl": "bias",
+        "t5": "bias",
+        "alibi": "bias",
+        "rope": "heatmap",
+        "xpos": "heatmap",
+        "cope": "bias",
+    }
     assert {method: views_of(method)[0] for method in expected} == expected
     assert all(views_of(method) for method in WITHOUT_STATES)
 
@@ -69,8 +82,10 @@ def test_the_numbers_of_the_heat_map():
 def test_base_and_odd_widths_reach_the_table():
     shown = json.loads(show("sinusoidal", "--d-model", "4", "--length", "3", "--base", "100", "--json").stdout)
     assert [[round(v, 4) for v in row] for row in shown["panels"][0]["values"]] == [
-        [0, 1, 0, 1], [0.8415, 0.5403, 0.0998, 0.9950], [0.9093, -0.4161, 0.1987, 0.9801],
-    ]  # fmt: skip
+        [0, 1, 0, 1],
+        [0.8415, 0.5403, 0.0998, 0.9950],
+        [0.9093, -0.4161, 0.1987, 0.9801],
+    ]
     odd = json.loads(show("sinusoidal", "--d-model", "7", "--length", "2", "--json").stdout)
     assert len(odd["panels"][0]["values"][1]) == 7
 
@@ -78,8 +93,10 @@ def test_base_and_odd_widths_reach_the_table():
 def test_what_is_masked_is_null():
     values = json.loads(show("t5", "--length", "3", "--json").stdout)["panels"][0]["values"]
     assert [[value is None for value in row] for row in values] == [
-        [False, True, True], [False, False, True], [False, False, False],
-    ]  # fmt: skip
+        [False, True, True],
+        [False, False, True],
+        [False, False, False],
+    ]
 
 
 def test_heads_of_an_encoding_that_rotates_share_the_width():
@@ -102,8 +119,10 @@ def test_the_same_command_prints_the_same_numbers():
 
 
 def test_it_says_which_parameters_are_shown():
-    ideas = {(method, what): json.loads(show(method, "--what", what, "--json").stdout)["idea"][1] for method, what in
-             (("learned", "heatmap"), ("t5", "bias"), ("alibi", "bias"), ("transformer_xl", "wavelengths"))}  # fmt: skip
+    ideas = {
+        (method, what): json.loads(show(method, "--what", what, "--json").stdout)["idea"][1]
+        for method, what in (("learned", "heatmap"), ("t5", "bias"), ("alibi", "bias"), ("transformer_xl", "wavelengths"))
+    }
     assert ideas["learned", "heatmap"].endswith("Untrained: its parameters are as they start.")
     assert ideas["t5", "bias"].endswith("Untrained: its parameters are drawn from N(0, 0.5²).")
     assert "Untrained" not in ideas["alibi", "bias"] + ideas["transformer_xl", "wavelengths"]
@@ -212,7 +231,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rotary"], 'unknown encoding \'rotary\'; did you mean posenc.create("rope", …)?; known: nope, sinusoidal,'),
+        (["rotary"], "unknown encoding 'rotary'; did you mean posenc.create(\"rope\", …)?; known: nope, sinusoidal,"),
         (["旋转位置编码"], 'did you mean posenc.create("rope", …)?'),
         (["rope", "--what", "bias"], f"'bias' does not suit rope; it is for {', '.join(methods_of('bias'))}. rope"),
         (["rope", "--what", "picture"], "'picture' is no picture. rope has heatmap, waves, clock, wavelengths, angles"),
@@ -241,7 +260,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
         (["rope", "--out", "x"], "x: expected a name that ends in .png, .svg, .pdf"),
         ([], "Missing argument"),
     ],
-)  # fmt: skip
+)
 def test_wrong_use_is_one_error_with_exit_code_2(arguments, message):
     refused = show(*arguments)
     assert refused.exit_code == 2
@@ -267,8 +286,10 @@ def test_the_smallest_lengths(method, length):
 
 
 def test_refusals_before_torch_is_loaded():
-    code = ("import sys\nfrom posenc.commands import show_\nimport typer\n"
-            "try:\n    show_.command('rotary')\nexcept typer.BadParameter:\n    print('torch' in sys.modules)")  # fmt: skip
+    code = (
+        "import sys\nfrom posenc.commands import show_\nimport typer\n"
+        "try:\n    show_.command('rotary')\nexcept typer.BadParameter:\n    print('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 
 

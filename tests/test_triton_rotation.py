@@ -67,10 +67,25 @@ def lattice() -> list[Case]:
     for (b, t, h, d), half_in, half_out, dtype in itertools.product(sizes, (False, True), (False, True), DTYPES):
         n = draw.choice([d // 2, d // 2, max(d // 4, 1), 1])
         start = draw.choice([0, d - 2 * n, (d - 2 * n) // 2])
-        cases.append(Case(
-            dtype, b, t, h, d, half_in, half_out, n, start, draw.random() < 0.5, draw.random() < 0.3, draw.choice(VIEWS),
-            draw.choice(VIEWS), draw.choice(TABLES), draw.choice([1, 1024]),
-        ))  # fmt: skip
+        cases.append(
+            Case(
+                dtype,
+                b,
+                t,
+                h,
+                d,
+                half_in,
+                half_out,
+                n,
+                start,
+                draw.random() < 0.5,
+                draw.random() < 0.3,
+                draw.choice(VIEWS),
+                draw.choice(VIEWS),
+                draw.choice(TABLES),
+                draw.choice([1, 1024]),
+            )
+        )
     return cases
 
 
@@ -312,8 +327,10 @@ def instructions(ptx: str, name: str) -> set[str]:
 
 @pytest.mark.parametrize(("capability", "dtype"), [(80, "fp16"), (90, "bf16"), (90, "fp32")])
 def test_compiled_code_reads_and_writes_words_of_16_bytes_and_fuses_no_arithmetic(capability, dtype):
-    calls = [{"half_in": half_in, "half_out": half_out, "dtype": dtype}
-             for half_in, half_out in itertools.product((False, True), (False, True))]  # fmt: skip
+    calls = [
+        {"half_in": half_in, "half_out": half_out, "dtype": dtype}
+        for half_in, half_out in itertools.product((False, True), (False, True))
+    ]
     kernels = in_a_process("compiled", json.dumps([capability, calls]), interpret="0")
     assert len(kernels) == len(calls)
     for ptx in kernels:

@@ -63,8 +63,11 @@ def test_another_base_shows_every_digit_that_moves():
     """With base 10000 the second pair turns by 0.01: the four digits of it at positions 1 and 2 are wrong or cut."""
     table = next(step for step in sum_steps(base=10000.0) if step.formula.startswith("PE(p)"))
     assert [(slip.row, slip.column, slip.printed, slip.truncated) for slip in table.slips] == [
-        (1, 2, "0.0998", False), (1, 3, "0.995", False), (2, 2, "0.198", False), (2, 3, "0.980", False),
-    ]  # fmt: skip
+        (1, 2, "0.0998", False),
+        (1, 3, "0.995", False),
+        (2, 2, "0.198", False),
+        (2, 3, "0.980", False),
+    ]
 
 
 # 我 喜欢 猫 -------------------------------------------------------------------------------------------------------------
@@ -137,8 +140,12 @@ def test_the_slips_of_note_004_stand_beside_the_right_numbers(walks):
     steps = walks["attention"]
     wrong = {formula: len(step.slips) for formula, step in steps.items() if step.printed}
     assert wrong == {
-        "Q = K = V = X·W": 8, "Q·Kᵀ": 9, "softmax(Q·Kᵀ)": 9, "PE(p) = [sin p, cos p, sin 10000^(-2/3)p]": 8, "X + PE": 8,
-    }  # fmt: skip
+        "Q = K = V = X·W": 8,
+        "Q·Kᵀ": 9,
+        "softmax(Q·Kᵀ)": 9,
+        "PE(p) = [sin p, cos p, sin 10000^(-2/3)p]": 8,
+        "X + PE": 8,
+    }
     first = steps["Q = K = V = X·W"].slips[0]
     assert (first.row, first.column, first.printed, first.truncated) == (0, 1, "0.38", False)
     assert first.right == pytest.approx(0.36, abs=1e-12)
@@ -287,8 +294,13 @@ def test_json_holds_every_step():
     assert attention["notes"] == ["004_95d627aa5f1ad0aa.txt"]
     queries = attention["steps"][1]
     assert queries["matrix"][2] == pytest.approx([1.02, 1.26, 1.50])
-    assert queries["slips"][0] == {"row": "我", "column": "d1", "printed": "0.38", "right": pytest.approx(0.36),
-                                   "truncated": False}  # fmt: skip
+    assert queries["slips"][0] == {
+        "row": "我",
+        "column": "d1",
+        "printed": "0.38",
+        "right": pytest.approx(0.36),
+        "truncated": False,
+    }
     assert queries["title"]["zh"]
 
 

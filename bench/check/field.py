@@ -44,8 +44,14 @@ def llama() -> Made:
 
 
 def llama3() -> Made:
-    scaling = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-               "original_max_position_embeddings": 8192, "rope_theta": 500000.0}  # fmt: skip
+    scaling = {
+        "rope_type": "llama3",
+        "factor": 32.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+        "rope_theta": 500000.0,
+    }
     return _transformers("llama", "LlamaRotaryEmbedding", "LlamaConfig", rope_parameters=scaling)
 
 

@@ -56,10 +56,12 @@ def opened(browser: Browser, server: str) -> Iterator[Opened]:
         still: bool = False,
     ) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": height}, locale="zh-CN" if lang == "zh" else "en-GB",
-            color_scheme="dark" if dark else "light", reduced_motion="reduce" if still else "no-preference",
+            viewport={"width": width, "height": height},
+            locale="zh-CN" if lang == "zh" else "en-GB",
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce" if still else "no-preference",
             permissions=["clipboard-read", "clipboard-write"],
-        )  # fmt: skip
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)

@@ -37,9 +37,10 @@ def visit(browser, server) -> Iterator[Visit]:
     def open_(address: str, *, lang: str = "en", dark: bool = False) -> Any:
         if (lang, dark) not in pages:
             context = browser.new_context(
-                viewport={"width": 1100, "height": 900}, locale="zh-CN" if lang == "zh" else "en-GB",
+                viewport={"width": 1100, "height": 900},
+                locale="zh-CN" if lang == "zh" else "en-GB",
                 color_scheme="dark" if dark else "light",
-            )  # fmt: skip
+            )
             page = pages[lang, dark] = context.new_page()
             page.set_default_timeout(10_000)
             page.said, page.asked = [], []

@@ -27,8 +27,9 @@ def file(tmp_path_factory) -> Path:
     """The file that the command writes, in a separate process."""
     path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
     command = [sys.executable, "-m", "posenc", "explore", "--export", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONHASHSEED": "7", "COLUMNS": "200"})  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7", "COLUMNS": "200"}
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB: open it in any browser\n"
     return path

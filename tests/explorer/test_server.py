@@ -30,9 +30,12 @@ from posenc.explorer.server import MOST_JSON, MOST_UPLOADED
 JSON = {"Content-Type": "application/json"}
 BYTES = {"Content-Type": "application/octet-stream"}
 HEADERS = {
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-}  # fmt: skip
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class Answer(NamedTuple):
@@ -86,10 +89,11 @@ def unpacked(body: bytes) -> dict[str, np.ndarray]:
     start = -(-(12 + length) // 8) * 8
     kinds = {"float64": "<f8", "int32": "<i4"}
     return {
-        one["name"]: np.frombuffer(body, kinds[one["dtype"]], one["bytes"] // np.dtype(one["dtype"]).itemsize,
-                                   start + one["start"]).reshape(one["shape"])
+        one["name"]: np.frombuffer(
+            body, kinds[one["dtype"]], one["bytes"] // np.dtype(one["dtype"]).itemsize, start + one["start"]
+        ).reshape(one["shape"])
         for one in json.loads(body[12 : 12 + length])["arrays"]
-    }  # fmt: skip
+    }
 
 
 def right(server: str, length: int = 5) -> None:
@@ -131,20 +135,33 @@ def test_the_page_its_script_and_numbers(server):
 
 @pytest.mark.parametrize(
     ("method", "path", "headers"),
-    [("GET", "/", {}), ("GET", "/page.js", {}), ("POST", "/data/table", JSON), ("GET", "/no", {}),
-     ("POST", "/data/no", JSON),
-     ("POST", "/", JSON), ("POST", "/data/table", {}), ("GET", "/", {"Host": "evil.example"}),
-     ("GET", "/", {"Origin": "http://evil.example"})],
-)  # fmt: skip
+    [
+        ("GET", "/", {}),
+        ("GET", "/page.js", {}),
+        ("POST", "/data/table", JSON),
+        ("GET", "/no", {}),
+        ("POST", "/data/no", JSON),
+        ("POST", "/", JSON),
+        ("POST", "/data/table", {}),
+        ("GET", "/", {"Host": "evil.example"}),
+        ("GET", "/", {"Origin": "http://evil.example"}),
+    ],
+)
 def test_every_answer_has_every_header(server, method, path, headers):
     answer = ask(server, path, {} if method == "POST" else None, headers, method)
     assert {name: answer.headers.get_all(name) for name in HEADERS} == {name: [value] for name, value in HEADERS.items()}
     (policy,) = answer.headers.get_all("Content-Security-Policy")
     rules = dict(one.split(" ", 1) for one in policy.split("; "))
     assert rules == {
-        "default-src": "'none'", "script-src": "'self'", "style-src": "'unsafe-inline'", "img-src": "data: blob:",
-        "connect-src": "'self'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
-    }  # fmt: skip
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data: blob:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
     assert answer.headers["Server"] is None
     assert answer.headers["Access-Control-Allow-Origin"] is None
     if answer.status != 200:
@@ -190,22 +207,44 @@ def test_only_this_machine_by_its_names(server):
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}"):
         assert sent(server, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).status == 200
     others = [
-        "", "127.0.0.1", "localhost", f"127.0.0.1:{int(port) + 1}", "127.0.0.1:80", f"evil.example:{port}", f"[::1]:{port}",
-        f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}", f"0.0.0.0:{port}", f"127.1:{port}",
-        f"2130706433:{port}", f"0x7f.0.0.1:{port}", f"127.0.0.1:0{port}", f"localhost.:{port}", f"evil@127.0.0.1:{port}",
-        f"127.0.0.1:{port}@evil.example", f"127.0.0.1:{port}, evil.example", f"127.0.0.1:{port}/", f"127.0.0.1:{port}#",
-        f"http://127.0.0.1:{port}", "::1", "localhost:http", f"127.0.0.1.nip.io:{port}", f"[::ffff:127.0.0.1]:{port}",
-    ]  # fmt: skip
+        "",
+        "127.0.0.1",
+        "localhost",
+        f"127.0.0.1:{int(port) + 1}",
+        "127.0.0.1:80",
+        f"evil.example:{port}",
+        f"[::1]:{port}",
+        f"127.0.0.1.evil.example:{port}",
+        f"localhost.evil.example:{port}",
+        f"0.0.0.0:{port}",
+        f"127.1:{port}",
+        f"2130706433:{port}",
+        f"0x7f.0.0.1:{port}",
+        f"127.0.0.1:0{port}",
+        f"localhost.:{port}",
+        f"evil@127.0.0.1:{port}",
+        f"127.0.0.1:{port}@evil.example",
+        f"127.0.0.1:{port}, evil.example",
+        f"127.0.0.1:{port}/",
+        f"127.0.0.1:{port}#",
+        f"http://127.0.0.1:{port}",
+        "::1",
+        "localhost:http",
+        f"127.0.0.1.nip.io:{port}",
+        f"[::ffff:127.0.0.1]:{port}",
+    ]
     for host in others:
         answer = sent(server, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         assert answer.status in (400, 403), host
         assert b"<html" not in answer.body
     for lines in (
-        "GET / HTTP/1.0", f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: 127.0.0.1:{port}",
-        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example", "GET / HTTP/1.1",
+        "GET / HTTP/1.0",
+        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: 127.0.0.1:{port}",
+        f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example",
+        "GET / HTTP/1.1",
         f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: evil.example",
         f"GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:{port}",
-    ):  # fmt: skip
+    ):
         assert sent(server, f"{lines}\r\n\r\n".encode()).status in (400, 403, 404), lines
     assert "127.0.0.1" in get(server, "/", Host="evil.example").error
 
@@ -215,9 +254,17 @@ def test_only_to_its_own_page(server):
     for origin in (f"http://127.0.0.1:{port}", f"http://localhost:{port}"):
         assert ask(server, "/data/table", {"length": 2}, {**JSON, "Origin": origin}).status == 200
     for origin in (
-        "null", "", "http://evil.example", f"https://127.0.0.1:{port}", "http://127.0.0.1", f"127.0.0.1:{port}", "file://",
-        f"http://127.0.0.1:{int(port) + 1}", f"http://127.0.0.1:{port}.evil.example", "chrome-extension://abc",
-    ):  # fmt: skip
+        "null",
+        "",
+        "http://evil.example",
+        f"https://127.0.0.1:{port}",
+        "http://127.0.0.1",
+        f"127.0.0.1:{port}",
+        "file://",
+        f"http://127.0.0.1:{int(port) + 1}",
+        f"http://127.0.0.1:{port}.evil.example",
+        "chrome-extension://abc",
+    ):
         for answer in (
             ask(server, "/data/table", {}, {**JSON, "Origin": origin}),
             ask(
@@ -234,14 +281,34 @@ def test_only_to_its_own_page(server):
 
 @pytest.mark.parametrize(
     "path",
-    ["/../pyproject.toml", "/%2e%2e/%2e%2e/etc/passwd", "/data/../page.js", "/data/..%2f..%2fetc%2fpasswd",
-     "/page.js/../../x",
-     "/data/table/", "/data/", "/data", "//", "/./", "/index.html", "/page.js%00", "/PAGE.JS", "/widget.js",
-     "/page/page.js",
-     "/%ff%fe", "/data/table%2f..", "/data/" + "x" * 5000, "/" + "a/" * 5000, "*", "http://127.0.0.1/", "page.js",
-     "/?/../x.py/..",
-     "/\\..\\..", "/%252e%252e/"],
-)  # fmt: skip
+    [
+        "/../pyproject.toml",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/data/../page.js",
+        "/data/..%2f..%2fetc%2fpasswd",
+        "/page.js/../../x",
+        "/data/table/",
+        "/data/",
+        "/data",
+        "//",
+        "/./",
+        "/index.html",
+        "/page.js%00",
+        "/PAGE.JS",
+        "/widget.js",
+        "/page/page.js",
+        "/%ff%fe",
+        "/data/table%2f..",
+        "/data/" + "x" * 5000,
+        "/" + "a/" * 5000,
+        "*",
+        "http://127.0.0.1/",
+        "page.js",
+        "/?/../x.py/..",
+        "/\\..\\..",
+        "/%252e%252e/",
+    ],
+)
 def test_no_path_is_a_file(server, path):
     for method in ("GET", "POST"):
         answer = sent(
@@ -280,10 +347,12 @@ def test_endless_chunks_end(server):
     for path, kind, most, size in (
         ("/data/table", "application/json", MOST_JSON, 2**12),
         ("/upload/audit", "application/octet-stream", MOST_UPLOADED, 2**20),
-    ):  # fmt: skip
+    ):
         with connected(server) as one:
-            one.sendall(f"POST {path} HTTP/1.1\r\nHost: {server[7:]}\r\nContent-Type: {kind}\r\n"
-                        "Transfer-Encoding: chunked\r\n\r\n".encode())  # fmt: skip
+            one.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: {server[7:]}\r\nContent-Type: {kind}\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n".encode()
+            )
             chunk = b"%x\r\n%s\r\n" % (size, b" " * size)
             for _ in range(most // size + 1):
                 one.sendall(chunk)
@@ -317,24 +386,40 @@ def test_what_is_left_of_a_refused_body_is_no_request(server):
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [(b"", "expected a JSON object"), (b"{", "JSON"), (b"\xff\xfe{}", "utf-8"), (b"{}x", "JSON"), (b"[]", "object"),
-     (b"null", "object"),
-     (b"3", "got 3"), (b'{"length": NaN}', "NaN"), (b'{"base": Infinity}', "Infinity"),
-     (b'{"base": -Infinity}', "-Infinity"),
-     (b'{"base": 1e999}', "base"), (b'{"base": 1%s}' % (b"0" * 400), "base"),
-     (b'{"length": 1%s}' % (b"0" * 5000), "digits"),
-     (b'{"length": 1%s}' % (b"0" * 30), "length: Input should be less than or equal to 1024, got 1000"),
-     (b'{"length": 5, "length": 6}', "'length' occurs twice"), (b"[" * 60_000, "deep"), (b'{"a":' * 10_000, "deep"),
-     (b'{"length": %s5%s}' % (b"[" * 500, b"]" * 500), "length: Input should be a valid integer, got [["),
-     (b'{"length": "5"}', "length: Input should be a valid integer, got '5'"), (b'{"length": true}', "got True"),
-     (b'{"length": 5.5}', "5.5"), (b'{"length": 0}', "length: Input should be greater than or equal to 1, got 0"),
-     (b'{"layout": "no"}', "'interleaved', 'sin_cos' or 'cos_sin', got 'no'"),
-     (b'{"layout": "%s"}' % (b"x" * 60_000), "layout"),
-     (b'{"lenght": 5}', "'lenght': is not a parameter of this view; it takes length, d_model"),
-     (b'{"\\ud800": 5}', "ud800"), (b'{"layout": "\\ud800"}', "ud800"), (b'{"layout": "\xe4\xbd\xa0"}', "\u4f60"),
-     (b'{"%s": 5}' % (b"x" * 60_000), "is not a parameter"), (b"\x00" * 100, "JSON"),
-     (b'{"length": 5, "d_model": 0, "base": 0}', "base: Input")],
-)  # fmt: skip
+    [
+        (b"", "expected a JSON object"),
+        (b"{", "JSON"),
+        (b"\xff\xfe{}", "utf-8"),
+        (b"{}x", "JSON"),
+        (b"[]", "object"),
+        (b"null", "object"),
+        (b"3", "got 3"),
+        (b'{"length": NaN}', "NaN"),
+        (b'{"base": Infinity}', "Infinity"),
+        (b'{"base": -Infinity}', "-Infinity"),
+        (b'{"base": 1e999}', "base"),
+        (b'{"base": 1%s}' % (b"0" * 400), "base"),
+        (b'{"length": 1%s}' % (b"0" * 5000), "digits"),
+        (b'{"length": 1%s}' % (b"0" * 30), "length: Input should be less than or equal to 1024, got 1000"),
+        (b'{"length": 5, "length": 6}', "'length' occurs twice"),
+        (b"[" * 60_000, "deep"),
+        (b'{"a":' * 10_000, "deep"),
+        (b'{"length": %s5%s}' % (b"[" * 500, b"]" * 500), "length: Input should be a valid integer, got [["),
+        (b'{"length": "5"}', "length: Input should be a valid integer, got '5'"),
+        (b'{"length": true}', "got True"),
+        (b'{"length": 5.5}', "5.5"),
+        (b'{"length": 0}', "length: Input should be greater than or equal to 1, got 0"),
+        (b'{"layout": "no"}', "'interleaved', 'sin_cos' or 'cos_sin', got 'no'"),
+        (b'{"layout": "%s"}' % (b"x" * 60_000), "layout"),
+        (b'{"lenght": 5}', "'lenght': is not a parameter of this view; it takes length, d_model"),
+        (b'{"\\ud800": 5}', "ud800"),
+        (b'{"layout": "\\ud800"}', "ud800"),
+        (b'{"layout": "\xe4\xbd\xa0"}', "\u4f60"),
+        (b'{"%s": 5}' % (b"x" * 60_000), "is not a parameter"),
+        (b"\x00" * 100, "JSON"),
+        (b'{"length": 5, "d_model": 0, "base": 0}', "base: Input"),
+    ],
+)
 def test_what_is_not_understood_is_said(server, body, words):
     answer = ask(server, "/data/table", body)
     assert answer.status == 400
@@ -399,10 +484,24 @@ def test_every_parameter_at_and_beyond_its_bounds(server, name):
         else:
             longest = about["longest"]
             outside += ["x" * (longest + 1)]
-            inside += ["", "x", "x" * longest, "\x00", "\u4f60 " * (longest // 4), "[" * longest, "NaN", "9" * longest,
-                       '{"a": NaN}',
-                       "<script>", "-1", "1e999", " " * longest, '"\\ud800"', "{" + '"a":{' * (longest // 6),
-                       "\u202e"]  # fmt: skip
+            inside += [
+                "",
+                "x",
+                "x" * longest,
+                "\x00",
+                "\u4f60 " * (longest // 4),
+                "[" * longest,
+                "NaN",
+                "9" * longest,
+                '{"a": NaN}',
+                "<script>",
+                "-1",
+                "1e999",
+                " " * longest,
+                '"\\ud800"',
+                "{" + '"a":{' * (longest // 6),
+                "\u202e",
+            ]
         for value in inside:
             answer = ask(server, f"/data/{name}", {parameter: value})
             assert answer.status in (200, 400), (parameter, value, answer.body[:300])
@@ -417,10 +516,18 @@ def test_every_parameter_at_and_beyond_its_bounds(server, name):
     ends = [{p: about[end] for p, about in schema.items() if end in about} for end in ("from", "to")]
     draw = random.Random(0)
     for _ in range(4):
-        ends.append({p: {"integer": lambda a=a: draw.randint(a["from"], min(a["to"], 4 * a["default"] + 2)),
-                         "number": lambda a=a: draw.uniform(a["from"], a["to"]), "boolean": lambda: draw.random() < 0.5,
-                         "choice": lambda a=a: draw.choice(a["choices"]), "string": lambda a=a: a["default"]}[a["kind"]]()
-                     for p, a in schema.items()})  # fmt: skip
+        ends.append(
+            {
+                p: {
+                    "integer": lambda a=a: draw.randint(a["from"], min(a["to"], 4 * a["default"] + 2)),
+                    "number": lambda a=a: draw.uniform(a["from"], a["to"]),
+                    "boolean": lambda: draw.random() < 0.5,
+                    "choice": lambda a=a: draw.choice(a["choices"]),
+                    "string": lambda a=a: a["default"],
+                }[a["kind"]]()
+                for p, a in schema.items()
+            }
+        )
     for given in ends:
         began = time.perf_counter()
         answer = ask(server, f"/data/{name}", given)
@@ -460,13 +567,28 @@ def hostile(server: str, count: int) -> Iterator[bytes]:
     ]
     kinds = [b"text/plain", b"application/xml", b"application/json-seq", b"", b"x" * 900, b"application/json\x00", b"\xff"]
     bodies = [
-        b"[]", b"nul", b"{", b'{"a": 1}', b'{"length": -5}', b'{"length": 1e5}', b'{"base": NaN}', b'{"d_model": []}',
+        b"[]",
+        b"nul",
+        b"{",
+        b'{"a": 1}',
+        b'{"length": -5}',
+        b'{"length": 1e5}',
+        b'{"base": NaN}',
+        b'{"d_model": []}',
         b"\xff\x00",
-        b"[" * 50_000, b'{"length": 7, "length": 7}', b'{"length":' * 4000, b'"' + b"x" * 60_000 + b'"', b"1" * 60_000,
-        b'{"dtype": "int8"}', b"\xef\xbb\xbf{}", b'{"__class__": 1}', b'{"length": {"$ref": "x"}}',
+        b"[" * 50_000,
+        b'{"length": 7, "length": 7}',
+        b'{"length":' * 4000,
+        b'"' + b"x" * 60_000 + b'"',
+        b"1" * 60_000,
+        b'{"dtype": "int8"}',
+        b"\xef\xbb\xbf{}",
+        b'{"__class__": 1}',
+        b'{"length": {"$ref": "x"}}',
         b'{"layout": ["sin_cos"]}',
-        b"{'length': 5}", b'{"length": 05}',
-    ]  # fmt: skip
+        b"{'length': 5}",
+        b'{"length": 05}',
+    ]
     hosts = [b"evil.example", b"127.0.0.1", b"", b"[::1]", b"\xff", b"a" * 3000, host + b".evil"]
     origins = [b"null", b"http://evil", b"\xff"]
     hello = [
@@ -660,28 +782,44 @@ def test_requests_that_never_end_hold_up_nobody(server):
 
 def test_numbers_arrive_as_they_are():
     arrays = {
-        "reals": np.array([[0.1, -0.0, np.nan], [np.inf, -np.inf, 1e-320]]), "wholes": np.array([2**31 - 1, -(2**31) + 1]),
+        "reals": np.array([[0.1, -0.0, np.nan], [np.inf, -np.inf, 1e-320]]),
+        "wholes": np.array([2**31 - 1, -(2**31) + 1]),
         "truth": [True, False],
-        "large": np.array([2**40, -(2**53)]), "half": np.array([0.1], dtype=np.float16), "none": np.zeros((0, 3)),
+        "large": np.array([2**40, -(2**53)]),
+        "half": np.array([0.1], dtype=np.float16),
+        "none": np.zeros((0, 3)),
         "turned": np.eye(3)[:, ::-1].T,
-    }  # fmt: skip
+    }
     body = pack(Data(arrays, "x = 1"))
     found = unpacked(body)
     assert list(found) == list(arrays)
     for name, values in arrays.items():
         np.testing.assert_array_equal(found[name], np.asarray(values))
     assert {name: array.dtype.name for name, array in found.items()} == {
-        "reals": "float64", "wholes": "int32", "truth": "int32", "large": "float64", "half": "float64", "none": "float64",
+        "reals": "float64",
+        "wholes": "int32",
+        "truth": "int32",
+        "large": "float64",
+        "half": "float64",
+        "none": "float64",
         "turned": "float64",
-    }  # fmt: skip
+    }
     assert np.signbit(found["reals"][0, 1])
 
 
 @pytest.mark.parametrize(
     ("arrays", "facts"),
-    [({"x": np.zeros(2**21 + 1)}, {}), ({"x": [1j]}, {}), ({"x": ["a"]}, {}), ({"x": [2**63 - 1]}, {}), ({"x": [None]}, {}),
-     ({}, {"x": math.nan}), ({}, {"x": {1, 2}}), ({"x": [[1], [1, 2]]}, {})],
-)  # fmt: skip
+    [
+        ({"x": np.zeros(2**21 + 1)}, {}),
+        ({"x": [1j]}, {}),
+        ({"x": ["a"]}, {}),
+        ({"x": [2**63 - 1]}, {}),
+        ({"x": [None]}, {}),
+        ({}, {"x": math.nan}),
+        ({}, {"x": {1, 2}}),
+        ({"x": [[1], [1, 2]]}, {}),
+    ],
+)
 def test_what_cannot_travel_is_refused(arrays, facts):
     with pytest.raises((ValueError, TypeError)):
         pack(Data(arrays, "", facts))

@@ -17,9 +17,18 @@ METHODS = FOUNDATION
 CASES = ("cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing")
 CAUSAL_ONLY = ("xpos", "cope")
 SITES = {
-    "nope": [], "sinusoidal": ["EMBED"], "learned": ["EMBED"], "floater": ["EMBED"], "rope": ["ROTATE"], "xpos": ["ROTATE"],
-    "alibi": ["BIAS"], "t5": ["BIAS"], "shaw": ["BIAS", "VALUE"], "transformer_xl": ["BIAS"], "cope": ["CONTEXT"],
-}  # fmt: skip
+    "nope": [],
+    "sinusoidal": ["EMBED"],
+    "learned": ["EMBED"],
+    "floater": ["EMBED"],
+    "rope": ["ROTATE"],
+    "xpos": ["ROTATE"],
+    "alibi": ["BIAS"],
+    "t5": ["BIAS"],
+    "shaw": ["BIAS", "VALUE"],
+    "transformer_xl": ["BIAS"],
+    "cope": ["CONTEXT"],
+}
 
 
 def asked(**given):
@@ -125,9 +134,16 @@ def test_frames_before_the_mark_are_the_same_for_all_methods():
 def test_the_mark_moves_with_the_method(opened):
     page = opened("attention")
     marks = {
-        "nope": [], "learned": ["2"], "rope": ["3"], "xpos": ["3", "5"], "alibi": ["4"], "t5": ["4"], "shaw": ["4", "7"],
-        "transformer_xl": ["4"], "cope": ["4", "5"],
-    }  # fmt: skip
+        "nope": [],
+        "learned": ["2"],
+        "rope": ["3"],
+        "xpos": ["3", "5"],
+        "alibi": ["4"],
+        "t5": ["4"],
+        "shaw": ["4", "7"],
+        "transformer_xl": ["4"],
+        "cope": ["4", "5"],
+    }
     for method, wanted in marks.items():
         page.select_option("[data-name=encoding] select", index=METHODS.index(method))
         expect(page.locator(".pipeline [data-site] small")).to_have_text(wanted)

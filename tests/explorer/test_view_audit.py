@@ -74,7 +74,7 @@ def test_the_findings_name_the_mistake_first():
 def sinusoid(rows: int, width: int, base: float = 10000.0) -> np.ndarray:
     return np.array(
         [[(math.sin, math.cos)[c % 2](p * base ** (-2 * (c // 2) / width)) for c in range(width)] for p in range(rows)]
-    )  # fmt: skip
+    )
 
 
 def saved(array: np.ndarray) -> bytes:

@@ -75,8 +75,15 @@ def bucket(n: int, n_buckets: int, max_distance: int, bidirectional: bool) -> in
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (8, 20), (12, 300)])
 def test_t5_has_the_buckets_of_its_code(n_buckets, max_distance, bidirectional):
-    data = asked(method="t5", length=400, causal=False, n_buckets=n_buckets, max_distance=max_distance,
-                 bidirectional=bidirectional, n_heads=3)  # fmt: skip
+    data = asked(
+        method="t5",
+        length=400,
+        causal=False,
+        n_buckets=n_buckets,
+        max_distance=max_distance,
+        bidirectional=bidirectional,
+        n_heads=3,
+    )
     wanted = [bucket(n, n_buckets, max_distance, bidirectional) for n in range(-399, 400)]
     assert data.arrays["index"].tolist() == wanted
     bias = data.arrays["bias"].numpy()

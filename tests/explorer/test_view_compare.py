@@ -100,8 +100,9 @@ def test_only_what_is_added_to_embeddings_changes_with_the_place_of_the_text(cau
         set(ALL) if causal else {name for name in ALL if "causal" in BY_NAME[name].needs}
     )
     assert {name: one["largest_position"] for name, one in found.items() if one["largest_position"]} == {
-        "learned": 2047, "xpos": posenc.create("xpos", d_head=16).largest_position()
-    }  # fmt: skip
+        "learned": 2047,
+        "xpos": posenc.create("xpos", d_head=16).largest_position(),
+    }
     assert (found["t5"]["parameters"], found["shaw"]["parameters"]) == (32 * 4, 2 * 33 * 16)
 
 

@@ -70,8 +70,10 @@ def test_the_first_snapshots_come_out_again():
 
 def runge_kutta(snapshot, until, every=16):
     """FLOATER's first path by the classical Runge-Kutta method with fixed steps, without posenc."""
-    one = {name: trained.record()[f"floater.{name}"][snapshot].astype(float) for name in (
-        "start", "inner.weight", "inner.bias", "outer.weight", "outer.bias")}  # fmt: skip
+    one = {
+        name: trained.record()[f"floater.{name}"][snapshot].astype(float)
+        for name in ("start", "inner.weight", "inner.bias", "outer.weight", "outer.bias")
+    }
 
     def velocity(time, x):
         hidden = np.tanh(one["inner.weight"] @ np.append(x, time) + one["inner.bias"])

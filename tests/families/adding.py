@@ -36,10 +36,16 @@ def entering(model: torch.nn.Module, ending: str, inputs: dict[str, Any]) -> Ten
 
 
 def added(
-    proof: Proof, spec: PositionSpec, model: torch.nn.Module, after: str, at: posenc.Positions,
-    inputs: dict[str, Any] | None = None, most: float = 1.0, what: str = "embeddings with positions",
+    proof: Proof,
+    spec: PositionSpec,
+    model: torch.nn.Module,
+    after: str,
+    at: posenc.Positions,
+    inputs: dict[str, Any] | None = None,
+    most: float = 1.0,
+    what: str = "embeddings with positions",
     silent: tuple[str, ...] = (),
-) -> None:  # fmt: skip
+) -> None:
     """`after`: path of the module that the sum enters; `at`: where posenc sits the tokens of these inputs.
 
     silent  ends of other weights in the sum (token types), set to zero in both runs, so that two terms round once

@@ -93,12 +93,28 @@ def proof(*model_types: str) -> Callable[[Callable[[str], Proof]], Callable[[str
 
 # Sizes that most configuration classes know, made tiny. What a family does not have is left out.
 TINY: dict[str, Any] = {
-    "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "vocab_size": 32, "moe_intermediate_size": 16, "num_experts": 4, "num_local_experts": 4, "n_routed_experts": 4,
-    "num_experts_per_tok": 2, "shared_expert_intermediate_size": 16, "pad_token_id": 0, "bos_token_id": 1,
-    "eos_token_id": 2, "vocab_size_per_layer_input": 32, "n_embd": 64, "n_layer": 4, "n_head": 4, "n_group": 1,
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 32,
+    "moe_intermediate_size": 16,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "shared_expert_intermediate_size": 16,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "vocab_size_per_layer_input": 32,
+    "n_embd": 64,
+    "n_layer": 4,
+    "n_head": 4,
+    "n_group": 1,
     "topk_group": 1,
-}  # fmt: skip
+}
 
 
 def config_of(model_type: str, **sizes: Any) -> Any:
@@ -160,8 +176,18 @@ _CALLS: list[Call] = []
 
 def _probe(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any = None, **options: Any) -> Any:
     scaling = options.pop("scaling", None)
-    _CALLS.append(Call(module, getattr(module, "layer_idx", None), query.detach().clone(), key.detach().clone(),
-                       value.detach().clone(), attention_mask, scaling, options))  # fmt: skip
+    _CALLS.append(
+        Call(
+            module,
+            getattr(module, "layer_idx", None),
+            query.detach().clone(),
+            key.detach().clone(),
+            value.detach().clone(),
+            attention_mask,
+            scaling,
+            options,
+        )
+    )
     out = value if value.shape[2] == query.shape[2] else value[:, :, :1].expand(-1, -1, query.shape[2], -1)
     if out.shape[1] != query.shape[1]:
         out = out.repeat_interleave(query.shape[1] // out.shape[1], dim=1)
@@ -253,9 +279,16 @@ def unrotated(x: Tensor, encoding: Any, zero: posenc.Positions, side: Any) -> Te
 
 
 def rotary(
-    proof: Proof, config: Any, spec: PositionSpec, model: torch.nn.Module | None = None, *, ids: Tensor = IDS,
-    inputs: dict[str, Any] | None = None, most: float = 1.0, d_qk: Callable[[Tensor], Tensor] | None = None,
-) -> list[Call]:  # fmt: skip
+    proof: Proof,
+    config: Any,
+    spec: PositionSpec,
+    model: torch.nn.Module | None = None,
+    *,
+    ids: Tensor = IDS,
+    inputs: dict[str, Any] | None = None,
+    most: float = 1.0,
+    d_qk: Callable[[Tensor], Tensor] | None = None,
+) -> list[Call]:
     """Every layer's queries and keys, rotated by the family at `ids`, against posenc's rotation of the unrotated ones.
 
     The unrotated ones come from the same model at position 0. Also compared: which layers there are, the window of each,
@@ -283,9 +316,15 @@ def attending(spec: PositionSpec, found: list[Call]) -> PositionSpec:
 
 
 def same_rotation(
-    proof: Proof, spec: PositionSpec, at_zero: list[Call], moved: list[Call], ids: Tensor, most: float = 1.0, *,
+    proof: Proof,
+    spec: PositionSpec,
+    at_zero: list[Call],
+    moved: list[Call],
+    ids: Tensor,
+    most: float = 1.0,
+    *,
     softmax: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Attention calls of two passes, at position 0 and at `ids`, against the layers of a spec, one for one.
 
     `softmax` compares what the products are multiplied with as well.

@@ -32,9 +32,16 @@ def ids_given(module: torch.nn.Module, ids: Tensor | None) -> Iterator[None]:
 
 
 def turned_inside(
-    result: Proof, spec: PositionSpec, model: torch.nn.Module, rotary: torch.nn.Module, *, most: float = 1.0,
-    only: Callable[[Call], bool] = lambda call: True, softmax: bool = False, **inputs: Any,
-) -> list[Call]:  # fmt: skip
+    result: Proof,
+    spec: PositionSpec,
+    model: torch.nn.Module,
+    rotary: torch.nn.Module,
+    *,
+    most: float = 1.0,
+    only: Callable[[Call], bool] = lambda call: True,
+    softmax: bool = False,
+    **inputs: Any,
+) -> list[Call]:
     """One stack against a spec, at positions 0, at IDS, and at those that the model makes by itself: 0, 1, 2, …"""
     passes = []
     for ids in (torch.zeros_like(IDS), IDS, None):

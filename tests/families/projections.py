@@ -13,16 +13,45 @@ from torch import Tensor
 import posenc
 from families.harness import Proof, config_of
 
-RESNET = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 8, 8], "depths": [1, 1, 1, 1],
-          "layer_type": "basic"}  # fmt: skip
+RESNET = {
+    "model_type": "resnet",
+    "embedding_size": 8,
+    "hidden_sizes": [8, 8, 8, 8],
+    "depths": [1, 1, 1, 1],
+    "layer_type": "basic",
+}
 SMALL: dict[str, Any] = {
-    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_queries": 7, "hidden_size": None, "num_hidden_layers": None,
-    "num_attention_heads": None, "intermediate_size": None, "backbone": None, "use_timm_backbone": False,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 16,
+    "decoder_ffn_dim": 16,
+    "num_queries": 7,
+    "hidden_size": None,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "intermediate_size": None,
+    "backbone": None,
+    "use_timm_backbone": False,
     "use_pretrained_backbone": False,
-}  # fmt: skip
-LINES = ("q_proj", "k_proj", "v_proj", "sampling_offsets", "value_proj", "q_content_proj", "q_pos_proj", "k_pos_proj",
-         "q_pos_sine_proj", "k_content_proj", "query", "key", "value")  # fmt: skip
+}
+LINES = (
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "sampling_offsets",
+    "value_proj",
+    "q_content_proj",
+    "q_pos_proj",
+    "k_pos_proj",
+    "q_pos_sine_proj",
+    "k_content_proj",
+    "query",
+    "key",
+    "value",
+)
 SINES = 16.0  # theirs computes angles to 2π in fp32
 
 
@@ -74,9 +103,17 @@ def of(seen: dict[str, Tensor], path: str, name: str) -> Tensor:
 
 
 def sums(
-    result: Proof, what: str, encoding: Any, seen: dict[str, Tensor], path: str, names: tuple[str, ...], plain: str,
-    at: posenc.Positions, most: float = SINES, besides: Tensor | float = 0.0,
-) -> None:  # fmt: skip
+    result: Proof,
+    what: str,
+    encoding: Any,
+    seen: dict[str, Tensor],
+    path: str,
+    names: tuple[str, ...],
+    plain: str,
+    at: posenc.Positions,
+    most: float = SINES,
+    besides: Tensor | float = 0.0,
+) -> None:
     """What enters `names` is what enters `plain` with the encoding (and something besides) added."""
     x = of(seen, path, plain)
     at = at if at.batch == len(x) else at.expand(len(x))

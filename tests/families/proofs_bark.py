@@ -14,8 +14,14 @@ from families.harness import CONFIG_MAPPING, Proof, at_of, modeling, module_name
 def bark(model_type: str) -> Proof:
     result = Proof(model_type, "a learned table in each of three models; the third is bidirectional")
     module = modeling(model_type)
-    sizes = {"hidden_size": 64, "num_layers": 2, "num_heads": 4, "block_size": 40, "input_vocab_size": 32,
-             "output_vocab_size": 32}  # fmt: skip
+    sizes = {
+        "hidden_size": 64,
+        "num_layers": 2,
+        "num_heads": 4,
+        "block_size": 40,
+        "input_vocab_size": 32,
+        "output_vocab_size": 32,
+    }
     names = ("semantic", "coarse_acoustics", "fine_acoustics")
     config = CONFIG_MAPPING[model_type](**{f"{name}_config": sizes for name in names})
     spec = spec_of(config)

@@ -14,8 +14,9 @@ from families.silenced import added_by
 @proof("pp_formulanet_text")
 def pp_formulanet_text(model_type: str) -> Proof:
     result = Proof(model_type, "learned table added to the embeddings, two unused rows before position 0")
-    config = config_of(model_type, d_model=64, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=16,
-                       max_position_embeddings=40)  # fmt: skip
+    config = config_of(
+        model_type, d_model=64, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=16, max_position_embeddings=40
+    )
     model, spec = build(config, "PPFormulaNetTextModel", attention=None), spec_of(config)
     at = posenc.Positions.arange(2, 40)
     added(result, spec, model, "layernorm_embedding", at, {"input_ids": tokens((2, 40))})
@@ -33,9 +34,17 @@ AT = posenc.Positions.arange(2, 12)
 def bart(model_type: str) -> Proof:
     offset = "" if model_type.startswith("blender") else ", two rows before position 0"
     result = Proof(model_type, f"encoder and decoder: learned tables added to the embeddings{offset}")
-    config = config_of(model_type, d_model=64, max_position_embeddings=16, encoder_layers=2, decoder_layers=2,
-                       encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=16,
-                       decoder_ffn_dim=16)  # fmt: skip
+    config = config_of(
+        model_type,
+        d_model=64,
+        max_position_embeddings=16,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     text = tokens((2, 12))
     for side in ("encoder", "decoder"):
@@ -50,8 +59,16 @@ def mvp(model_type: str) -> Proof:
     result = Proof(
         model_type, "encoder and decoder: learned tables added to the embeddings, two unused rows before position 0"
     )
-    sizes = {"d_model": 64, "max_position_embeddings": 16, "encoder_layers": 2, "decoder_layers": 2, "decoder_ffn_dim": 16,
-             "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 16}  # fmt: skip
+    sizes = {
+        "d_model": 64,
+        "max_position_embeddings": 16,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "decoder_ffn_dim": 16,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 16,
+    }
     at, text = posenc.Positions.arange(2, 12), tokens((2, 12))
     for prompt in (False, True):
         config = config_of(model_type, use_prompt=prompt, prompt_length=3, prompt_mid_dim=8, **sizes)
@@ -75,8 +92,14 @@ def trocr(model_type: str) -> Proof:
         "decoder_ffn_dim": 16,
     }
     for learned in (True, False):
-        config = config_of(model_type, max_position_embeddings=40, pad_token_id=PADDING, layernorm_embedding=True,
-                           use_learned_position_embeddings=learned, **sizes)  # fmt: skip
+        config = config_of(
+            model_type,
+            max_position_embeddings=40,
+            pad_token_id=PADDING,
+            layernorm_embedding=True,
+            use_learned_position_embeddings=learned,
+            **sizes,
+        )
         model, spec = build(config, "TrOCRForCausalLM", attention=None), spec_of(config)
         if learned:
             added(result, spec, model, "layernorm_embedding", AT)

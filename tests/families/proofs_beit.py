@@ -21,13 +21,28 @@ def data2vec_vision(model_type: str) -> Proof:
         model_type, "learned bias for each head and difference in the image; separate entries for the class token"
     )
     for own, shared in ((True, False), (False, True), (True, True)):
-        config = config_of(model_type, **SMALL, image_size=8, patch_size=2, use_relative_position_bias=own,
-                           use_shared_relative_position_bias=shared, use_absolute_position_embeddings=True)  # fmt: skip
+        config = config_of(
+            model_type,
+            **SMALL,
+            image_size=8,
+            patch_size=2,
+            use_relative_position_bias=own,
+            use_shared_relative_position_bias=shared,
+            use_absolute_position_embeddings=True,
+        )
         model, spec = randomly(build(config, attention="eager"), BIAS, "position_embeddings"), spec_of(config)
         for size in ((4, 4), (3, 6)):
             at, image = places(*size, 1), {"pixel_values": picture(*size)}
-            added(result, first_layer(spec), model, "layer.0", places(*size, 1, sized=True), image, 16.0,
-                  "what enters the first layer")  # fmt: skip
+            added(
+                result,
+                first_layer(spec),
+                model,
+                "layer.0",
+                places(*size, 1, sized=True),
+                image,
+                16.0,
+                "what enters the first layer",
+            )
             q = torch.zeros(1, 2, at.length, 16)
             for number, layer in enumerate(model.encoder.layer):
                 made: Any = with_weights(spec, number, model.state_dict())
@@ -36,9 +51,14 @@ def data2vec_vision(model_type: str) -> Proof:
                 resized = [each if size == (4, 4) else each.resized(size) for each in biases]
                 got = sum(bias_of(each, q, q, at) for each in resized)
                 with torch.no_grad():
-                    theirs = [module(size, False, size) for module in (
-                        getattr(layer.attention.attention, "relative_position_bias", None),
-                        getattr(model.encoder, "relative_position_bias", None)) if module is not None]  # fmt: skip
+                    theirs = [
+                        module(size, False, size)
+                        for module in (
+                            getattr(layer.attention.attention, "relative_position_bias", None),
+                            getattr(model.encoder, "relative_position_bias", None),
+                        )
+                        if module is not None
+                    ]
                 result.close("bias of every pair, of images of two sizes", got, sum(theirs), 2.0)
     return result
 
@@ -49,8 +69,15 @@ def beit(model_type: str) -> Proof:
         model_type, "learned bias for each head and difference in the image; separate entries for the class token"
     )
     for own, shared in ((True, False), (False, True), (True, True)):
-        config = config_of(model_type, **SMALL, image_size=8, patch_size=2, use_relative_position_bias=own,
-                           use_shared_relative_position_bias=shared, use_absolute_position_embeddings=True)  # fmt: skip
+        config = config_of(
+            model_type,
+            **SMALL,
+            image_size=8,
+            patch_size=2,
+            use_relative_position_bias=own,
+            use_shared_relative_position_bias=shared,
+            use_absolute_position_embeddings=True,
+        )
         model, spec = randomly(build(config), BIAS, "position_embeddings"), spec_of(config)
         for size in ((4, 4), (3, 6)):
             at, image = places(*size, 1), {"pixel_values": picture(*size)}

@@ -21,9 +21,16 @@ def tapas(model_type: str) -> Proof:
         config = config_of(model_type, max_position_embeddings=5 if anew else 40, reset_position_index_per_cell=anew)
         model, spec = build(config, attention=None), spec_of(config)
         at = posenc.Positions.within(column + 256 * row) if anew else posenc.Positions.arange(2, 14)
-        added_by(result, spec, model, "embeddings.position_embeddings", "embeddings.LayerNorm", at,
-                 {"input_ids": tokens((2, 14)), "token_type_ids": kinds},
-                 others=tuple(f"embeddings.token_type_embeddings_{n}" for n in range(7)))  # fmt: skip
+        added_by(
+            result,
+            spec,
+            model,
+            "embeddings.position_embeddings",
+            "embeddings.LayerNorm",
+            at,
+            {"input_ids": tokens((2, 14)), "token_type_ids": kinds},
+            others=tuple(f"embeddings.token_type_embeddings_{n}" for n in range(7)),
+        )
     return result
 
 
@@ -31,8 +38,11 @@ IDS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
 
 BEFORE = {"gpt2": "h.0", "gpt_bigcode": "h.0", "openai-gpt": "h.0", "gpt-sw3": "h.0", "imagegpt": "h.0"}
 
-SIZES = {"squeezebert": {"embedding_size": 64}, "big_bird": {"attention_type": "original_full"},
-         "roc_bert": {"shape_vocab_size": 32, "pronunciation_vocab_size": 32}}  # fmt: skip
+SIZES = {
+    "squeezebert": {"embedding_size": 64},
+    "big_bird": {"attention_type": "original_full"},
+    "roc_bert": {"shape_vocab_size": 32, "pronunciation_vocab_size": 32},
+}
 
 
 @proof(

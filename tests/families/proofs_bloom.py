@@ -38,8 +38,9 @@ def from_first_key(bias: Tensor) -> Tensor:
 def bloom(model_type: str) -> Proof:
     result = Proof(model_type, "ALiBi, computed from the key's position over unmasked tokens")
     for heads in (4, 6):
-        config = config_of(model_type, hidden_size=96, n_head=heads, n_layer=3, num_attention_heads=None,
-                           num_hidden_layers=None)  # fmt: skip
+        config = config_of(
+            model_type, hidden_size=96, n_head=heads, n_layer=3, num_attention_heads=None, num_hidden_layers=None
+        )
         model, spec = build(config, attention=None), spec_of(config)
         for mask in (MASK, torch.ones_like(MASK)):
             found = seen(model, ".self_attention", "alibi", input_ids=tokens(mask.shape), attention_mask=mask)
@@ -64,8 +65,17 @@ def bloom(model_type: str) -> Proof:
 def mpt(model_type: str) -> Proof:
     result = Proof(model_type, "ALiBi, computed from the key's position, padding included")
     for heads, asked in ((4, {}), (6, {"alibi": False, "alibi_bias_max": 4}), (12, {})):
-        config = config_of(model_type, d_model=96, n_heads=heads, n_layers=3, max_seq_len=40, attn_config=asked,
-                           hidden_size=None, num_attention_heads=None, num_hidden_layers=None)  # fmt: skip
+        config = config_of(
+            model_type,
+            d_model=96,
+            n_heads=heads,
+            n_layers=3,
+            max_seq_len=40,
+            attn_config=asked,
+            hidden_size=None,
+            num_attention_heads=None,
+            num_hidden_layers=None,
+        )
         model, spec = build(config, attention=None), spec_of(config)
         found = seen(model, ".attn", "position_bias", input_ids=tokens((1, 9)))
         assert len(found) == len(spec.layers)

@@ -11,8 +11,12 @@ from families.hooked import turned_inside
 from families.proofs_cohere import allowed
 from families.turning import YARN, visible
 
-CLASSES = {"blt_local_encoder": "BltLocalEncoder", "blt_local_decoder": "BltLocalDecoder",
-           "blt_global_transformer": "BltGlobalTransformer", "blt_patcher": "BltPatcher"}  # fmt: skip
+CLASSES = {
+    "blt_local_encoder": "BltLocalEncoder",
+    "blt_local_decoder": "BltLocalDecoder",
+    "blt_global_transformer": "BltGlobalTransformer",
+    "blt_patcher": "BltPatcher",
+}
 
 
 def inputs_of(model_type: str) -> dict[str, Any]:
@@ -43,14 +47,26 @@ def blt_local_encoder(model_type: str) -> Proof:
 
 @proof("blt")
 def blt(model_type: str) -> Proof:
-    result = made_of(model_type, "encoder, patches, decoder and patcher are separate; one window for the bytes", {
-        "patcher_config": "patcher", "encoder_config": "local_encoder", "global_config": "global_transformer",
-        "decoder_config": "local_decoder"})  # fmt: skip
+    result = made_of(
+        model_type,
+        "encoder, patches, decoder and patcher are separate; one window for the bytes",
+        {
+            "patcher_config": "patcher",
+            "encoder_config": "local_encoder",
+            "global_config": "global_transformer",
+            "decoder_config": "local_decoder",
+        },
+    )
     small = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 32}
     config = config_of(
-        model_type, encoder_config=small | {"hidden_size_global": 64}, global_config=small, patch_in_forward=False,
-        decoder_config=small | {"hidden_size_global": 64}, local_attention_window_len=3, encoder_hash_byte_group_vocab=50,
-    )  # fmt: skip
+        model_type,
+        encoder_config=small | {"hidden_size_global": 64},
+        global_config=small,
+        patch_in_forward=False,
+        decoder_config=small | {"hidden_size_global": 64},
+        local_attention_window_len=3,
+        encoder_hash_byte_group_vocab=50,
+    )
     model, spec = build(config), spec_of(config)
     found = calls(model, input_ids=tokens((1, 8)), use_cache=False)  # its cache asks for num_hidden_layers
     names = {module: name for name, module in model.named_modules()}

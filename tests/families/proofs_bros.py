@@ -24,8 +24,16 @@ def bros(model_type: str) -> Proof:
     corner = torch.rand(2, 9, 2, generator=torch.Generator().manual_seed(1))
     bbox = torch.cat([corner, corner + 0.2], dim=-1)
     at = posenc.Positions.arange(2, 9)
-    added_by(result, spec["places"], model, "embeddings.position_embeddings", "embeddings.LayerNorm", at,
-             {"input_ids": text, "bbox": bbox}, others=("embeddings.token_type_embeddings",))  # fmt: skip
+    added_by(
+        result,
+        spec["places"],
+        model,
+        "embeddings.position_embeddings",
+        "embeddings.LayerNorm",
+        at,
+        {"input_ids": text, "bbox": bbox},
+        others=("embeddings.token_type_embeddings",),
+    )
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     hooks = []
     for layer in model.encoder.layer:

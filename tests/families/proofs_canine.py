@@ -15,12 +15,20 @@ def canine(model_type: str) -> Proof:
     result = Proof(
         model_type, "learned table added to the characters; chunked attention, downsampled layers, characters again"
     )
-    config = config_of(model_type, max_position_embeddings=40, num_hash_buckets=48, local_transformer_stride=16,
-                       num_hidden_layers=2)  # fmt: skip
+    config = config_of(
+        model_type, max_position_embeddings=40, num_hash_buckets=48, local_transformer_stride=16, num_hidden_layers=2
+    )
     model, spec = build(config, attention=None), spec_of(config)
     inputs = {"input_ids": tokens(IDS.shape), "position_ids": IDS}
-    added(result, spec, model, "char_embeddings.LayerNorm", at_of(IDS), inputs,
-          silent=("char_embeddings.token_type_embeddings.weight",))  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        "char_embeddings.LayerNorm",
+        at_of(IDS),
+        inputs,
+        silent=("char_embeddings.token_type_embeddings.weight",),
+    )
     stacks = (model.initial_char_encoder, model.encoder, model.final_char_encoder)
     result.equal("number of layers", [len(stack.layer) for stack in stacks], [1, len(spec.layers) - 2, 1])
     with torch.no_grad():  # a chunk of the first layer does not see the others

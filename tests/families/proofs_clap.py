@@ -22,8 +22,15 @@ def clap_text_model(model_type: str) -> Proof:
     model, spec = build(config, "ClapTextModel", attention=None), spec_of(config)
     text = torch.tensor([[5, 6, 7, 8, 9, 10], [1, 1, 7, 8, 9, 10], [5, 6, 7, 8, 1, 1]])
     inputs = {"input_ids": text, "attention_mask": (text != 1).long()}
-    added(result, spec, model, "embeddings.LayerNorm", posenc.Positions.from_mask(text != 1), inputs,
-          silent=("token_type_embeddings.weight",))  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        "embeddings.LayerNorm",
+        posenc.Positions.from_mask(text != 1),
+        inputs,
+        silent=("token_type_embeddings.weight",),
+    )
     return result
 
 
@@ -31,9 +38,18 @@ def clap_text_model(model_type: str) -> Proof:
 def clap_audio_model(model_type: str) -> Proof:
     result = Proof(model_type, "learned bias for each head and difference within a window, shifted in odd layers")
     none: dict[str, Any] = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"))
-    config = config_of(model_type, **none | {"num_attention_heads": [1, 2, 4], "hidden_size": 32}, depths=[2, 2, 2],
-                       window_size=4, spec_size=64, patch_size=4, patch_stride=[4, 4], patch_embeds_hidden_size=8,
-                       num_mel_bins=16, enable_fusion=False)  # fmt: skip
+    config = config_of(
+        model_type,
+        **none | {"num_attention_heads": [1, 2, 4], "hidden_size": 32},
+        depths=[2, 2, 2],
+        window_size=4,
+        spec_size=64,
+        patch_size=4,
+        patch_stride=[4, 4],
+        patch_embeds_hidden_size=8,
+        num_mel_bins=16,
+        enable_fusion=False,
+    )
     model, spec = randomly(build(config, "ClapAudioModel", attention=None), BIAS), spec_of(config)
     blocks = [block for stage in model.audio_encoder.layers for block in stage.blocks]
     assert len(blocks) == len(spec.layers) == 6
@@ -54,6 +70,10 @@ def clap_audio_model(model_type: str) -> Proof:
                 side(x).unflatten(-1, (inner.num_attention_heads, -1)).transpose(1, 2) for side in (inner.query, inner.key)
             )
             _, theirs = inner(x, output_attentions=True)
-            result.close("attention weights in a window, of every layer",
-                         (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias).softmax(-1), theirs, 32.0)  # fmt: skip
+            result.close(
+                "attention weights in a window, of every layer",
+                (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias).softmax(-1),
+                theirs,
+                32.0,
+            )
     return result

@@ -19,13 +19,25 @@ from posenc.dialects.weights import find
 BICUBIC = "learned grid with a row for the class token, bicubic for images of another size"
 
 TOWERS = {  # where the sum goes; whether other sizes must be asked for
-    **dict.fromkeys(["altclip_vision_model", "clip_vision_model", "clipseg_vision_model", "git_vision_model",
-                     "kosmos_2_vision_model", "metaclip_2_vision_model", "chinese_clip_vision_model"], "pre_layrnorm"),
+    **dict.fromkeys(
+        [
+            "altclip_vision_model",
+            "clip_vision_model",
+            "clipseg_vision_model",
+            "git_vision_model",
+            "kosmos_2_vision_model",
+            "metaclip_2_vision_model",
+            "chinese_clip_vision_model",
+        ],
+        "pre_layrnorm",
+    ),
     **dict.fromkeys(["owlv2_vision_model", "owlvit_vision_model"], "pre_layernorm"),
-    **dict.fromkeys(["blip_vision_model", "blip_2_vision_model", "instructblip_vision_model",
-                     "instructblipvideo_vision_model"], "layers.0"),
+    **dict.fromkeys(
+        ["blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model"],
+        "layers.0",
+    ),
     "flava_image_model": "layer.0",
-}  # fmt: skip
+}
 
 
 @proof(*TOWERS)
@@ -78,10 +90,18 @@ def looking(result: Proof, spec: PositionSpec, model: torch.nn.Module, **inputs:
 
 
 TEXT: dict[str, bool] = {  # whether later words are hidden
-    "clip_text_model": True, "clipseg_text_model": True, "groupvit_text_model": True, "metaclip_2_text_model": True,
-    "owlv2_text_model": True, "owlvit_text_model": True, "xclip_text_model": True, "align_text_model": False,
-    "chinese_clip_text_model": False, "flava_text_model": False, "blip_text_model": False,
-}  # fmt: skip
+    "clip_text_model": True,
+    "clipseg_text_model": True,
+    "groupvit_text_model": True,
+    "metaclip_2_text_model": True,
+    "owlv2_text_model": True,
+    "owlvit_text_model": True,
+    "xclip_text_model": True,
+    "align_text_model": False,
+    "chinese_clip_text_model": False,
+    "flava_text_model": False,
+    "blip_text_model": False,
+}
 
 IDS = torch.tensor([[0, 1, 2, 3], [5, 0, 11, 10]])
 
@@ -134,8 +154,15 @@ def altclip_text_model(model_type: str) -> Proof:
     words = tokens((2, 8))
     words[0, :3] = 1
     words[1, 5:] = 1
-    added(result, spec, model, "embeddings.LayerNorm", posenc.Positions.from_mask(words != 1), {"input_ids": words},
-          silent=("token_type_embeddings.weight",))  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        "embeddings.LayerNorm",
+        posenc.Positions.from_mask(words != 1),
+        {"input_ids": words},
+        silent=("token_type_embeddings.weight",),
+    )
     looking(result, spec, model, input_ids=tokens((2, SEEN)))
     only_there_but(spec, False)
     return result
@@ -220,8 +247,13 @@ def told_apart(result: Proof) -> None:
     config = CONFIG_MAPPING[result.model_type]()
     with torch.device("meta"):
         state = build(config, attention=None).state_dict()
-    keys = [weight.key for _, part in spec_of(config, defaults=True).walk() for layer in part.layers for use in layer.uses
-            for weight in use.weights]  # fmt: skip
+    keys = [
+        weight.key
+        for _, part in spec_of(config, defaults=True).walk()
+        for layer in part.layers
+        for use in layer.uses
+        for weight in use.weights
+    ]
     for key in keys:
         find(state, key)
     assert len(keys) == len(set(keys))

@@ -76,13 +76,25 @@ def clvp_decoder(model_type: str) -> Proof:
 
 @proof("clvp")
 def clvp(model_type: str) -> Proof:
-    result = made_of(model_type, "text and speech encoders, and a decoder whose text input has a table of its own", {
-        "text_config": "text_encoder_model", "speech_config": "speech_encoder_model",
-        "decoder_config": "speech_decoder_model", "conditioning": "speech_decoder_model"})  # fmt: skip
+    result = made_of(
+        model_type,
+        "text and speech encoders, and a decoder whose text input has a table of its own",
+        {
+            "text_config": "text_encoder_model",
+            "speech_config": "speech_encoder_model",
+            "decoder_config": "speech_decoder_model",
+            "conditioning": "speech_decoder_model",
+        },
+    )
     small = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 32}
     encoder = small | {"projection_dim": 64}
-    config = config_of(model_type, text_config=encoder, speech_config=encoder, decoder_config=small | {
-        "max_text_tokens": 20, "max_position_embeddings": 40, "num_mel_attn_blocks": 1, "feature_size": 8})  # fmt: skip
+    config = config_of(
+        model_type,
+        text_config=encoder,
+        speech_config=encoder,
+        decoder_config=small
+        | {"max_text_tokens": 20, "max_position_embeddings": 40, "num_mel_attn_blocks": 1, "feature_size": 8},
+    )
     made, spec = modeling(model_type).ClvpConditioningEncoder(config).eval(), spec_of(config)
     config.text_config.bos_token_id, config.text_config.eos_token_id = 1, 2
     mask = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])

@@ -57,8 +57,13 @@ def cohere(model_type: str) -> Proof:
 def cohere2(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, interleaved pairs, in sliding layers only: three of four")
     turned(result, num_hidden_layers=5, sliding_window=4)
-    turned(result, num_hidden_layers=3, sliding_window=4, rope_parameters=YARN,
-           layer_types=["full_attention", "sliding_attention", "full_attention"])  # fmt: skip
+    turned(
+        result,
+        num_hidden_layers=3,
+        sliding_window=4,
+        rope_parameters=YARN,
+        layer_types=["full_attention", "sliding_attention", "full_attention"],
+    )
     turned(result, sliding_window=None, layer_types=["full_attention"] * 4)
     return result
 
@@ -67,6 +72,14 @@ def cohere2(model_type: str) -> Proof:
 def cohere2_moe(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, interleaved pairs, in sliding layers and in the dense ones at the start")
     turned(result, num_hidden_layers=5, sliding_window=4, head_dim=16, first_k_dense_replace=2)
-    turned(result, num_hidden_layers=6, sliding_window=4, head_dim=16, first_k_dense_replace=3,
-           prefix_dense_sliding_window_pattern=2, sliding_window_pattern=3, rope_parameters=YARN)  # fmt: skip
+    turned(
+        result,
+        num_hidden_layers=6,
+        sliding_window=4,
+        head_dim=16,
+        first_k_dense_replace=3,
+        prefix_dense_sliding_window_pattern=2,
+        sliding_window_pattern=3,
+        rope_parameters=YARN,
+    )
     return result

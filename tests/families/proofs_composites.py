@@ -26,8 +26,11 @@ from posenc.dialects import PositionSpec
 
 @proof("voxtral_realtime")
 def voxtral_realtime(model_type: str) -> Proof:
-    return made_of(model_type, "a rotary audio encoder and a rotary language model, both with windows",
-                   {"audio_config": "audio_tower", "text_config": "language_model"})  # fmt: skip
+    return made_of(
+        model_type,
+        "a rotary audio encoder and a rotary language model, both with windows",
+        {"audio_config": "audio_tower", "text_config": "language_model"},
+    )
 
 
 TWO = {"audio_config": "audio_tower", "text_config": "language_model"}
@@ -38,11 +41,14 @@ HELD: dict[str, tuple[str, dict[str, str]]] = {
     "moss_transcribe_diarize": ("a Whisper-like encoder and a rotary language model", TWO),
     "qwen2_audio": ("a Whisper-like encoder and a rotary language model", TWO),
     "voxtral": ("a Whisper-like encoder and a rotary language model", TWO),
-    "granite_speech": ("a conformer with relative vectors, a Q-Former and a rotary language model",
-                       {"encoder_config": "encoder", "projector_config": "qformer", "text_config": "language_model"}),
-    "granite_speech_plus": ("a conformer with relative vectors, a Q-Former and a rotary language model",
-                            {"encoder_config": "encoder", "projector_config": "qformer",
-                             "text_config": "language_model"}),
+    "granite_speech": (
+        "a conformer with relative vectors, a Q-Former and a rotary language model",
+        {"encoder_config": "encoder", "projector_config": "qformer", "text_config": "language_model"},
+    ),
+    "granite_speech_plus": (
+        "a conformer with relative vectors, a Q-Former and a rotary language model",
+        {"encoder_config": "encoder", "projector_config": "qformer", "text_config": "language_model"},
+    ),
     "granite_speech5_ctc": ("a conformer with relative vectors", {"encoder_config": "encoder"}),
     "lasr_ctc": ("a rotary conformer", {"encoder_config": "encoder"}),
     "parakeet_ctc": ("a conformer with Transformer-XL's terms", {"encoder_config": "encoder"}),
@@ -50,34 +56,56 @@ HELD: dict[str, tuple[str, dict[str, str]]] = {
     "parakeet_tdt": ("a conformer with Transformer-XL's terms", {"encoder_config": "encoder"}),
     "nemotron_asr_streaming": ("a conformer with Transformer-XL's terms, in chunks", {"encoder_config": "encoder"}),
     "nemotron3_5_asr": ("a conformer with Transformer-XL's terms, in chunks", {"encoder_config": "encoder"}),
-    "fastspeech2_conformer_with_hifigan": ("conformers with Transformer-XL's terms, and convolutions",
-                                           {"model_config": "model", "vocoder_config": "vocoder"}),
-    "nemotron3_5_transcribe_audio": ("two rotary audio encoders",
-                                     {"asr_config": "asr_encoder", "diarization_config": "diarization_model"}),
-    "nemo_speechlm": ("rotary audio encoders, and a language model without positions",
-                      {"audio_config": "audio_tower", "text_config": "language_model",
-                       "word_timestamp_config": "word_timestamp_encoder"}),
-    "nemotron_h_omni": ("a language model without positions, and a learned grid",
-                        {"text_config": "language_model", "vision_config": "vision_model"}),
+    "fastspeech2_conformer_with_hifigan": (
+        "conformers with Transformer-XL's terms, and convolutions",
+        {"model_config": "model", "vocoder_config": "vocoder"},
+    ),
+    "nemotron3_5_transcribe_audio": (
+        "two rotary audio encoders",
+        {"asr_config": "asr_encoder", "diarization_config": "diarization_model"},
+    ),
+    "nemo_speechlm": (
+        "rotary audio encoders, and a language model without positions",
+        {"audio_config": "audio_tower", "text_config": "language_model", "word_timestamp_config": "word_timestamp_encoder"},
+    ),
+    "nemotron_h_omni": (
+        "a language model without positions, and a learned grid",
+        {"text_config": "language_model", "vision_config": "vision_model"},
+    ),
     "ultravbert": ("a text encoder and a learned grid", {"text_config": "text_model", "vision_config": "vision_model"}),
-    "vibevoice_asr": ("convolutions, and a rotary language model",
-                      {"acoustic_tokenizer_encoder_config": "acoustic_tokenizer_encoder",
-                       "semantic_tokenizer_encoder_config": "semantic_tokenizer_encoder",
-                       "text_config": "language_model"}),
-    "canary": ("a conformer with Transformer-XL's terms, and a decoder with sinusoids",
-               {"encoder_config": "encoder", "decoder_config": "decoder"}),
-    "musicgen": ("T5 for text, convolutions for audio, a decoder with sinusoids",
-                 {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder", "decoder": "MusicgenForCausalLM"}),
-    "musicgen_melody": ("T5 for text, convolutions for audio, a decoder with sinusoids",
-                        {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder",
-                         "decoder": "MusicgenMelodyForCausalLM"}),
-    "clap": ("a table that counts like RoBERTa's, and windows over a spectrogram",
-             {"text_config": "text_model", "audio_config": "audio_model"}),
-}  # fmt: skip
+    "vibevoice_asr": (
+        "convolutions, and a rotary language model",
+        {
+            "acoustic_tokenizer_encoder_config": "acoustic_tokenizer_encoder",
+            "semantic_tokenizer_encoder_config": "semantic_tokenizer_encoder",
+            "text_config": "language_model",
+        },
+    ),
+    "canary": (
+        "a conformer with Transformer-XL's terms, and a decoder with sinusoids",
+        {"encoder_config": "encoder", "decoder_config": "decoder"},
+    ),
+    "musicgen": (
+        "T5 for text, convolutions for audio, a decoder with sinusoids",
+        {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder", "decoder": "MusicgenForCausalLM"},
+    ),
+    "musicgen_melody": (
+        "T5 for text, convolutions for audio, a decoder with sinusoids",
+        {"text_encoder": "text_encoder", "audio_encoder": "audio_encoder", "decoder": "MusicgenMelodyForCausalLM"},
+    ),
+    "clap": (
+        "a table that counts like RoBERTa's, and windows over a spectrogram",
+        {"text_config": "text_model", "audio_config": "audio_model"},
+    ),
+}
 
-CLASSES = {"granite_speech": "GraniteSpeechForConditionalGeneration", "granite_speech5_ctc": "GraniteSpeech5ForCTC",
-           "nemotron_h_omni": "NemotronH_Omni_Reasoning_V3", "musicgen": "MusicgenForConditionalGeneration",
-           "musicgen_melody": "MusicgenMelodyForConditionalGeneration"}  # fmt: skip
+CLASSES = {
+    "granite_speech": "GraniteSpeechForConditionalGeneration",
+    "granite_speech5_ctc": "GraniteSpeech5ForCTC",
+    "nemotron_h_omni": "NemotronH_Omni_Reasoning_V3",
+    "musicgen": "MusicgenForConditionalGeneration",
+    "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
+}
 
 
 @proof(*HELD)
@@ -120,8 +148,11 @@ def vibevoice(model_type: str) -> Proof:
     spec = spec_of(config, defaults=True)
     with torch.device("meta"):
         model = build(config, attention=None)
-    held = {"audio_config": module_named(model, "audio_tower"), "text_config": module_named(model, "language_model"),
-            "semantic_model_config": module_named(model, "semantic_tokenizer_encoder")}  # fmt: skip
+    held = {
+        "audio_config": module_named(model, "audio_tower"),
+        "text_config": module_named(model, "language_model"),
+        "semantic_model_config": module_named(model, "semantic_tokenizer_encoder"),
+    }
     for part, module in held.items():
         result.equal(part, module.config.model_type, spec[part].family)
     assert not spec["diffusion_head_config"].layers
@@ -132,10 +163,16 @@ def vibevoice(model_type: str) -> Proof:
     return result
 
 
-WHOLE = {"chmv2": "CHMv2ForDepthEstimation", "depth_anything": "DepthAnythingForDepthEstimation",
-         "prompt_depth_anything": "PromptDepthAnythingForDepthEstimation", "upernet": "UperNetForSemanticSegmentation",
-         "vitmatte": "VitMatteForImageMatting", "vitpose": "VitPoseForPoseEstimation",
-         "zoedepth": "ZoeDepthForDepthEstimation", "depth_pro": "DepthProForDepthEstimation"}  # fmt: skip
+WHOLE = {
+    "chmv2": "CHMv2ForDepthEstimation",
+    "depth_anything": "DepthAnythingForDepthEstimation",
+    "prompt_depth_anything": "PromptDepthAnythingForDepthEstimation",
+    "upernet": "UperNetForSemanticSegmentation",
+    "vitmatte": "VitMatteForImageMatting",
+    "vitpose": "VitPoseForPoseEstimation",
+    "zoedepth": "ZoeDepthForDepthEstimation",
+    "depth_pro": "DepthProForDepthEstimation",
+}
 
 NAMES = re.compile(r"position|rel_pos|relative_att|rotary|rope")
 
@@ -155,9 +192,10 @@ def inside(result: Proof, model_type: str, **sizes: Any) -> PositionSpec:
     spec = spec_of(config, defaults=True)
     families = sorted(part.family for part in spec.parts)
     found = {
-        name: module.config.model_type for name, module in model.named_modules()
+        name: module.config.model_type
+        for name, module in model.named_modules()
         if getattr(getattr(module, "config", None), "model_type", model_type) != model_type
-    }  # fmt: skip
+    }
     outermost = {name: own for name, own in found.items() if not any(name.startswith(f"{other}.") for other in found)}
     result.equal(f"inside: {', '.join(families)}", sorted(outermost.values()), families)
     outside = [name for name, _ in model.named_parameters() if not any(name.startswith(f"{inner}.") for inner in outermost)]
@@ -214,15 +252,19 @@ def pe_audio(model_type: str) -> Proof:
 @proof("pe_video")
 def pe_video(model_type: str) -> Proof:
     with without_frames(model_type):
-        return made_of(model_type, "text as in ModernBERT, and video",
-                       {"text_config": "text_model", "video_config": "video_encoder"})  # fmt: skip
+        return made_of(
+            model_type, "text as in ModernBERT, and video", {"text_config": "text_model", "video_config": "video_encoder"}
+        )
 
 
 @proof("pe_audio_video")
 def pe_audio_video(model_type: str) -> Proof:
     with without_frames("pe_video"):
-        return made_of(model_type, "text as in ModernBERT, audio, video and both",
-                       {"text_config": "text_model", "audio_video_config": "audio_video_encoder"})  # fmt: skip
+        return made_of(
+            model_type,
+            "text as in ModernBERT, audio, video and both",
+            {"text_config": "text_model", "audio_video_config": "audio_video_encoder"},
+        )
 
 
 @proof("colpali", "colmodernvbert")
@@ -254,8 +296,11 @@ def sam2(model_type: str) -> Proof:
 
 @proof("mistral_large4")
 def mistral_large4(model_type: str) -> Proof:
-    return made_of(model_type, "text as in Mistral Large 4, images as in Pixtral",
-                   {"text_config": "language_model", "vision_config": "vision_tower"})  # fmt: skip
+    return made_of(
+        model_type,
+        "text as in Mistral Large 4, images as in Pixtral",
+        {"text_config": "language_model", "vision_config": "vision_tower"},
+    )
 
 
 @proof("tipsv2_dpt")
@@ -266,31 +311,45 @@ def tipsv2_dpt(model_type: str) -> Proof:
 
 @proof("modernvbert")
 def modernvbert(model_type: str) -> Proof:
-    return made_of(model_type, "ModernBERT over patches encoded by SigLIP",
-                   {"text_config": "text_model", "vision_config": "vision_model"})  # fmt: skip
+    return made_of(
+        model_type,
+        "ModernBERT over patches encoded by SigLIP",
+        {"text_config": "text_model", "vision_config": "vision_model"},
+    )
 
 
 @proof("videoprism")
 def videoprism(model_type: str) -> Proof:
     config = config_of(model_type)
-    return made_of(model_type, "a video model and a text model",
-                   {"vision_config": "VideoPrismVideoModel", "text_config": "VideoPrismTextModel"}, config)  # fmt: skip
+    return made_of(
+        model_type,
+        "a video model and a text model",
+        {"vision_config": "VideoPrismVideoModel", "text_config": "VideoPrismTextModel"},
+        config,
+    )
 
 
 GLM = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [8, 12, 12], "partial_rotary_factor": 0.5}
 
-INDEXER = {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 4,
-           "indexer_compress_ratio": 1}  # fmt: skip
+INDEXER = {
+    "indexer_n_heads": 2,
+    "indexer_kv_heads": 1,
+    "indexer_head_dim": 256,
+    "indexer_budget": 4,
+    "indexer_compress_ratio": 1,
+}
 
 COMPASS = {"full_attention": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [24, 20, 20]}}
 
 SAID: dict[str, dict[str, Any]] = {  # where the classes' own defaults make no model
     "glm4v": {"text_config": {"rope_parameters": GLM}},
     "glm46v": {"text_config": {"model_type": "glm4v_text", "rope_parameters": GLM}},
-    "glm_image": {"text_config": {"rope_parameters": GLM}}, "glm4v_moe": {"text_config": {"head_dim": 128}},
-    "qwen4_exp": {"text_config": INDEXER}, "cohere_compass": {"text_config": {"rope_parameters": COMPASS}},
+    "glm_image": {"text_config": {"rope_parameters": GLM}},
+    "glm4v_moe": {"text_config": {"head_dim": 128}},
+    "qwen4_exp": {"text_config": INDEXER},
+    "cohere_compass": {"text_config": {"rope_parameters": COMPASS}},
     "qwen3_omni_moe_thinker": {"text_config": {"head_dim": 128}},
-}  # fmt: skip
+}
 
 
 def assembled(model_type: str, does: str, parts: dict[str, str], model_class: str | None = None) -> tuple[Proof, Any]:
@@ -338,13 +397,16 @@ def counted(groups: list[Any], merge: int, interval: float = 1.0, temporal: int 
     return torch.tensor(places).T
 
 
-def coordinates(result: Proof, config: Any, model_class: str, *, split: bool, interval: float = 1.0, temporal: int = 1,
-                **options: Any) -> None:  # fmt: skip
+def coordinates(
+    result: Proof, config: Any, model_class: str, *, split: bool, interval: float = 1.0, temporal: int = 1, **options: Any
+) -> None:
     """The family's own get_rope_index for words, an image, words, a clip, words; `split`: frame by frame, text between."""
     own = getattr(modeling(result.model_type), model_class)
     vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=4, temporal_merge_size=temporal)
-    asked = SimpleNamespace(config=SimpleNamespace(vision_config=vision),
-                            get_vision_position_ids=lambda *a, **k: own.get_vision_position_ids(None, *a, **k))  # fmt: skip
+    asked = SimpleNamespace(
+        config=SimpleNamespace(vision_config=vision),
+        get_vision_position_ids=lambda *a, **k: own.get_vision_position_ids(None, *a, **k),
+    )
     clip: list[Any] = [(1, *CLIP[1:]), 1, (1, *CLIP[1:]), 1, (1, *CLIP[1:])] if split else [CLIP]
     groups: list[Any] = [3, IMAGE, 2, *clip, 4]
     if temporal > 1:
@@ -365,10 +427,20 @@ def coordinates(result: Proof, config: Any, model_class: str, *, split: bool, in
     result.equal("how far the next token is from its count", int(delta), int(expected.max()) + 1 - len(kinds))
 
 
-FRAMES = {"qwen3_vl": "Qwen3VLModel", "qwen3_vl_moe": "Qwen3VLMoeModel", "qwen3_5": "Qwen3_5Model",
-          "qwen3_5_moe": "Qwen3_5MoeModel", "qwen4_exp": "Qwen4ExpModel", "cohere_compass": "CohereCompassModel",
-          "cosmos3_edge": "Cosmos3EdgeModel", "cosmos3_omni": "Cosmos3OmniModel", "glm4v": "Glm4vModel",
-          "glm4v_moe": "Glm4vMoeModel", "glm46v": "Glm46VModel", "glm_ocr": "GlmOcrModel"}  # fmt: skip
+FRAMES = {
+    "qwen3_vl": "Qwen3VLModel",
+    "qwen3_vl_moe": "Qwen3VLMoeModel",
+    "qwen3_5": "Qwen3_5Model",
+    "qwen3_5_moe": "Qwen3_5MoeModel",
+    "qwen4_exp": "Qwen4ExpModel",
+    "cohere_compass": "CohereCompassModel",
+    "cosmos3_edge": "Cosmos3EdgeModel",
+    "cosmos3_omni": "Cosmos3OmniModel",
+    "glm4v": "Glm4vModel",
+    "glm4v_moe": "Glm4vMoeModel",
+    "glm46v": "Glm46VModel",
+    "glm_ocr": "GlmOcrModel",
+}
 
 CLIPS = {"qwen2_vl": "Qwen2VLModel", "paddleocr_vl": "PaddleOCRVLModel"}
 
@@ -384,19 +456,27 @@ def qwen3_vl(model_type: str) -> Proof:
 
 @proof("ernie4_5_vl_moe")
 def ernie4_5_vl_moe(model_type: str) -> Proof:
-    result, config = assembled(model_type, "text by M-RoPE, two frames of a clip counted as one",
-                               {"text_config": "language_model", "vision_config": "vision_tower"})  # fmt: skip
+    result, config = assembled(
+        model_type,
+        "text by M-RoPE, two frames of a clip counted as one",
+        {"text_config": "language_model", "vision_config": "vision_tower"},
+    )
     coordinates(result, config, "Ernie4_5_VLMoeModel", split=False, temporal=2)
     return result
 
 
 @proof("glm_image")
 def glm_image(model_type: str) -> Proof:
-    result, _ = assembled(model_type, "text by M-RoPE; images to be drawn have places beforehand",
-                          {"text_config": "language_model", "vision_config": "visual", "vq_config": "vqmodel"})  # fmt: skip
+    result, _ = assembled(
+        model_type,
+        "text by M-RoPE; images to be drawn have places beforehand",
+        {"text_config": "language_model", "vision_config": "visual", "vq_config": "vqmodel"},
+    )
     own = modeling(model_type).GlmImageModel
-    asked = SimpleNamespace(config=SimpleNamespace(image_start_token_id=7, image_end_token_id=8),
-                            get_vision_position_ids=lambda *a, **k: own.get_vision_position_ids(None, *a, **k))  # fmt: skip
+    asked = SimpleNamespace(
+        config=SimpleNamespace(image_start_token_id=7, image_end_token_id=8),
+        get_vision_position_ids=lambda *a, **k: own.get_vision_position_ids(None, *a, **k),
+    )
     words = [1, 1, 7, *[5] * 6, 8, 1, 7]  # an image of 2 × 3, then the start of one that is still to be drawn
     ids, _ = own.get_rope_index(asked, torch.tensor([words]), torch.tensor([[1, 2, 3], [1, 2, 2]]))
     result.equal("(time, row, column) of words, an image, words", ids[:, 0], counted([3, (1, 2, 3), 3], 1))
@@ -405,9 +485,17 @@ def glm_image(model_type: str) -> Proof:
     return result
 
 
-TOWERS = {"video_llama_3": "vision_model", "mllama": "vision_model", "granite_docling": "vision_model",
-          "minimax_m3_vl": "vision_tower", "mistral3": "vision_tower", "minicpmv4_6": "vision_tower",
-          "minicpmv4_7": "vision_tower", "minicpm_ocr": "vision_tower", "kimi_k25": "vision_tower"}  # fmt: skip
+TOWERS = {
+    "video_llama_3": "vision_model",
+    "mllama": "vision_model",
+    "granite_docling": "vision_model",
+    "minimax_m3_vl": "vision_tower",
+    "mistral3": "vision_tower",
+    "minicpmv4_6": "vision_tower",
+    "minicpmv4_7": "vision_tower",
+    "minicpm_ocr": "vision_tower",
+    "kimi_k25": "vision_tower",
+}
 
 
 @proof(*TOWERS)
@@ -441,20 +529,21 @@ BOTH = {"text_config": "language_model", "vision_config": "vision_tower"}
 INSIDE = {"text_config": "TextModel", "vision_config": "VisionModel"}
 
 MADE: dict[str, tuple[str, dict[str, str]]] = {
-    "llama4": ("Llama 4's text model and its vision encoder, with separate positions",
-               INSIDE),
+    "llama4": ("Llama 4's text model and its vision encoder, with separate positions", INSIDE),
     "muse_glimmer": ("a rotary text model and a windowed encoder", INSIDE),
-    "muse_spark": ("a rotary text model, a windowed encoder, and convolutions over audio",
-                   {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"}),
-    "step3p7": ("a rotary text model and an encoder, with separate positions",
-                INSIDE),
+    "muse_spark": (
+        "a rotary text model, a windowed encoder, and convolutions over audio",
+        {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"},
+    ),
+    "step3p7": ("a rotary text model and an encoder, with separate positions", INSIDE),
     "inkling2": ("a bank of distance profiles in the text model, and a rotary encoder", BOTH),
-    "inkling_mm_model": ("a bank of distance profiles in the text model; images and audio come without positions",
-                         {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"}),
+    "inkling_mm_model": (
+        "a bank of distance profiles in the text model; images and audio come without positions",
+        {"text_config": "TextModel", "vision_config": "VisionModel", "audio_config": "AudioModel"},
+    ),
     "nemotron3_diarization": ("a rotary audio encoder", {"audio_config": "audio_tower"}),
-    "diffusion_gemma": ("Gemma 4's text model twice, as encoder and decoder, and its vision encoder",
-                        INSIDE),
-}  # fmt: skip
+    "diffusion_gemma": ("Gemma 4's text model twice, as encoder and decoder, and its vision encoder", INSIDE),
+}
 
 
 @proof(*MADE)

@@ -17,13 +17,24 @@ TEXT = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [0, 0, 7, 8, 9, 10, 11]])
 @proof("cpmant")
 def cpmant(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias within a segment, one learned number for each pair of different segments")
-    config = config_of(model_type, dim_head=16, dim_ff=16, prompt_length=5, segment_types=4, prompt_types=4,
-                       position_bias_num_buckets=16, position_bias_max_distance=9)  # fmt: skip
+    config = config_of(
+        model_type,
+        dim_head=16,
+        dim_ff=16,
+        prompt_length=5,
+        segment_types=4,
+        prompt_types=4,
+        position_bias_num_buckets=16,
+        position_bias_max_distance=9,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     found: list[tuple[Any, ...]] = []
-    hooks = [layer.register_forward_pre_hook(
-        lambda module, arguments, keywords: found.append((*arguments, *keywords.values())), with_kwargs=True
-    ) for layer in model.encoder.layers]  # fmt: skip
+    hooks = [
+        layer.register_forward_pre_hook(
+            lambda module, arguments, keywords: found.append((*arguments, *keywords.values())), with_kwargs=True
+        )
+        for layer in model.encoder.layers
+    ]
     with torch.no_grad():
         model(input_ids=TEXT)
     for hook in hooks:

@@ -35,9 +35,13 @@ def higgs_audio_v2(model_type: str) -> Proof:
 @proof("csm")
 def csm(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs; parts: depth decoder over codebooks, codec")
-    config = config_of(model_type, rope_parameters=LLAMA3, num_codebooks=2, codebook_size=8,
-                       depth_decoder_config={"num_codebooks": 2, "backbone_hidden_size": 64, "hidden_size": 32,
-                                             "num_attention_heads": 2})  # fmt: skip
+    config = config_of(
+        model_type,
+        rope_parameters=LLAMA3,
+        num_codebooks=2,
+        codebook_size=8,
+        depth_decoder_config={"num_codebooks": 2, "backbone_hidden_size": 64, "hidden_size": 32, "num_attention_heads": 2},
+    )
     model, spec = build(config, "CsmBackboneModel"), spec_of(config, defaults=True)
     rotary(result, config, spec, model, inputs={"input_ids": tokens((2, 8, 2), 8)})
     frequencies(result, module_named(model, "rotary_emb"), spec)
@@ -50,8 +54,9 @@ def csm_depth_decoder_model(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, over the codebooks of one frame")
     config = config_of(model_type, num_codebooks=9, backbone_hidden_size=64, rope_parameters=LLAMA3)
     model, spec = build(config, "CsmDepthDecoderModel"), spec_of(config)
-    found = turned_inside(result, spec, model, model.rotary_emb, inputs_embeds=torch.randn(2, 8, 64),
-                          position_ids=IDS, softmax=True)  # fmt: skip
+    found = turned_inside(
+        result, spec, model, model.rotary_emb, inputs_embeds=torch.randn(2, 8, 64), position_ids=IDS, softmax=True
+    )
     hidden(result, spec, found)
     frequencies(result, model.rotary_emb, spec)
     return result

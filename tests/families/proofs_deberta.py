@@ -69,8 +69,11 @@ def deberta(model_type: str) -> Proof:
 @proof("deberta-v2")
 def deberta_v2(model_type: str) -> Proof:
     result = Proof(model_type, "disentangled attention with logarithmic buckets; optional table")
-    for more in (BOTH | {"position_biased_input": False}, LOG, LOG | {"pos_att_type": ["p2c"], "share_att_key": False,
-                                                                      "max_relative_positions": 16}):  # fmt: skip
+    for more in (
+        BOTH | {"position_biased_input": False},
+        LOG,
+        LOG | {"pos_att_type": ["p2c"], "share_att_key": False, "max_relative_positions": 16},
+    ):
         config = config_of(model_type, max_position_embeddings=32, **more)
         model, spec = build(config, attention=None), spec_of(config)
         terms(result, model, spec, "disentangled_attention_bias")
@@ -79,12 +82,23 @@ def deberta_v2(model_type: str) -> Proof:
         theirs = modeling(model_type).make_log_bucket_position(distances, buckets, limit).long()
         use = posenc.encodings.deberta.DeBERTa(64, 4, n_buckets=buckets, max_distance=limit)
         inside = theirs.abs() <= buckets  # beyond, both are cut to the last row
-        result.equal(f"buckets at distances to {limit}", use.row(distances)[inside],
-                     (theirs + buckets).clamp(0, 2 * buckets - 1)[inside])  # fmt: skip
+        result.equal(
+            f"buckets at distances to {limit}",
+            use.row(distances)[inside],
+            (theirs + buckets).clamp(0, 2 * buckets - 1)[inside],
+        )
     at = posenc.Positions.arange(2, LENGTH)
     config = config_of(model_type, max_position_embeddings=32, embedding_size=32, **BOTH)
     spec, model = spec_of(config), build(config, attention=None)
-    added_by(result, spec, model, "embeddings.position_embeddings", "embeddings.embed_proj", at,
-             {"input_ids": tokens((2, LENGTH))}, use=spec.layers[0].uses[0])  # fmt: skip
+    added_by(
+        result,
+        spec,
+        model,
+        "embeddings.position_embeddings",
+        "embeddings.embed_proj",
+        at,
+        {"input_ids": tokens((2, LENGTH))},
+        use=spec.layers[0].uses[0],
+    )
     assert [len(layer.uses) for layer in spec.layers] == [2, 1, 1, 1]
     return result

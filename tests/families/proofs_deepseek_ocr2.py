@@ -16,8 +16,18 @@ from posenc.encoding import PositionalEncoding
 @proof("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
 def deepseek_ocr2_sam_vision_model(model_type: str) -> Proof:
     result = Proof(model_type, "a bicubic grid; decomposed relative position bias over the image or within windows")
-    config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_hidden_layers=3, image_size=24, patch_size=4,
-                       window_size=4, global_attn_indexes=[1], output_channels=8, downsample_channels=[8, 8])  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_hidden_layers=3,
+        image_size=24,
+        patch_size=4,
+        window_size=4,
+        global_attn_indexes=[1],
+        output_channels=8,
+        downsample_channels=[8, 8],
+    )
     config._attn_implementation = "eager"
     name = next(name for name in vars(modeling(model_type)) if name.endswith("SamVisionEncoder"))
     model, spec = build(config, name, attention="eager"), spec_of(config)
@@ -58,8 +68,9 @@ def deepseek_ocr2_sam_vision_model(model_type: str) -> Proof:
             x = torch.randn(1, side, side, 32)
             _, weights = attention(x, output_attentions=True)
             q, k, _ = attention.qkv(x).reshape(1, n, 3, 2, 16).permute(2, 0, 3, 1, 4).unbind(0)
-            term = last(encoding).bias(q, k, at, at)(*torch.meshgrid(
-                torch.arange(1), torch.arange(2), torch.arange(n), torch.arange(n), indexing="ij"))  # fmt: skip
+            term = last(encoding).bias(q, k, at, at)(
+                *torch.meshgrid(torch.arange(1), torch.arange(2), torch.arange(n), torch.arange(n), indexing="ij")
+            )
             probs = (q @ k.transpose(-1, -2) * encoding.softmax_scale(16) + term).softmax(-1)
             assert torch.allclose(probs, weights.reshape(1, 2, n, n), atol=1e-6)
     return result
@@ -76,8 +87,16 @@ def deepseek_ocr2_encoder(model_type: str) -> Proof:
     for more in ({}, {"rope_parameters": YARN}, {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 2}):
         config = config_of(model_type, **more)
         model, spec = build(config, "DeepseekOcr2VisionEncoder"), spec_of(config)
-        found = turned_inside(result, spec, model, model.rotary_emb, most=allowed(spec), softmax=True, num_patches=5,
-                              inputs_embeds=torch.randn(2, 8, 64))  # fmt: skip
+        found = turned_inside(
+            result,
+            spec,
+            model,
+            model.rotary_emb,
+            most=allowed(spec),
+            softmax=True,
+            num_patches=5,
+            inputs_embeds=torch.randn(2, 8, 64),
+        )
         frequencies(result, model.rotary_emb, spec)
         seen = torch.ones(8, 8).tril().bool()
         seen[:5, :5] = True
@@ -109,8 +128,12 @@ def unlimited_ocr_vision_encoder(model_type: str) -> Proof:
 def deepseek_ocr2_text(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, every layer")
     for scaled in (None, LLAMA3):
-        config = config_of(model_type, rope_parameters=scaled, mlp_layer_types=["dense"] * 4, sliding_window=None
-                           if model_type.startswith("deepseek") else 3)  # fmt: skip
+        config = config_of(
+            model_type,
+            rope_parameters=scaled,
+            mlp_layer_types=["dense"] * 4,
+            sliding_window=None if model_type.startswith("deepseek") else 3,
+        )
         name = "DeepseekOcr2TextModel" if model_type.startswith("deepseek") else "UnlimitedOcrTextModel"
         model, spec = build(config, name), spec_of(config)
         found = rotary(result, config, spec, model)
@@ -130,6 +153,9 @@ def deepseek_ocr2_vision(model_type: str) -> Proof:
 @proof("deepseek_ocr2", "unlimited_ocr")
 def deepseek_ocr2(model_type: str) -> Proof:
     dense = {"mlp_layer_types": ["dense"] * 2, "num_hidden_layers": 2}  # without, DeepSeek-OCR 2 cannot be built
-    return made_of(model_type, "separate image and text parts; an image token counts like a text token",
-                   {"text_config": "language_model", "vision_config": "vision_tower"},
-                   config_of(model_type, text_config=dense))  # fmt: skip
+    return made_of(
+        model_type,
+        "separate image and text parts; an image token counts like a text token",
+        {"text_config": "language_model", "vision_config": "vision_tower"},
+        config_of(model_type, text_config=dense),
+    )

@@ -30,9 +30,14 @@ from families.proofs_cohere import allowed
 from families.turning import LLAMA3, YARN
 
 SIZES: dict[str, Any] = {
-    "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10, "kv_lora_rank": 16, "q_lora_rank": 24,
-    "num_key_value_heads": 4, "num_hidden_layers": 3,
-}  # fmt: skip
+    "qk_nope_head_dim": 12,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 10,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 24,
+    "num_key_value_heads": 4,
+    "num_hidden_layers": 3,
+}
 
 BOTH = YARN | {"factor": 40.0, "mscale": 0.7, "mscale_all_dim": 0.7}
 
@@ -117,16 +122,24 @@ def relu_seen(module: Any) -> Iterator[list[Tensor]]:
 
 
 def indexed(
-    result: Proof, scaled_inside: bool = True, *, most: float = 8.0, ready: Any = lambda model: model,
-    encodings: Any = lambda inside, layer, model: inside.encoding(layer, exact="model"), **sizes: Any,
-) -> None:  # fmt: skip
+    result: Proof,
+    scaled_inside: bool = True,
+    *,
+    most: float = 8.0,
+    ready: Any = lambda model: model,
+    encodings: Any = lambda inside, layer, model: inside.encoding(layer, exact="model"),
+    **sizes: Any,
+) -> None:
     """The products of the indexer's queries and keys, made from what its projections gave, against the family's own."""
     config = config_of(result.model_type, **SIZES | {"index_head_dim": 12, "index_n_heads": 3, "index_topk": 4} | sizes)
     model, spec = ready(build(config)), spec_of(config)
     indexers = [(name, module) for name, module in model.named_modules() if name.endswith("indexer")]
     before: list[Tensor] = []
-    hooks = [part.register_forward_hook(lambda module, inputs, output: before.append(output.detach().clone()))
-             for _, module in indexers for part in (module.wq_b, module.k_norm)]  # fmt: skip
+    hooks = [
+        part.register_forward_hook(lambda module, inputs, output: before.append(output.detach().clone()))
+        for _, module in indexers
+        for part in (module.wq_b, module.k_norm)
+    ]
     with relu_seen(modeling(result.model_type)) as seen:
         calls(model, input_ids=tokens(IDS.shape), position_ids=IDS)
     for hook in hooks:

@@ -8,8 +8,10 @@ from families.proofs_deepseek_v3 import BOTH, MAGNITUDE, indexed, turned
 
 @proof("deepseek_v32", "axk2")
 def deepseek_v32(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: last channels, interleaved pairs in, half pairs out; indexer: first "
-                               "channels, half pairs")  # fmt: skip
+    result = Proof(
+        model_type,
+        "latent attention: last channels, interleaved pairs in, half pairs out; indexer: first channels, half pairs",
+    )
     turned(result)
     turned(result, rope_parameters=BOTH)
     indexed(result)

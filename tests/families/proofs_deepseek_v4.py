@@ -30,8 +30,10 @@ from posenc.dialects import PositionSpec
 def _version_4_indexer(result: Proof, config: Any, model: torch.nn.Module, spec: PositionSpec) -> None:
     kept: list[torch.Tensor] = []
     indexer = module_named(model, "layers.2.self_attn.compressor.indexer")
-    hooks = [part.register_forward_hook(lambda module, inputs, output: kept.append(output.clone()))
-             for part in (indexer.kv_norm, indexer.q_b_proj)]  # fmt: skip
+    hooks = [
+        part.register_forward_hook(lambda module, inputs, output: kept.append(output.clone()))
+        for part in (indexer.kv_norm, indexer.q_b_proj)
+    ]
     with relu_seen(modeling("deepseek_v4")) as seen:
         calls(model, input_ids=tokens(IDS.shape), position_ids=IDS)
     for hook in hooks:

@@ -14,9 +14,16 @@ def zoedepth(model_type: str) -> Proof:
     result = Proof(model_type, "as its backbone; with several depth ranges also sinusoids [sin | cos]")
     inside(result, model_type)
     ranges = [{"n_bins": 8, "min_depth": 0.1, "max_depth": 10.0, "name": name} for name in ("in", "out")]
-    config = config_of(model_type, bin_configurations=ranges, num_patch_transformer_layers=4, bottleneck_features=8,
-                       patch_transformer_hidden_size=16, patch_transformer_intermediate_size=8,
-                       patch_transformer_num_attention_heads=2, hidden_size=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        bin_configurations=ranges,
+        num_patch_transformer_layers=4,
+        bottleneck_features=8,
+        patch_transformer_hidden_size=16,
+        patch_transformer_intermediate_size=8,
+        patch_transformer_num_attention_heads=2,
+        hidden_size=None,
+    )
     spec = spec_of(config)["patch_transformer"]
     module = modeling(model_type).ZoeDepthPatchTransformerEncoder(config).eval()
     seen: list[torch.Tensor] = []

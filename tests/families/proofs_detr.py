@@ -19,8 +19,11 @@ from posenc.dialects.weights import with_weights
 def detr(model_type: str) -> Proof:
     conditional = model_type == "conditional_detr"
     more = "; sinusoids of the points they look at" if conditional else ""
-    result = Proof(model_type, "sinusoids of non-padding pixels or row and column tables, on queries and keys of every "
-                               "layer; a vector for each object query" + more)  # fmt: skip
+    result = Proof(
+        model_type,
+        "sinusoids of non-padding pixels or row and column tables, on queries and keys of every "
+        "layer; a vector for each object query" + more,
+    )
     for kind in ("sine", "learned"):
         made = config(model_type, backbone_config=RESNET, position_embedding_type=kind)
         model, spec = randomly(build(made, attention="eager"), "query_position_embeddings.weight"), spec_of(made)
@@ -50,8 +53,12 @@ def detr(model_type: str) -> Proof:
         if conditional:
             points = model.decoder.ref_point_head(model.query_position_embeddings.weight)[None].sigmoid().detach()
             sinusoids = spec["decoder"].encoding(1).embed(torch.zeros(1, 7, 32), posenc.Positions.at(points))
-            result.close("sinusoids of reference points", sinusoids,
-                         of(seen, "decoder.layers.0.encoder_attn", "q_pos_sine_proj")[:1], SINES)  # fmt: skip
+            result.close(
+                "sinusoids of reference points",
+                sinusoids,
+                of(seen, "decoder.layers.0.encoder_attn", "q_pos_sine_proj")[:1],
+                SINES,
+            )
     return result
 
 
@@ -70,8 +77,9 @@ def dab_detr(model_type: str) -> Proof:
     refined: list[tuple[Tensor, Tensor]] = []
     module = modeling(model_type)
     plain = module.encode_sinusoidal_position_embedding
-    module.encode_sinusoidal_position_embedding = lambda box, **options: refined.append((box, plain(box, **options))) or (
-        refined[-1][1])  # fmt: skip
+    module.encode_sinusoidal_position_embedding = lambda box, **options: (
+        refined.append((box, plain(box, **options))) or (refined[-1][1])
+    )
     try:
         seen, masks = entered(model, images())
     finally:
@@ -101,12 +109,24 @@ def deformable_detr(model_type: str) -> Proof:
     grounding = model_type != "deformable_detr"
     more = "; of text positions in each phrase; of boxes" if grounding else "; a vector for each object query"
     result = Proof(model_type, "sinusoids of non-padding pixels, per feature map, on queries of every encoder layer" + more)
-    bert = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "intermediate_size": 16, "vocab_size": 1100}  # fmt: skip
+    bert = {
+        "model_type": "bert",
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 1100,
+    }
     more = {"text_config": bert, "positional_embedding_temperature": 15} if grounding else {}
     for kind in ("sine", "learned"):
-        made = config(model_type, backbone_config=RESNET | {"out_indices": [2, 3, 4]}, position_embedding_type=kind, **more,
-                      encoder_n_points=2, decoder_n_points=2)  # fmt: skip
+        made = config(
+            model_type,
+            backbone_config=RESNET | {"out_indices": [2, 3, 4]},
+            position_embedding_type=kind,
+            **more,
+            encoder_n_points=2,
+            decoder_n_points=2,
+        )
         model, spec = (
             randomly(build(made, attention="eager"), "level_embed", "query_position_embeddings.weight"),
             spec_of(made),
@@ -152,8 +172,14 @@ def maskformer(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids of pixels on the image's keys, a vector for each object query")
     inner = {k: v for k, v in SMALL.items() if v is not None} | {"model_type": "detr"}
     plain = {"hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None}
-    made = config_of(model_type, backbone_config=RESNET | {"out_indices": [1, 2, 3, 4]}, decoder_config=inner,
-                     fpn_feature_size=32, mask_feature_size=32, **plain)  # fmt: skip
+    made = config_of(
+        model_type,
+        backbone_config=RESNET | {"out_indices": [1, 2, 3, 4]},
+        decoder_config=inner,
+        fpn_feature_size=32,
+        mask_feature_size=32,
+        **plain,
+    )
     model, spec = build(made, attention="eager"), spec_of(made)["decoder_config"]
     seen, masks = entered(model, images())
     query, image = with_weights(spec, 0, model.state_dict()), spec.encoding(1)
@@ -169,15 +195,38 @@ def maskformer(model_type: str) -> Proof:
 @proof("mask2former", "oneformer")
 def mask2former(model_type: str) -> Proof:
     first = model_type == "mask2former"
-    result = Proof(model_type, "sinusoids of pixels, per feature map, a vector for each object query" + (
-                   "" if first else "; a learned table for the text of the task"))  # fmt: skip
-    sizes = {"feature_size": 32, "hidden_dim": 32, "mask_feature_size": 32, "encoder_feedforward_dim": 16} if first else {
-        "conv_dim": 64, "hidden_dim": 64, "mask_dim": 64, "encoder_feedforward_dim": 16, "text_encoder_width": 64,
-        "text_encoder_num_layers": 1, "text_encoder_vocab_size": 32, "text_encoder_context_length": 6, "task_seq_len": 6,
-        "is_training": True}  # fmt: skip
-    made = config(model_type, backbone_config=RESNET | {"out_indices": [1, 2, 3, 4]}, **sizes, dim_feedforward=16,
-                  num_attention_heads=2, decoder_layers=3, encoder_layers=2, num_queries=8,
-                  text_encoder_n_ctx=2)  # fmt: skip
+    result = Proof(
+        model_type,
+        "sinusoids of pixels, per feature map, a vector for each object query"
+        + ("" if first else "; a learned table for the text of the task"),
+    )
+    sizes = (
+        {"feature_size": 32, "hidden_dim": 32, "mask_feature_size": 32, "encoder_feedforward_dim": 16}
+        if first
+        else {
+            "conv_dim": 64,
+            "hidden_dim": 64,
+            "mask_dim": 64,
+            "encoder_feedforward_dim": 16,
+            "text_encoder_width": 64,
+            "text_encoder_num_layers": 1,
+            "text_encoder_vocab_size": 32,
+            "text_encoder_context_length": 6,
+            "task_seq_len": 6,
+            "is_training": True,
+        }
+    )
+    made = config(
+        model_type,
+        backbone_config=RESNET | {"out_indices": [1, 2, 3, 4]},
+        **sizes,
+        dim_feedforward=16,
+        num_attention_heads=2,
+        decoder_layers=3,
+        encoder_layers=2,
+        num_queries=8,
+        text_encoder_n_ctx=2,
+    )
     model, spec = randomly(build(made, attention=None), "level_embed", "queries_embedder.weight"), spec_of(made)
     inputs = images()
     if not first:
@@ -204,12 +253,25 @@ def mask2former(model_type: str) -> Proof:
     seen, masks = entered(model, inputs)
     stack, encoding = spec["pixel_decoder"], spec["pixel_decoder"].encoding(0)
     at = pixels(masks[:3])
-    decoder = next(m for name, m in model.named_modules() if name.endswith("pixel_decoder") or (name.endswith("decoder")
-                   and hasattr(m, "level_embed")))  # fmt: skip
+    decoder = next(
+        m
+        for name, m in model.named_modules()
+        if name.endswith("pixel_decoder") or (name.endswith("decoder") and hasattr(m, "level_embed"))
+    )
     levels = torch.cat([decoder.level_embed[n].expand(m[0].numel(), -1) for n, m in enumerate(masks[:3])]).detach()
     for n in range(2):
-        sums(result, "queries of the pixel decoder", encoding, seen, f"encoder.layers.{n}.self_attn", ("sampling_offsets",),
-             "value_proj", at, SINES, besides=levels)  # fmt: skip
+        sums(
+            result,
+            "queries of the pixel decoder",
+            encoding,
+            seen,
+            f"encoder.layers.{n}.self_attn",
+            ("sampling_offsets",),
+            "value_proj",
+            at,
+            SINES,
+            besides=levels,
+        )
     assert len(stack.layers) == 2
     image, table = spec["decoder"].encoding(0), with_weights(spec["decoder"], 1, model.state_dict())
     assert len(spec["decoder"].layers) == 2 * len(layers)

@@ -13,8 +13,14 @@ import posenc
 from families.harness import Call, Proof, build, calls, config_of, proof, spec_of
 from posenc.dialects import PositionSpec, float32
 
-SMALL: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 32,
-                         "patch_size": 4, "num_key_value_heads": None}  # fmt: skip
+SMALL: dict[str, Any] = {
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "patch_size": 4,
+    "num_key_value_heads": None,
+}
 
 
 def at_rest(model: Any, turning: Any, **inputs: Any) -> list[Call]:
@@ -47,8 +53,9 @@ def on_the_square(result: Proof, model: Any, spec: PositionSpec, before: Sequenc
     d_head = moved[0].q.shape[-1]
     own, base = turning.inv_freq, spec.encoding(0).frequencies
     rope = dict(spec.layers[0].uses[0].arguments)["frequencies"]
-    result.equal(f"{len(own)} frequencies of each axis",
-                 torch.tensor(float32.unit_square(d_head, rope.base).values[: len(own)]), own)  # fmt: skip
+    result.equal(
+        f"{len(own)} frequencies of each axis", torch.tensor(float32.unit_square(d_head, rope.base).values[: len(own)]), own
+    )
     for mine, theirs in zip(base.values[: len(own)], own.double().tolist(), strict=True):
         assert math.isclose(mine, 2 * math.pi * theirs, rel_tol=3e-6)
 
@@ -58,8 +65,11 @@ def dinov3_vit(model_type: str) -> Proof:
     result = Proof(
         model_type, "RoPE over row and column from -1 to 1, half pairs; class and register tokens are not rotated"
     )
-    more: dict[str, Any] = {"num_first_full_attention_layers": 1, "num_last_full_attention_layers": 1,
-                            "num_key_value_attention_heads": 1} if model_type == "sapiens2" else {}  # fmt: skip
+    more: dict[str, Any] = (
+        {"num_first_full_attention_layers": 1, "num_last_full_attention_layers": 1, "num_key_value_attention_heads": 1}
+        if model_type == "sapiens2"
+        else {}
+    )
     for sizes in ({"num_register_tokens": 3, "rope_theta": 50.0}, {"num_register_tokens": 0}):
         config = config_of(model_type, image_size=16, **SMALL, **sizes, **more)
         model, spec = build(config), spec_of(config)

@@ -51,11 +51,25 @@ class Filled:
 
 
 DOTS = SIZES | {
-    "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16, "qk_nope_head_dim": 10, "qk_rope_head_dim": 8,
-    "num_hidden_layers": 6, "sliding_window": 4, "swa_num_attention_heads": 2, "swa_num_key_value_heads": 2,
-    "swa_q_lora_rank": 16, "swa_kv_lora_rank": 16, "swa_head_dim": 20, "swa_qk_nope_head_dim": 14, "swa_v_head_dim": 10,
-    "index_head_dim": 12, "index_n_heads": 3, "index_topk": 4, "n_shared_experts": 1,
-}  # fmt: skip
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "head_dim": 16,
+    "qk_nope_head_dim": 10,
+    "qk_rope_head_dim": 8,
+    "num_hidden_layers": 6,
+    "sliding_window": 4,
+    "swa_num_attention_heads": 2,
+    "swa_num_key_value_heads": 2,
+    "swa_q_lora_rank": 16,
+    "swa_kv_lora_rank": 16,
+    "swa_head_dim": 20,
+    "swa_qk_nope_head_dim": 14,
+    "swa_v_head_dim": 10,
+    "index_head_dim": 12,
+    "index_n_heads": 3,
+    "index_topk": 4,
+    "n_shared_experts": 1,
+}
 
 
 @proof("dots3_note_text")
@@ -78,9 +92,11 @@ def dots3_note_text(model_type: str) -> Proof:
 
 @proof("dots3_note")
 def dots3_note(model_type: str) -> Proof:
-    return made_of(model_type, "text, images and audio, separate parts",
-                   {"text_config": "language_model", "vision_config": "vision_tower",
-                    "audio_config": "audio_tower"})  # fmt: skip
+    return made_of(
+        model_type,
+        "text, images and audio, separate parts",
+        {"text_config": "language_model", "vision_config": "vision_tower", "audio_config": "audio_tower"},
+    )
 
 
 @proof("dots3_note_vision_encoder", "glm5_next_vision")
@@ -97,8 +113,9 @@ def dots3_note_vision_encoder(model_type: str) -> Proof:
     columns = torch.arange(24) % 12 // 4 * 2 + torch.arange(24) % 2
     ids = torch.stack([rows, columns], dim=-1)
     name = "pixel_values" if dots else "hidden_states"
-    at_zero, moved = (calls(model, **{name: pixels}, grid_thw=grid, **given)
-                      for given in ({"position_ids": torch.zeros_like(ids)}, {}))  # fmt: skip
+    at_zero, moved = (
+        calls(model, **{name: pixels}, grid_thw=grid, **given) for given in ({"position_ids": torch.zeros_like(ids)}, {})
+    )
     assert len(moved) == len(spec.layers) == 2
     same_rotation(result, spec, at_zero, moved, ids.T[:, None], softmax=True)
     far = ids * torch.tensor([1013, 771])
@@ -131,10 +148,24 @@ def dots3_note_audio_encoder(model_type: str) -> Proof:
 
 
 V4 = {
-    "head_dim": 24, "q_lora_rank": 16, "num_key_value_heads": 1, "o_groups": 2, "o_lora_rank": 8, "num_hidden_layers": 4,
-    "index_head_dim": 12, "index_n_heads": 3, "index_topk": 2, "hc_mult": 2, "sliding_window": 6,
+    "head_dim": 24,
+    "q_lora_rank": 16,
+    "num_key_value_heads": 1,
+    "o_groups": 2,
+    "o_lora_rank": 8,
+    "num_hidden_layers": 4,
+    "index_head_dim": 12,
+    "index_n_heads": 3,
+    "index_topk": 2,
+    "hc_mult": 2,
+    "sliding_window": 6,
     "compress_rates": {"compressed_sparse_attention": 2, "heavily_compressed_attention": 4},
     "layer_types": [
-        "sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention", "sliding_attention"],
-    "partial_rotary_factor": 0.34, "num_nextn_predict_layers": 0,
-}  # fmt: skip
+        "sliding_attention",
+        "heavily_compressed_attention",
+        "compressed_sparse_attention",
+        "sliding_attention",
+    ],
+    "partial_rotary_factor": 0.34,
+    "num_nextn_predict_layers": 0,
+}

@@ -9,8 +9,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from families.harness import Proof, build, config_of, folder_of, made_of, module_named, proof, spec_of
 
-MODELS = {"rag": {"question_encoder": "question_encoder", "generator": "generator"},
-          "encoder-decoder": {"encoder": "encoder", "decoder": "decoder"}}  # fmt: skip
+MODELS = {
+    "rag": {"question_encoder": "question_encoder", "generator": "generator"},
+    "encoder-decoder": {"encoder": "encoder", "decoder": "decoder"},
+}
 
 CLASSES = {"rag": "RagModel", "encoder-decoder": "EncoderDecoderModel"}
 
@@ -20,21 +22,29 @@ def encoder_decoder(model_type: str) -> Proof:
     loaded = CONFIG_MAPPING[model_type]
     small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 16}
     choices = {
-        "encoder-decoder": [{"encoder": RobertaConfig(**small).to_dict(),
-                             "decoder": GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=16,
-                                                   add_cross_attention=True).to_dict()},
-                            {"encoder": BertConfig(**small).to_dict(),
-                             "decoder": BertConfig(**small, is_decoder=True, add_cross_attention=True).to_dict()}],
+        "encoder-decoder": [
+            {
+                "encoder": RobertaConfig(**small).to_dict(),
+                "decoder": GPT2Config(n_embd=16, n_layer=2, n_head=2, vocab_size=16, add_cross_attention=True).to_dict(),
+            },
+            {
+                "encoder": BertConfig(**small).to_dict(),
+                "decoder": BertConfig(**small, is_decoder=True, add_cross_attention=True).to_dict(),
+            },
+        ],
         "rag": [{"question_encoder": DPRConfig(**small).to_dict(), "generator": BartConfig().to_dict()}],
-    }[model_type]  # fmt: skip
+    }[model_type]
     result = Proof(model_type, f"made of two: {', '.join(MODELS[model_type])}, separate parts")
     for choice in choices:
         config = loaded(**choice)
         found = made_of(model_type, result.does, MODELS[model_type], config, CLASSES[model_type])
         spec = spec_of(config)
         result.exact += [fact for fact in found.exact if fact not in result.exact]
-        result.equal("parts as a file names them", [part.family for part in spec.parts],
-                     [part["model_type"] for part in choice.values()])  # fmt: skip
+        result.equal(
+            "parts as a file names them",
+            [part.family for part in spec.parts],
+            [part["model_type"] for part in choice.values()],
+        )
         if model_type == "encoder-decoder":
             result.equal("which part is causal", [part.layers[0].causal for part in spec.parts], [False, True])
     return result
@@ -42,8 +52,10 @@ def encoder_decoder(model_type: str) -> Proof:
 
 @proof("pp_formulanet", "pp_chart2table")
 def pp_formulanet(model_type: str) -> Proof:
-    parts = {"pp_formulanet": {"text_config": "PPFormulaNetTextModel", "vision_config": "PPFormulaNetVisionModel"},
-             "pp_chart2table": {"text_config": "language_model", "vision_config": "vision_tower"}}[model_type]  # fmt: skip
+    parts = {
+        "pp_formulanet": {"text_config": "PPFormulaNetTextModel", "vision_config": "PPFormulaNetVisionModel"},
+        "pp_chart2table": {"text_config": "language_model", "vision_config": "vision_tower"},
+    }[model_type]
     config = CONFIG_MAPPING[model_type]()
     spec = spec_of(config, defaults=True)
     result = Proof(model_type, "image patches and the text decoded from them, separate parts")
@@ -62,10 +74,17 @@ def pp_formulanet(model_type: str) -> Proof:
 def speech_encoder_decoder(model_type: str) -> Proof:
     result = Proof(model_type, "any speech encoder, any text decoder")
     for encoder, decoder in (("wav2vec2", "bert"), ("hubert", "bart")):
-        inner = {"encoder": config_of(encoder, num_hidden_layers=1).to_dict(),
-                 "decoder": config_of(decoder, **({"num_hidden_layers": 1} if decoder == "bert" else
-                                                  {"hidden_size": None, "num_hidden_layers": None,
-                                                   "num_attention_heads": None})).to_dict()}  # fmt: skip
+        inner = {
+            "encoder": config_of(encoder, num_hidden_layers=1).to_dict(),
+            "decoder": config_of(
+                decoder,
+                **(
+                    {"num_hidden_layers": 1}
+                    if decoder == "bert"
+                    else {"hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None}
+                ),
+            ).to_dict(),
+        }
         config = CONFIG_MAPPING[model_type](**inner)
         spec = spec_of(config)
         with torch.device("meta"):

@@ -17,8 +17,13 @@ def esm(model_type: str) -> Proof:
     sizes: dict[str, Any] = {"num_hidden_layers": 2, "token_dropout": False, "mask_token_id": 3}
     turned(result, rotary="rotary_embeddings", position_embedding_type="rotary", rope_theta=500.0, **sizes)
 
-    config = config_of(model_type, position_embedding_type="absolute", max_position_embeddings=12, pad_token_id=1, **{
-        **sizes, "num_attention_heads": 4})  # fmt: skip
+    config = config_of(
+        model_type,
+        position_embedding_type="absolute",
+        max_position_embeddings=12,
+        pad_token_id=1,
+        **{**sizes, "num_attention_heads": 4},
+    )
     model, spec = build(config), spec_of(config)
     ids = torch.tensor([[5, 6, 7, 8, 9, 4], [1, 1, 8, 9, 5, 6]])  # padding on the left of the second row
     at = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 2, 3]])

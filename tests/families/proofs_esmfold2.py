@@ -11,14 +11,29 @@ from families.turning import visible
 
 @proof("esmfold2")
 def esmfold2(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE over x, y, z and residue for atoms, in windows; learned vectors of clipped "
-                   "differences for pairs of tokens; ESMC")  # fmt: skip
-    atoms = {"hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2, "num_spatial_rope_pairs_per_axis": 3,
-             "num_uid_rope_pairs": 5, "spatial_rope_base_frequency": 30.0, "intermediate_size": 32}  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE over x, y, z and residue for atoms, in windows; learned vectors of clipped "
+        "differences for pairs of tokens; ESMC",
+    )
+    atoms = {
+        "hidden_size": 64,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 2,
+        "num_spatial_rope_pairs_per_axis": 3,
+        "num_uid_rope_pairs": 5,
+        "spatial_rope_base_frequency": 30.0,
+        "intermediate_size": 32,
+    }
     sizes = {"pairwise_hidden_size": 8, "num_relative_residx_bins": 3, "sliding_window": 6, "num_attention_heads": None}
     fields = config_of(model_type).__dataclass_fields__
-    config = config_of(model_type, **{name: value for name, value in sizes.items() if name in fields},
-                       num_hidden_layers=None, hidden_size=None, atom_encoder=atoms | {"output_dim": 384})  # fmt: skip
+    config = config_of(
+        model_type,
+        **{name: value for name, value in sizes.items() if name in fields},
+        num_hidden_layers=None,
+        hidden_size=None,
+        atom_encoder=atoms | {"output_dim": 384},
+    )
     config._attn_implementation = "probe"
     module, spec = modeling(model_type), spec_of(config)
     assert [part.part for part in spec.parts] == ["atom_encoder", "structure_head", "esmc_config"]

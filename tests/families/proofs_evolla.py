@@ -13,10 +13,25 @@ from posenc.dialects.weights import with_weights
 @proof("evolla", "EvollaModel")
 def evolla(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, in the text model and in the protein encoder")
-    protein = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16,
-               "vocab_size": 32, "rope_theta": 500.0, "pad_token_id": 1, "mask_token_id": 31}  # fmt: skip
-    sizes = {"num_hidden_layers": 2, "aligner_num_add_layers": 1, "resampler_depth": 1, "resampler_heads": 2,
-             "resampler_dim_head": 8, "resampler_num_latents": 3, "protein_encoder_config": protein}  # fmt: skip
+    protein = {
+        "hidden_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 32,
+        "rope_theta": 500.0,
+        "pad_token_id": 1,
+        "mask_token_id": 31,
+    }
+    sizes = {
+        "num_hidden_layers": 2,
+        "aligner_num_add_layers": 1,
+        "resampler_depth": 1,
+        "resampler_heads": 2,
+        "resampler_dim_head": 8,
+        "resampler_num_latents": 3,
+        "protein_encoder_config": protein,
+    }
     model = turned(result, model_class="EvollaModel", rope_parameters=YARN, **sizes)
     for parameters in (None, LINEAR, LLAMA3):
         also(result, model, rope_parameters=parameters, **sizes)

@@ -46,8 +46,11 @@ def afmoe(model_type: str) -> Proof:
     if model_type == "dots1":
         sizes |= {"max_window_layers": 3, "n_shared_experts": 1}
     model = turned(result, rope_parameters=YARN, **sizes)
-    turned(result, **{**sizes, "num_hidden_layers": 3, "sliding_window": 3},
-           layer_types=["full_attention", "full_attention", "sliding_attention"])  # fmt: skip
+    turned(
+        result,
+        **{**sizes, "num_hidden_layers": 3, "sliding_window": 3},
+        layer_types=["full_attention", "full_attention", "sliding_attention"],
+    )
     for parameters in (None, LINEAR, LLAMA3, YARN | {"truncate": False}):
         also(result, model, rope_parameters=parameters, **sizes)
     return result

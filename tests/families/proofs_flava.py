@@ -29,15 +29,25 @@ OF_POSITIONS = re.compile(r"(^|[._])(pos|position|positions|positional|rel_pos|r
 def xclip(model_type: str) -> Proof:
     result = made_of(model_type, "two encoders, and learned vectors for the frames of a video", INSIDE)
     told_apart(result)
-    sizes = {"mit_hidden_size": 32, "mit_num_hidden_layers": 2, "mit_num_attention_heads": 2, "mit_intermediate_size": 16,
-             "num_frames": 5, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 8,
-             "patch_size": 4}  # fmt: skip
+    sizes = {
+        "mit_hidden_size": 32,
+        "mit_num_hidden_layers": 2,
+        "mit_num_attention_heads": 2,
+        "mit_intermediate_size": 16,
+        "num_frames": 5,
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 8,
+        "patch_size": 4,
+    }
     config = CONFIG_MAPPING[model_type](vision_config=sizes, projection_dim=32, prompt_num_attention_heads=2)
     model, spec = build(config, attention=None), spec_of(config)
     torch.nn.init.normal_(model.mit.position_embedding)
     entered: list[Tensor] = []
-    model.mit.encoder.register_forward_pre_hook(lambda module, given, named: entered.append(named["inputs_embeds"]),
-                                                with_kwargs=True)  # fmt: skip
+    model.mit.encoder.register_forward_pre_hook(
+        lambda module, given, named: entered.append(named["inputs_embeds"]), with_kwargs=True
+    )
     frames = torch.randn(2, 5, 32)
     with torch.no_grad():
         model.mit(frames)
@@ -64,11 +74,16 @@ def bridgetower(model_type: str) -> Proof:
 
 @proof("flava")
 def flava(model_type: str) -> Proof:
-    parts = {"text_config": "text_model", "image_config": "image_model", "multimodal_config": "multimodal_model",
-             "image_codebook_config": "image_codebook"}  # fmt: skip
+    parts = {
+        "text_config": "text_model",
+        "image_config": "image_model",
+        "multimodal_config": "multimodal_model",
+        "image_codebook_config": "image_codebook",
+    }
     result = made_of(model_type, "two encoders and a third stack that adds nothing", parts, None, "FlavaForPreTraining")
-    upon = build(config_of("flava_multimodal_model", num_hidden_layers=2, use_cls_token=True), "FlavaMultimodalModel",
-                 attention=None)  # fmt: skip
+    upon = build(
+        config_of("flava_multimodal_model", num_hidden_layers=2, use_cls_token=True), "FlavaMultimodalModel", attention=None
+    )
     x, order = torch.randn(1, 6, 64), torch.tensor([3, 1, 5, 0, 4, 2])
     with torch.no_grad():
         once, again = (upon(y).last_hidden_state[:, 1:] for y in (x, x[:, order]))

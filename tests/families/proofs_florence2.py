@@ -17,9 +17,17 @@ def florence_vision(model_type: str) -> Proof:
     result = Proof(
         model_type, "a convolution over neighbours before each attention, in windows, and each feed-forward part"
     )
-    sizes: dict[str, Any] = {"depths": [1, 2], "embed_dim": [8, 16], "num_heads": [2, 2], "num_groups": [2, 2],
-                             "patch_stride": [2, 2], "patch_padding": [1, 1], "patch_prenorm": [False, True],
-                             "patch_size": [3, 3], "window_size": 3}  # fmt: skip
+    sizes: dict[str, Any] = {
+        "depths": [1, 2],
+        "embed_dim": [8, 16],
+        "num_heads": [2, 2],
+        "num_groups": [2, 2],
+        "patch_stride": [2, 2],
+        "patch_padding": [1, 1],
+        "patch_prenorm": [False, True],
+        "patch_size": [3, 3],
+        "window_size": 3,
+    }
     config = config_of(model_type, **sizes)
     model, spec = build(config, "Florence2VisionBackbone"), spec_of(config)
     found = calls(model, torch.randn(1, 3, 20, 28), fixed=False)
@@ -53,8 +61,12 @@ def florence2(model_type: str) -> Proof:
     result = made_of(model_type, "a convolutional encoder, learned column and row vectors after it, and BART", parts)
     entered: list[Tensor] = []
     for width in (16, 18):  # half of it is odd in the second
-        vision = {"embed_dim": [8, 8, 8, width], "max_position_embeddings": 9, "max_temporal_embeddings": 4,
-                  "projection_dim": 12}  # fmt: skip
+        vision = {
+            "embed_dim": [8, 8, 8, width],
+            "max_position_embeddings": 9,
+            "max_temporal_embeddings": 4,
+            "projection_dim": 12,
+        }
         config = config_of(model_type, vision_config=vision)
         projector, spec = modeling(model_type).Florence2MultiModalProjector(config), spec_of(config)
         projector.image_projection.register_forward_pre_hook(lambda module, given: entered.append(given[0]))

@@ -36,9 +36,16 @@ def gemma3n_audio(model_type: str) -> Proof:
     result = Proof(
         model_type, "a vector for each distance, projected from its sinusoid, times the query; 13 frames visible"
     )
-    config = config_of(model_type, hidden_size=32, conf_num_attention_heads=4, conf_num_hidden_layers=2, input_feat_size=16,
-                       conf_attention_chunk_size=6, conf_attention_context_left=5, sscp_conv_channel_size=(8, 4),
-                       )  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        conf_num_attention_heads=4,
+        conf_num_hidden_layers=2,
+        input_feat_size=16,
+        conf_attention_chunk_size=6,
+        conf_attention_context_left=5,
+        sscp_conv_channel_size=(8, 4),
+    )
     model, spec = build(config, "Gemma3nAudioEncoder", attention=None), spec_of(config)
     terms = []
     for block in model.conformer:
@@ -83,9 +90,16 @@ def gemma4_audio(model_type: str) -> Proof:
         model_type, "a vector for each distance, projected from its sinusoid, times the query; 12 frames visible"
     )
     for chunk in (4, 5, 8):  # 8: half the context is more than the past, and distances are too large
-        config = config_of(model_type, hidden_size=32, num_attention_heads=4, num_hidden_layers=2,
-                           attention_chunk_size=chunk, attention_context_left=5, subsampling_conv_channels=[16, 4],
-                           output_proj_dims=32)  # fmt: skip
+        config = config_of(
+            model_type,
+            hidden_size=32,
+            num_attention_heads=4,
+            num_hidden_layers=2,
+            attention_chunk_size=chunk,
+            attention_context_left=5,
+            subsampling_conv_channels=[16, 4],
+            output_proj_dims=32,
+        )
         model, spec = build(config, attention=None), spec_of(config)
         assert any(finding.grade == "error" for finding in spec.remarks) == (chunk == 8)
         heard = [listening(layer.self_attn) for layer in model.layers]

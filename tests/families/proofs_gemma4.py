@@ -21,8 +21,13 @@ PROPORTIONAL = {"rope_type": "proportional", "rope_theta": 100000.0, "partial_ro
 @proof("gemma4_text", "gemma4_unified_text")
 def gemma4_text(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs; full layers have wider heads, of which a part rotates (proportional)")
-    sizes = {"num_hidden_layers": 7, "sliding_window": 4, "head_dim": 16, "global_head_dim": 24,
-             "hidden_size_per_layer_input": 8}  # fmt: skip
+    sizes = {
+        "num_hidden_layers": 7,
+        "sliding_window": 4,
+        "head_dim": 16,
+        "global_head_dim": 24,
+        "hidden_size_per_layer_input": 8,
+    }
     if model_type == "gemma4_unified_text":
         sizes.pop("hidden_size_per_layer_input")
     turned(result, **sizes)
@@ -37,8 +42,13 @@ def gemma4_text(model_type: str) -> Proof:
 @proof("embedding_gemma2_text")
 def embedding_gemma2_text(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, bidirectional; full layers have wider heads and another base")
-    sizes = {"num_hidden_layers": 7, "sliding_window": 3, "head_dim": 16, "global_head_dim": 24,
-             "hidden_size_per_layer_input": 8}  # fmt: skip
+    sizes = {
+        "num_hidden_layers": 7,
+        "sliding_window": 3,
+        "head_dim": 16,
+        "global_head_dim": 24,
+        "hidden_size_per_layer_input": 8,
+    }
     turned(result, **sizes)
     turned(result, rope_parameters={SLIDING: YARN, FULL: PROPORTIONAL}, sliding_window_pattern=3, **sizes)
     return result
@@ -47,8 +57,14 @@ def embedding_gemma2_text(model_type: str) -> Proof:
 @proof("gemma4_assistant", "gemma4_unified_assistant")
 def gemma4_assistant(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE of queries as in its text model; keys are those of the main model")
-    sizes = {"num_hidden_layers": 4, "head_dim": 16, "global_head_dim": 24, "num_kv_shared_layers": 4, "sliding_window": 4,
-             "layer_types": [SLIDING, FULL, SLIDING, FULL]}  # fmt: skip
+    sizes = {
+        "num_hidden_layers": 4,
+        "head_dim": 16,
+        "global_head_dim": 24,
+        "num_kv_shared_layers": 4,
+        "sliding_window": 4,
+        "layer_types": [SLIDING, FULL, SLIDING, FULL],
+    }
     if model_type == "gemma4_assistant":
         text = config_of("gemma4_text", hidden_size_per_layer_input=0, vocab_size_per_layer_input=0, **sizes)
     else:
@@ -61,8 +77,10 @@ def gemma4_assistant(model_type: str) -> Proof:
     with mock.patch.object(type(text), "kv_sharing_modes", property(lambda self: ["reuse"] * self.num_hidden_layers)):
         model, spec = build(config, name), spec_of(config)["text_config"]
     generator = torch.Generator().manual_seed(4)
-    shared = {kind: tuple(torch.randn(2, 2, 9, width, generator=generator) for _ in "kv") for kind, width in
-              ((SLIDING, 16), (FULL, 24))}  # fmt: skip
+    shared = {
+        kind: tuple(torch.randn(2, 2, 9, width, generator=generator) for _ in "kv")
+        for kind, width in ((SLIDING, 16), (FULL, 24))
+    }
     passes = []
     for ids in (torch.zeros_like(IDS), IDS):
         given = {"inputs_embeds": torch.randn(2, IDS.shape[1], 64, generator=generator), "shared_kv_states": shared}

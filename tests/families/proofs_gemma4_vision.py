@@ -12,8 +12,12 @@ from posenc.dialects.weights import with_weights
 
 NO_POSITIONS = {"gemma4_unified_audio": "audio samples go to the text model, which counts them like tokens"}
 
-PLACES = torch.tensor([[[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2], [2, 2]],
-                       [[5, 90], [90, 5], [0, 99], [99, 0], [7, 7], [31, 64], [2, 3], [-1, -1], [-1, -1]]])  # fmt: skip
+PLACES = torch.tensor(
+    [
+        [[0, 0], [1, 0], [2, 0], [0, 1], [1, 1], [2, 1], [0, 2], [1, 2], [2, 2]],
+        [[5, 90], [90, 5], [0, 99], [99, 0], [7, 7], [31, 64], [2, 3], [-1, -1], [-1, -1]],
+    ]
+)
 
 
 def places() -> posenc.Positions:
@@ -25,8 +29,14 @@ def places() -> posenc.Positions:
 @proof("gemma4_vision")
 def gemma4_vision(model_type: str) -> Proof:
     result = Proof(model_type, "x and y tables, summed; RoPE over x in one half of the head, over y in the other")
-    config = config_of(model_type, head_dim=24, patch_size=2, position_embedding_size=100, pooling_kernel_size=1,
-                       rope_parameters={"rope_type": "axial", "rope_theta": 50.0})  # fmt: skip
+    config = config_of(
+        model_type,
+        head_dim=24,
+        patch_size=2,
+        position_embedding_size=100,
+        pooling_kernel_size=1,
+        rope_parameters={"rope_type": "axial", "rope_theta": 50.0},
+    )
     model, spec = build(config), spec_of(config)
     torch.nn.init.normal_(model.patch_embedder.position_embedding_table)
     pixels = torch.rand(2, 9, 12, generator=torch.Generator().manual_seed(2))
@@ -52,8 +62,9 @@ def gemma4_vision(model_type: str) -> Proof:
 @proof("gemma4_unified_vision")
 def gemma4_unified_vision(model_type: str) -> Proof:
     result = Proof(model_type, "x and y tables, summed, before the text model; no attention of its own")
-    config = config_of(model_type, patch_size=2, pooling_kernel_size=1, mm_embed_dim=48, mm_posemb_size=100,
-                       output_proj_dims=48)  # fmt: skip
+    config = config_of(
+        model_type, patch_size=2, pooling_kernel_size=1, mm_embed_dim=48, mm_posemb_size=100, output_proj_dims=48
+    )
     text = config_of("gemma4_unified_text")
     torch.manual_seed(0)
     module, spec = modeling(model_type).Gemma4UnifiedVisionEmbedder(config, text).eval(), spec_of(config)

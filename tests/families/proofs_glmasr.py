@@ -30,13 +30,23 @@ def glmasr_encoder(model_type: str) -> Proof:
     result = Proof(model_type, f"RoPE, half pairs{half}, over frames, bidirectional")
     kind, sizes, inputs = {
         "glmasr_encoder": ("GlmAsrEncoder", {"num_mel_bins": 16}, {"input_features": torch.randn(2, 16, 16)}),
-        "lasr_encoder": ("LasrEncoder", {"num_mel_bins": 16, "subsampling_conv_channels": 8, "conv_kernel_size": 4,
-                                         "subsampling_conv_kernel_size": 2, "subsampling_conv_stride": 2},
-                         {"input_features": torch.randn(2, 32, 16)}),
-        "nemotron3_5_transcribe_word_timestamp": ("Nemotron3_5TranscribeWordTimestampModel",
-                                                  {"upsampling_factor": 2, "blank_token_id": 3},
-                                                  {"inputs_embeds": torch.randn(2, 4, 64)}),
-    }[model_type]  # fmt: skip
+        "lasr_encoder": (
+            "LasrEncoder",
+            {
+                "num_mel_bins": 16,
+                "subsampling_conv_channels": 8,
+                "conv_kernel_size": 4,
+                "subsampling_conv_kernel_size": 2,
+                "subsampling_conv_stride": 2,
+            },
+            {"input_features": torch.randn(2, 32, 16)},
+        ),
+        "nemotron3_5_transcribe_word_timestamp": (
+            "Nemotron3_5TranscribeWordTimestampModel",
+            {"upsampling_factor": 2, "blank_token_id": 3},
+            {"inputs_embeds": torch.randn(2, 4, 64)},
+        ),
+    }[model_type]
     for parameters in (None, YARN, LINEAR):
         config = config_of(model_type, rope_parameters=parameters, **SIZES, **sizes)
         model, spec = build(config, kind), spec_of(config)

@@ -15,9 +15,21 @@ from posenc.dialects.weights import with_weights
 @proof("granite_speech_encoder", "granite_speech_plus_encoder")
 def granite_speech_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "relative vectors for keys, within blocks of frames")
-    config = config_of(model_type, hidden_dim=64, num_layers=2, num_heads=4, dim_head=24, input_dim=16, context_size=7,
-                       max_pos_emb=9, output_dim=8, conv_kernel_size=3, hidden_size=None, num_hidden_layers=None,
-                       num_attention_heads=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_dim=64,
+        num_layers=2,
+        num_heads=4,
+        dim_head=24,
+        input_dim=16,
+        context_size=7,
+        max_pos_emb=9,
+        output_dim=8,
+        conv_kernel_size=3,
+        hidden_size=None,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+    )
     name = "GraniteSpeechPlusCTCEncoder" if "plus" in model_type else "GraniteSpeechCTCEncoder"
     encoder, spec = build(config, name, attention=None), spec_of(config)
     reached: list[tuple[Tensor, Tensor, Tensor, float]] = []
@@ -44,8 +56,17 @@ def granite_speech_encoder(model_type: str) -> Proof:
 @proof("granite_speech5_encoder")
 def granite_speech5_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "relative vectors for keys, within blocks of frames; some layers halve the frames")
-    config = config_of(model_type, num_hidden_layers=3, num_key_value_heads=4, head_dim=24, num_mel_bins=4, context_size=7,
-                       max_position_embeddings=9, conv_kernel_size=3, subsample_layers=[1])  # fmt: skip
+    config = config_of(
+        model_type,
+        num_hidden_layers=3,
+        num_key_value_heads=4,
+        head_dim=24,
+        num_mel_bins=4,
+        context_size=7,
+        max_position_embeddings=9,
+        conv_kernel_size=3,
+        subsample_layers=[1],
+    )
     encoder, spec = build(config), spec_of(config)
     found = calls(encoder, input_features=torch.randn(2, 28, 16, generator=torch.Generator().manual_seed(0)), fixed=False)
     assert len(found) == len(spec.layers) == 3

@@ -53,8 +53,11 @@ def hunyuan_vl_text(model_type: str) -> Proof:
     hidden(result, spec, calls(model, input_ids=tokens((2, SEEN))))
     for parameters in (alpha, {**LINEAR, "mrope_section": [4, 4, 4]}, {**YARN, "mrope_section": [6, 6]}):
         other = config_of(model_type, rope_parameters=parameters, head_dim=24, num_hidden_layers=1)
-        own = modeling(model_type).HunYuanVLTextRotaryEmbedding(other).inv_freq if hasattr(
-            modeling(model_type), "HunYuanVLTextRotaryEmbedding") else type(model.rotary_emb)(other).inv_freq  # fmt: skip
+        own = (
+            modeling(model_type).HunYuanVLTextRotaryEmbedding(other).inv_freq
+            if hasattr(modeling(model_type), "HunYuanVLTextRotaryEmbedding")
+            else type(model.rotary_emb)(other).inv_freq
+        )
         mine = spec_of(other).encoding(0, exact="model").frequencies.values
         result.equal("12 frequencies, each for two channels", torch.tensor(mine), torch.cat([own, own]))
     return result
@@ -65,8 +68,9 @@ def hunyuan_vl(model_type: str) -> Proof:
     section = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [16, 16, 16, 16]}
     text = config_of("hunyuan_vl_text", rope_parameters=section, head_dim=128, num_hidden_layers=1).to_dict()
     config = config_of(model_type, text_config=text)
-    result = made_of(model_type, "XD-RoPE over token, column, row and image, and an encoder with a learned grid",
-                     BOTH, config)  # fmt: skip
+    result = made_of(
+        model_type, "XD-RoPE over token, column, row and image, and an encoder with a learned grid", BOTH, config
+    )
     with torch.device("meta"):
         model = build(config, "HunYuanVLModel", attention=None)
     merge = config.vision_config.spatial_merge_size

@@ -43,11 +43,23 @@ def idefics_vision(model_type: str) -> Proof:
 @proof("idefics")
 def idefics(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, whole head; no positions in attention to images")
-    vision = {"embed_dim": 32, "image_size": 8, "patch_size": 2, "num_hidden_layers": 1, "num_attention_heads": 2,
-              "intermediate_size": 16}  # fmt: skip
+    vision = {
+        "embed_dim": 32,
+        "image_size": 8,
+        "patch_size": 2,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     for parameters in (YARN, LINEAR, None):
-        config = config_of(model_type, num_hidden_layers=3, rope_parameters=parameters, vision_config=vision,
-                           additional_vocab_size=0, cross_layer_interval=1)  # fmt: skip
+        config = config_of(
+            model_type,
+            num_hidden_layers=3,
+            rope_parameters=parameters,
+            vision_config=vision,
+            additional_vocab_size=0,
+            cross_layer_interval=1,
+        )
         model, spec = build(config), spec_of(config)
         by_kind(result, module_named(model, "rotary_emb"), spec)
         passes = []

@@ -9,8 +9,11 @@ from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_vit import SMALL
 from posenc.dialects.weights import with_weights
 
-CLASSES = {"idefics2_vision": "Idefics2VisionTransformer", "idefics3_vision": "Idefics3VisionTransformer",
-           "smolvlm_vision": "SmolVLMVisionTransformer"}  # fmt: skip
+CLASSES = {
+    "idefics2_vision": "Idefics2VisionTransformer",
+    "idefics3_vision": "Idefics3VisionTransformer",
+    "smolvlm_vision": "SmolVLMVisionTransformer",
+}
 
 NO_POSITIONS = {"idefics2_perceiver": "learned queries; the image features already have positions"}
 

@@ -15,10 +15,19 @@ from families.turning import visible
 from posenc.dialects.weights import with_weights
 
 SIZES: dict[str, Any] = {
-    "num_hidden_layers": 7, "head_dim": 24, "swa_head_dim": 16, "num_attention_heads": 4, "swa_num_attention_heads": 2,
-    "num_key_value_heads": 2, "swa_num_key_value_heads": 1, "sliding_window_size": 5, "rel_extent": 8, "d_rel": 4,
-    "log_scaling_n_floor": 6, "log_scaling_alpha": 0.7,
-}  # fmt: skip
+    "num_hidden_layers": 7,
+    "head_dim": 24,
+    "swa_head_dim": 16,
+    "num_attention_heads": 4,
+    "swa_num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "swa_num_key_value_heads": 1,
+    "sliding_window_size": 5,
+    "rel_extent": 8,
+    "d_rel": 4,
+    "log_scaling_n_floor": 6,
+    "log_scaling_alpha": 0.7,
+}
 
 
 @proof("inkling_text", "inkling2_text")
@@ -88,8 +97,15 @@ def inkling2_vision(model_type: str) -> Proof:
     result = Proof(
         model_type, "RoPE over column and row, from 1, interleaved pairs; a learned grid (bilinear) and a class token"
     )
-    config = config_of(model_type, patch_size=2, spatial_merge_size=2, posemb_grid_size=5, text_hidden_size=32,
-                       projection_hidden_dim=32, **TOWER)  # fmt: skip
+    config = config_of(
+        model_type,
+        patch_size=2,
+        spatial_merge_size=2,
+        posemb_grid_size=5,
+        text_hidden_size=32,
+        projection_hidden_dim=32,
+        **TOWER,
+    )
     model, spec = build(config, "Inkling2VisionModel"), spec_of(config)
     torch.nn.init.normal_(model.embeddings.position_embedding.weight)
     images = torch.tensor([[1, h // 2, w // 2] for _, h, w in IMAGES])
@@ -107,8 +123,11 @@ def inkling2_vision(model_type: str) -> Proof:
         words, classes = model.embeddings.patch_embedding(patches), model.embeddings.class_embedding[None]
         classes = classes + model.embeddings.cls_position_embedding
         x = torch.cat([classes, words[:24], classes, words[24:]])
-        coords = [part for size in IMAGES for part in (
-            torch.tensor([[-1, -1, 1, 1]]), torch.cat([block_order(2, [size]), sizes_of([size])], dim=1))]  # fmt: skip
+        coords = [
+            part
+            for size in IMAGES
+            for part in (torch.tensor([[-1, -1, 1, 1]]), torch.cat([block_order(2, [size]), sizes_of([size])], dim=1))
+        ]
         got = with_weights(spec, 0, model.state_dict()).embed(x[None], posenc.Positions.at(torch.cat(coords)[None]))[0]
         result.close("what enters the first layer", got, seen[0], 16.0)
     return result

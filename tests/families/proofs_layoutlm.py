@@ -32,9 +32,12 @@ def biases(model: torch.nn.Module, names: tuple[str, ...], **inputs: Any) -> lis
     hooks = []
     for path, module in model.named_modules():
         if path.endswith("attention.self"):
-            hooks.append(module.register_forward_pre_hook(
-                lambda module, arguments, keywords: found.append(tuple(keywords[name] for name in names)), with_kwargs=True
-            ))  # fmt: skip
+            hooks.append(
+                module.register_forward_pre_hook(
+                    lambda module, arguments, keywords: found.append(tuple(keywords[name] for name in names)),
+                    with_kwargs=True,
+                )
+            )
     with torch.no_grad():
         model(**inputs)
     for hook in hooks:
@@ -50,8 +53,7 @@ def layoutlm(model_type: str) -> Proof:
     places, bbox = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]]), boxes((2, 4))
     at = posenc.Positions.at(torch.cat([places[..., None], with_sizes(bbox)], dim=-1))
     inputs = {"input_ids": tokens((2, 4)), "position_ids": places, "bbox": bbox}
-    added(result, spec, model, "embeddings.LayerNorm", at, inputs, SIX,
-          silent=("embeddings.token_type_embeddings.weight",))  # fmt: skip
+    added(result, spec, model, "embeddings.LayerNorm", at, inputs, SIX, silent=("embeddings.token_type_embeddings.weight",))
     return result
 
 
@@ -63,9 +65,19 @@ def layoutlmv2(model_type: str) -> Proof:
     )
     own = modeling("layoutlmv2")
     for flags in ((True, True), (True, False), (False, True)):
-        config = config_of(model_type, max_position_embeddings=40, max_2d_position_embeddings=48, coordinate_size=12,
-                           shape_size=8, rel_pos_bins=8, max_rel_pos=20, rel_2d_pos_bins=12, max_rel_2d_pos=30,
-                           has_relative_attention_bias=flags[0], has_spatial_attention_bias=flags[1])  # fmt: skip
+        config = config_of(
+            model_type,
+            max_position_embeddings=40,
+            max_2d_position_embeddings=48,
+            coordinate_size=12,
+            shape_size=8,
+            rel_pos_bins=8,
+            max_rel_pos=20,
+            rel_2d_pos_bins=12,
+            max_rel_2d_pos=30,
+            has_relative_attention_bias=flags[0],
+            has_spatial_attention_bias=flags[1],
+        )
         torch.manual_seed(0)
         embeddings, encoder = own.LayoutLMv2Embeddings(config).eval(), own.LayoutLMv2Encoder(config).eval()
         spec, places, bbox = spec_of(config), torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]]), boxes((2, 4))
@@ -83,8 +95,16 @@ def layoutlmv2(model_type: str) -> Proof:
     return result
 
 
-def compare(result: Proof, spec: PositionSpec, state: Any, found: Any, flags: Any, places: Tensor, bbox: Tensor,
-            divided: bool = False) -> None:  # fmt: skip
+def compare(
+    result: Proof,
+    spec: PositionSpec,
+    state: Any,
+    found: Any,
+    flags: Any,
+    places: Tensor,
+    bbox: Tensor,
+    divided: bool = False,
+) -> None:
     """The bias of every layer, from the sums that reach attention."""
     assert len(found) == len(spec.layers)
     coords = [places[..., None]] * flags[0] + [bbox[..., [0, 3]]] * flags[1]
@@ -102,10 +122,20 @@ def layoutlmv3(model_type: str) -> Proof:
     result = Proof(
         model_type, "RoBERTa's table, concatenated box tables, a table for patches; T5 bias of position, x and y, divided"
     )
-    sizes = {"max_position_embeddings": 40, "max_2d_position_embeddings": 1024, "coordinate_size": 12, "shape_size": 8,
-             "rel_pos_bins": 8, "max_rel_pos": 20, "rel_2d_pos_bins": 12, "max_rel_2d_pos": 30,
-             "num_hidden_layers": 2, "input_size": 8,
-             "patch_size": 4, "pad_token_id": PADDING}  # fmt: skip
+    sizes = {
+        "max_position_embeddings": 40,
+        "max_2d_position_embeddings": 1024,
+        "coordinate_size": 12,
+        "shape_size": 8,
+        "rel_pos_bins": 8,
+        "max_rel_pos": 20,
+        "rel_2d_pos_bins": 12,
+        "max_rel_2d_pos": 30,
+        "num_hidden_layers": 2,
+        "input_size": 8,
+        "patch_size": 4,
+        "pad_token_id": PADDING,
+    }
     config = config_of(model_type, **sizes)
     model, spec = build(config, attention=None), spec_of(config)
     bbox, text, image = boxes(TEXT.shape, 1000), TEXT, torch.randn(3, 3, 8, 8)
@@ -116,11 +146,21 @@ def layoutlmv3(model_type: str) -> Proof:
     state, sums = model.state_dict(), "embeddings.LayerNorm"
     tables = tuple(f"embeddings.{name}_position_embeddings" for name in "xyhw")
     at = posenc.Positions.from_mask(text != PADDING)
-    added_by(result, spec["places"], model, "embeddings.position_embeddings", sums, at, text_alone, what="places",
-             others=(*tables, "embeddings.token_type_embeddings"))  # fmt: skip
+    added_by(
+        result,
+        spec["places"],
+        model,
+        "embeddings.position_embeddings",
+        sums,
+        at,
+        text_alone,
+        what="places",
+        others=(*tables, "embeddings.token_type_embeddings"),
+    )
     with torch.no_grad():
-        with silence(*(named(model, name) for name in ("embeddings.position_embeddings",
-                                                       "embeddings.token_type_embeddings"))):  # fmt: skip
+        with silence(
+            *(named(model, name) for name in ("embeddings.position_embeddings", "embeddings.token_type_embeddings"))
+        ):
             whole = entering(model, sums, text_alone)
             with silence(*(named(model, name) for name in tables)):
                 alone = entering(model, sums, text_alone)
@@ -156,15 +196,39 @@ def layoutlmv3(model_type: str) -> Proof:
 @proof("lilt")
 def lilt(model_type: str) -> Proof:
     result = Proof(model_type, "RoBERTa's table; a second, narrow stack for boxes and positions, scores summed")
-    config = config_of(model_type, hidden_size=48, max_position_embeddings=40, max_2d_position_embeddings=48,
-                       channel_shrink_ratio=2, pad_token_id=PADDING, num_hidden_layers=2)  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=48,
+        max_position_embeddings=40,
+        max_2d_position_embeddings=48,
+        channel_shrink_ratio=2,
+        pad_token_id=PADDING,
+        num_hidden_layers=2,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     bbox, at, state = boxes(TEXT.shape), posenc.Positions.from_mask(TEXT != PADDING), model.state_dict()
     inputs = {"input_ids": TEXT, "bbox": bbox, "attention_mask": (TEXT != PADDING).long()}
-    added_by(result, spec, model, "embeddings.position_embeddings", "embeddings.LayerNorm", at, inputs, what="places",
-             others=("embeddings.token_type_embeddings",))  # fmt: skip
-    added_by(result, spec["layout"], model, "layout_embeddings.box_position_embeddings", "layout_embeddings.LayerNorm",
-             at, inputs, what="places in the narrow stack")  # fmt: skip
+    added_by(
+        result,
+        spec,
+        model,
+        "embeddings.position_embeddings",
+        "embeddings.LayerNorm",
+        at,
+        inputs,
+        what="places",
+        others=("embeddings.token_type_embeddings",),
+    )
+    added_by(
+        result,
+        spec["layout"],
+        model,
+        "layout_embeddings.box_position_embeddings",
+        "layout_embeddings.LayerNorm",
+        at,
+        inputs,
+        what="places in the narrow stack",
+    )
     entered = entering(model, "layout_embeddings.box_linear_embeddings", inputs)
     with torch.no_grad():
         got = with_weights(spec["boxes"], 0, state).embed(torch.zeros(3, 6, 48), posenc.Positions.at(with_sizes(bbox)))

@@ -8,8 +8,15 @@ import posenc
 from families.adding import added
 from families.harness import Proof, build, config_of, proof, spec_of, tokens
 
-STACKS = {"d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-          "decoder_attention_heads": 4, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}  # fmt: skip
+STACKS = {
+    "d_model": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 16,
+    "decoder_ffn_dim": 16,
+}
 
 
 @proof("led")

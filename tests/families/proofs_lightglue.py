@@ -70,8 +70,9 @@ def efficientloftr(model_type: str) -> Proof:
         model_type, "RoPE, interleaved pairs, over all heads together, row and column alternately, from 1; self-attention"
     )
     for scaled in ({}, {"rope_parameters": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 3.0}}):
-        config = config_of(model_type, hidden_size=64, num_attention_heads=8, num_attention_layers=2,
-                           out_features=[8, 8, 16, 64], **scaled)  # fmt: skip
+        config = config_of(
+            model_type, hidden_size=64, num_attention_heads=8, num_attention_layers=2, out_features=[8, 8, 16, 64], **scaled
+        )
         config._attn_implementation = "probe"
         torch.manual_seed(0)
         model, spec = Transformer(config, modeling(model_type)).eval(), spec_of(config, defaults=True)

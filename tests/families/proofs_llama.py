@@ -22,8 +22,14 @@ def aria_text(model_type: str) -> Proof:
 
 DYNAMIC = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 3.0}
 
-LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 1024, "factor": 4.0,
-            "short_factor": [1.0 + n / 5 for n in range(8)], "long_factor": [2.0 + n for n in range(8)]}  # fmt: skip
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "original_max_position_embeddings": 1024,
+    "factor": 4.0,
+    "short_factor": [1.0 + n / 5 for n in range(8)],
+    "long_factor": [2.0 + n for n in range(8)],
+}
 
 
 @proof(
@@ -52,13 +58,23 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_positi
 def llama(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, whole head, every layer")
     own = {
-        "dbrx": {"attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 7.0},  # asked for, and turns nothing
-                 "d_model": 64, "hidden_size": None, "n_heads": 4, "num_attention_heads": None, "n_layers": 2,
-                 "num_hidden_layers": None},
+        "dbrx": {
+            "attn_config": {"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 7.0},  # asked for, and turns nothing
+            "d_model": 64,
+            "hidden_size": None,
+            "n_heads": 4,
+            "num_attention_heads": None,
+            "n_layers": 2,
+            "num_hidden_layers": None,
+        },
         "emu3_text_model": {"model_class": "Emu3TextModel"},
-        "gemma": {"head_dim": 24}, "hy_v3": {"head_dim": 24}, "seed_oss": {"head_dim": 24}, "internlm3": {"head_dim": 24},
-        "iquestcoder": {"head_dim": 24}, "jetmoe": {"kv_channels": 24},
-    }  # fmt: skip
+        "gemma": {"head_dim": 24},
+        "hy_v3": {"head_dim": 24},
+        "seed_oss": {"head_dim": 24},
+        "internlm3": {"head_dim": 24},
+        "iquestcoder": {"head_dim": 24},
+        "jetmoe": {"kv_channels": 24},
+    }
     sizes = {"num_hidden_layers": 2} | own.get(model_type, {})
     model = turned(result, rope_parameters=YARN, **sizes)
     sizes.pop("model_class", None)
@@ -82,8 +98,9 @@ def apertus(model_type: str) -> Proof:
 def hunyuan_v1_dense(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, every layer, normalised afterwards; alpha makes a larger base")
     alpha = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}
-    model = turned_then_normalised(result, norms=("query_layernorm", "key_layernorm"), rope_parameters=alpha,
-                                   num_hidden_layers=2, head_dim=24)  # fmt: skip
+    model = turned_then_normalised(
+        result, norms=("query_layernorm", "key_layernorm"), rope_parameters=alpha, num_hidden_layers=2, head_dim=24
+    )
     for parameters in (None, LINEAR, YARN):
         also(result, model, rope_parameters=parameters, head_dim=24)
     return result
@@ -112,8 +129,15 @@ def granite_docling_text(model_type: str) -> Proof:
 @proof("chameleon")
 def chameleon(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, whole head, every layer; images are tokens")
-    codes = {"base_channels": 32, "latent_channels": 32, "embed_dim": 32, "num_embeddings": 4, "channel_multiplier": [1],
-             "num_res_blocks": 1, "resolution": 8}  # fmt: skip
+    codes = {
+        "base_channels": 32,
+        "latent_channels": 32,
+        "embed_dim": 32,
+        "num_embeddings": 4,
+        "channel_multiplier": [1],
+        "num_res_blocks": 1,
+        "resolution": 8,
+    }
     sizes = {"num_hidden_layers": 2, "vq_config": codes, "vocabulary_map": {"<image>": 3}}
     model = turned(result, rope_parameters=YARN, **sizes)
     for parameters in (None, LINEAR, LLAMA3):

@@ -40,8 +40,13 @@ def _chunks(result: Proof, spec: Any, found: list[Call]) -> None:
 def beam(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, within windows; full layers: (1 + (p + 1)/2048)^0.1 on queries instead")
     sliding = YARN | {"rope_theta": 30000.0}
-    config = config_of(model_type, num_hidden_layers=7, sliding_window=4, head_dim=24,
-                       rope_parameters={"sliding_attention": sliding, "full_attention": None})  # fmt: skip
+    config = config_of(
+        model_type,
+        num_hidden_layers=7,
+        sliding_window=4,
+        head_dim=24,
+        rope_parameters={"sliding_attention": sliding, "full_attention": None},
+    )
     model, spec = build(config), spec_of(config)
     zero, moved = (calls(model, input_ids=tokens(IDS.shape), position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))
     same_rotation(
@@ -67,8 +72,13 @@ def llama4_text(model_type: str) -> Proof:
         "RoPE, interleaved pairs, in chunked layers; the others scale queries by a logarithm of the token count",
     )
     sizes: dict[str, Any] = {
-        "num_hidden_layers": 5, "head_dim": 24, "attention_chunk_size": 4, "floor_scale": 3, "use_qk_norm": False,
-        "attn_scale": 0.3}  # fmt: skip
+        "num_hidden_layers": 5,
+        "head_dim": 24,
+        "attention_chunk_size": 4,
+        "floor_scale": 3,
+        "use_qk_norm": False,
+        "attn_scale": 0.3,
+    }
     config = config_of(model_type, rope_parameters=LLAMA3, attn_temperature_tuning=False, **sizes)
     model, spec = build(config, "Llama4TextModel"), spec_of(config)
     zero, moved = (calls(model, input_ids=tokens(IDS.shape), position_ids=ids) for ids in (torch.zeros_like(IDS), IDS))

@@ -46,9 +46,18 @@ def rotation(result: Proof, model: Any, spec: Any, own: Tensor, **inputs: Any) -
 @proof("llama4_vision_model")
 def llama4_vision_model(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE over column and row, from 1, interleaved pairs; a learned vector for each token")
-    config = config_of(model_type, image_size=10, patch_size=2, projector_input_dim=64, projector_output_dim=64,
-                       pixel_shuffle_ratio=1.0, intermediate_size=64, vision_output_dim=64,
-                       rope_parameters={"rope_type": "default", "rope_theta": 500.0}, **TOWER)  # fmt: skip
+    config = config_of(
+        model_type,
+        image_size=10,
+        patch_size=2,
+        projector_input_dim=64,
+        projector_output_dim=64,
+        pixel_shuffle_ratio=1.0,
+        intermediate_size=64,
+        vision_output_dim=64,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        **TOWER,
+    )
     model, spec = build(config, "Llama4VisionModel"), spec_of(config)
     model.patch_embedding.linear.weight.data.normal_(std=1e-3)
     images = torch.randn(2, 3, 10, 10, generator=torch.Generator().manual_seed(1))

@@ -16,9 +16,25 @@ LANGUAGE, TEXT = {"text_config": "language_model"}, {"text_config": "text_model"
 TOWER, MODEL = {"vision_config": "vision_tower"}, {"vision_config": "vision_model"}
 
 PLAIN: dict[str, dict[str, str]] = {
-    **dict.fromkeys(["aria", "aya_vision", "cohere2_vision", "got_ocr2", "internvl", "lfm2_vl", "lfm3_vl",
-                     "llava", "llava_next", "llava_next_video", "llava_onevision", "ovis2", "qianfan_ocr", "vipllava"],
-                    LANGUAGE | TOWER),
+    **dict.fromkeys(
+        [
+            "aria",
+            "aya_vision",
+            "cohere2_vision",
+            "got_ocr2",
+            "internvl",
+            "lfm2_vl",
+            "lfm3_vl",
+            "llava",
+            "llava_next",
+            "llava_next_video",
+            "llava_onevision",
+            "ovis2",
+            "qianfan_ocr",
+            "vipllava",
+        ],
+        LANGUAGE | TOWER,
+    ),
     **dict.fromkeys(["deepseek_vl", "hyperclovax_vision_v2"], LANGUAGE | MODEL),
     **dict.fromkeys(["idefics3", "smolvlm", "kosmos-2", "kosmos-2.5"], TEXT | MODEL),
     "deepseek_vl_hybrid": LANGUAGE | {"high_res_vision_config": "SamVisionModel", "vision_config": "SiglipVisionModel"},
@@ -27,10 +43,9 @@ PLAIN: dict[str, dict[str, str]] = {
     "janus": LANGUAGE | MODEL | {"vq_config": "vqmodel"},
     "lighton_ocr": LANGUAGE | {"vision_config": "vision_encoder"},
     "video_llava": LANGUAGE | {"vision_config": "video_tower"},
-    **dict.fromkeys(["blip-2", "instructblip", "instructblipvideo"],
-                    LANGUAGE | MODEL | {"qformer_config": "qformer"}),
+    **dict.fromkeys(["blip-2", "instructblip", "instructblipvideo"], LANGUAGE | MODEL | {"qformer_config": "qformer"}),
     "fuyu": LANGUAGE,
-}  # fmt: skip
+}
 
 SAID: dict[str, dict[str, Any]] = {  # where the class's own defaults make no model
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
@@ -48,14 +63,26 @@ def aria(model_type: str) -> Proof:
         words = {"input_ids": torch.tensor([[3, 3, 5, 6, 7, 8, 9]]), "pixel_values": torch.randn(*frames, 3, 4, 4)}
         words |= {"qformer_input_ids": torch.ones(1, 2, dtype=torch.long)} if model_type != "blip-2" else {}
     elif model_type in ("exaone4_5", "fuyu"):
-        tower = {"depth": 1, "hidden_size": 32, "num_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16,
-                 "out_hidden_size": 32, "model_type": "exaone4_5_vision"}  # fmt: skip
-        config = CONFIG_MAPPING[model_type](text_config={**SMALL_TEXT, "model_type": config.text_config.model_type},
-                                            **({"vision_config": tower} if model_type == "exaone4_5" else {}))  # fmt: skip
+        tower = {
+            "depth": 1,
+            "hidden_size": 32,
+            "num_heads": 2,
+            "num_key_value_heads": 1,
+            "intermediate_size": 16,
+            "out_hidden_size": 32,
+            "model_type": "exaone4_5_vision",
+        }
+        config = CONFIG_MAPPING[model_type](
+            text_config={**SMALL_TEXT, "model_type": config.text_config.model_type},
+            **({"vision_config": tower} if model_type == "exaone4_5" else {}),
+        )
     with torch.device("cpu" if config.text_config.hidden_size == 32 else "meta"):
         if model_type == "kosmos-2":
-            words = {"input_ids": torch.ones(1, 70, dtype=torch.long), "image_embeds": torch.zeros(1, 64, 2048),
-                     "image_embeds_position_mask": torch.ones(1, 70, dtype=torch.long)}  # fmt: skip
+            words = {
+                "input_ids": torch.ones(1, 70, dtype=torch.long),
+                "image_embeds": torch.zeros(1, 64, 2048),
+                "image_embeds_position_mask": torch.ones(1, 70, dtype=torch.long),
+            }
         model = build(config, attention=None)
         ids = position_ids(model, parts["text_config"], **{name: value.to(model.device) for name, value in words.items()})
     if ids is None:  # the text model counts by itself
@@ -88,20 +115,51 @@ def position_ids(model: torch.nn.Module, ending: str, **inputs: torch.Tensor) ->
     raise AssertionError("the text model was not asked")
 
 
-SMALL_TEXT: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-                              "vocab_size": 40, "num_key_value_heads": 1, "head_dim": 16}  # fmt: skip
+SMALL_TEXT: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "vocab_size": 40,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+}
 
-SMALL_TOWER: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-                               "image_size": 4, "patch_size": 2}  # fmt: skip
+SMALL_TOWER: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "image_size": 4,
+    "patch_size": 2,
+}
 
 
 def tiny_blip(model_type: str) -> Any:
-    text = {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "ffn_dim": 16,
-            "vocab_size": 40, "word_embed_proj_dim": 32}  # fmt: skip
-    asking = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
-              "vocab_size": 40}  # fmt: skip
-    return CONFIG_MAPPING[model_type](text_config=text, qformer_config=asking, vision_config=SMALL_TOWER,
-                                      num_query_tokens=2, image_token_index=3, video_token_index=3)  # fmt: skip
+    text = {
+        "model_type": "opt",
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "ffn_dim": 16,
+        "vocab_size": 40,
+        "word_embed_proj_dim": 32,
+    }
+    asking = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 40,
+    }
+    return CONFIG_MAPPING[model_type](
+        text_config=text,
+        qformer_config=asking,
+        vision_config=SMALL_TOWER,
+        num_query_tokens=2,
+        image_token_index=3,
+        video_token_index=3,
+    )
 
 
 TIMM = {"fast_vlm", "perception_lm"}  # whose own towers timm builds: one of transformers stands in their place

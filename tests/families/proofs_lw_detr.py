@@ -15,8 +15,17 @@ from posenc.dialects.weights import with_weights
 @proof("lw_detr_vit")
 def lw_detr_vit(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, bicubic; windows without positions of their own")
-    config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_hidden_layers=3, image_size=32, patch_size=4,
-                       pretrain_image_size=20, num_windows=4, window_block_indices=[0, 2])  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_hidden_layers=3,
+        image_size=32,
+        patch_size=4,
+        pretrain_image_size=20,
+        num_windows=4,
+        window_block_indices=[0, 2],
+    )
     model, spec = build(config, "LwDetrViTBackbone"), spec_of(config)
     with torch.no_grad():
         torch.nn.init.normal_(model.embeddings.position_embeddings)
@@ -41,8 +50,16 @@ def lw_detr_vit(model_type: str) -> Proof:
 @proof("rf_detr_dinov2")
 def rf_detr_dinov2(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid with a class token, bicubic with antialiasing; windows")
-    config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_hidden_layers=3, image_size=24, patch_size=4,
-                       num_windows=1, out_indices=[1, 3])  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_hidden_layers=3,
+        image_size=24,
+        patch_size=4,
+        num_windows=1,
+        out_indices=[1, 3],
+    )
     spec, module = spec_of(config), modeling(model_type).RfDetrDinov2Embeddings(config)
     with torch.no_grad():
         state = {f"embeddings.{name}": value for name, value in module.state_dict().items()}

@@ -30,8 +30,18 @@ def sines(result: Proof, spec: PositionSpec, model: torch.nn.Module, at: posenc.
 @proof("kosmos_2_text_model", "kosmos_2_5_text_model")
 def kosmos_2_text_model(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted over non-padding tokens")
-    config = config_of(model_type, embed_dim=64, layers=2, attention_heads=4, ffn_dim=32, max_position_embeddings=256,
-                       hidden_size=None, num_hidden_layers=None, num_attention_heads=None, pad_token_id=1)  # fmt: skip
+    config = config_of(
+        model_type,
+        embed_dim=64,
+        layers=2,
+        attention_heads=4,
+        ffn_dim=32,
+        max_position_embeddings=256,
+        hidden_size=None,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+        pad_token_id=1,
+    )
     name = "Kosmos2TextModel" if model_type == "kosmos_2_text_model" else "Kosmos2_5TextModel"
     model, spec = build(config, name), spec_of(config)
     words = tokens((2, LONG))
@@ -47,9 +57,16 @@ AT = posenc.Positions.arange(2, 12)
 IDS = torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
 
 
-STACKS = {"d_model": 64, "max_position_embeddings": 40, "encoder_layers": 2, "decoder_layers": 2,
-          "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 16,
-          "decoder_ffn_dim": 16}  # fmt: skip
+STACKS = {
+    "d_model": 64,
+    "max_position_embeddings": 40,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 16,
+    "decoder_ffn_dim": 16,
+}
 
 
 @proof("marian", "pegasus", "pegasus_x")
@@ -68,8 +85,13 @@ def marian(model_type: str) -> Proof:
 @proof("m2m_100", "nllb-moe", "fsmt")
 def m2m_100(model_type: str) -> Proof:
     result = Proof(model_type, "encoder and decoder: fairseq's sinusoids added to the embeddings; padding gets zero")
-    odd = {"d_model": 63, "encoder_attention_heads": 3, "decoder_attention_heads": 3, "hidden_size": None,
-           "num_attention_heads": None}  # fmt: skip
+    odd = {
+        "d_model": 63,
+        "encoder_attention_heads": 3,
+        "decoder_attention_heads": 3,
+        "hidden_size": None,
+        "num_attention_heads": None,
+    }
     vocabularies = {"src_vocab_size": 32, "tgt_vocab_size": 32, "langs": ["en", "de"]} if model_type == "fsmt" else {}
     config = config_of(model_type, **STACKS | odd | vocabularies, pad_token_id=PADDING)
     model, spec = build(config, attention=None), spec_of(config)
@@ -77,8 +99,18 @@ def m2m_100(model_type: str) -> Proof:
     arrange = (lambda x: x.transpose(0, 1)) if model_type == "fsmt" else (lambda x: x)
     for side in ("encoder", "decoder"):
         inputs = {"input_ids": TEXT, "decoder_input_ids": TEXT, "attention_mask": (TEXT != PADDING).long()}
-        added_by(result, spec[side], model, f"{side}.embed_positions", f"{side}.layers.0", at, inputs, 8.0,
-                 what="embeddings with positions, padded left and right", arrange=arrange)  # fmt: skip
+        added_by(
+            result,
+            spec[side],
+            model,
+            f"{side}.embed_positions",
+            f"{side}.layers.0",
+            at,
+            inputs,
+            8.0,
+            what="embeddings with positions, padded left and right",
+            arrange=arrange,
+        )
     return result
 
 

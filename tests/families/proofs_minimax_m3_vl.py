@@ -27,8 +27,14 @@ from families.turning import YARN
 def minimax_m3_vl_text(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, part of the head, full and block-sparse layers")
     kinds = ["full_attention", "minimax_m3_sparse", "full_attention", "minimax_m3_sparse"]
-    sizes: dict[str, Any] = {"head_dim": 16, "index_n_heads": 2, "index_head_dim": 16, "index_block_size": 4,
-                             "dense_intermediate_size": 16, "shared_intermediate_size": 16}  # fmt: skip
+    sizes: dict[str, Any] = {
+        "head_dim": 16,
+        "index_n_heads": 2,
+        "index_head_dim": 16,
+        "index_block_size": 4,
+        "dense_intermediate_size": 16,
+        "shared_intermediate_size": 16,
+    }
     for more in ({"partial_rotary_factor": 0.5}, {"layer_types": kinds, "rope_parameters": YARN}):
         config = config_of(model_type, **sizes, **more)
         model, spec = build(config, "MiniMaxM3VLTextModel"), spec_of(config)

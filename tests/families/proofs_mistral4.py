@@ -53,10 +53,20 @@ def mistral4(model_type: str) -> Proof:
 
 @proof("mistral_large4_text")
 def mistral_large4_text(model_type: str) -> Proof:
-    result = Proof(model_type, "latent attention: last channels with frequencies ω·exp(α), interleaved pairs in, half "
-                               "pairs out, three of four layers; queries × scale·ln(p + 1) + bias")  # fmt: skip
-    sizes = SIZES | {"num_hidden_layers": 6, "q_lora_rank": None, "index_head_dim": 12, "index_n_heads": 3, "index_topk": 4,
-                     "index_topk_freq": 2, "rope_parameters": YARN | {"attention_factor": 1.0}}  # fmt: skip
+    result = Proof(
+        model_type,
+        "latent attention: last channels with frequencies ω·exp(α), interleaved pairs in, half "
+        "pairs out, three of four layers; queries × scale·ln(p + 1) + bias",
+    )
+    sizes = SIZES | {
+        "num_hidden_layers": 6,
+        "q_lora_rank": None,
+        "index_head_dim": 12,
+        "index_n_heads": 3,
+        "index_topk": 4,
+        "index_topk_freq": 2,
+        "rope_parameters": YARN | {"attention_factor": 1.0},
+    }
     for more in ({}, {"kv_source_layers": [0, 0, 2, 3, 4, 4]}, {"no_rope_layers": [0, 1, 1, 0, 0, 1]}):
         config = config_of(model_type, **sizes | more)
         model, spec = drawn(build(config)), spec_of(config)
@@ -65,8 +75,7 @@ def mistral_large4_text(model_type: str) -> Proof:
         same_rotation(result, Filled(spec, model), at_zero, moved, IDS, 4.0, softmax=True)  # their logarithm is fp32
     turning = module_named(model, "rotary_emb")
     frequencies(result, turning, PositionSpec("", layers=_bare(spec)))
-    indexed(result, ready=drawn, encodings=lambda inside, layer, model: filled(inside, layer, model), most=16.0,
-            **sizes)  # fmt: skip
+    indexed(result, ready=drawn, encodings=lambda inside, layer, model: filled(inside, layer, model), most=16.0, **sizes)
     return result
 
 

@@ -20,22 +20,45 @@ def hidden_all(found: list) -> None:
 def moonshine(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, interleaved pairs, 90 % of a head, in encoder and decoder")
     for more in ({}, {"rope_parameters": YARN | {"partial_rotary_factor": 0.5}}, {"decoder_num_attention_heads": 2}):
-        sizes = {"encoder_num_hidden_layers": 2, "decoder_num_hidden_layers": 3, "encoder_num_attention_heads": 4,
-                 "decoder_num_attention_heads": 4, "num_hidden_layers": None, "num_attention_heads": None,
-                 "num_key_value_heads": None, "max_position_embeddings": 64}  # fmt: skip
+        sizes = {
+            "encoder_num_hidden_layers": 2,
+            "decoder_num_hidden_layers": 3,
+            "encoder_num_attention_heads": 4,
+            "decoder_num_attention_heads": 4,
+            "num_hidden_layers": None,
+            "num_attention_heads": None,
+            "num_key_value_heads": None,
+            "max_position_embeddings": 64,
+        }
         config = config_of(model_type, **sizes | more)
         spec = spec_of(config)
         model = build(config)
         only = {"only": lambda call: not call.module.is_causal}
         encoder, decoder = model.encoder, model.decoder
         sound = torch.randn(2, 127 + 64 * (6 + 3 * 2 + 3 * 2 * 7))
-        found = turned_inside(result, spec["encoder"], encoder, encoder.rotary_emb, most=allowed(spec["encoder"]),
-                              input_values=sound, softmax=True, **only)  # fmt: skip
+        found = turned_inside(
+            result,
+            spec["encoder"],
+            encoder,
+            encoder.rotary_emb,
+            most=allowed(spec["encoder"]),
+            input_values=sound,
+            softmax=True,
+            **only,
+        )
         hidden_all(found)
         states = torch.randn(2, 5, 64)
-        found = turned_inside(result, spec["decoder"], decoder, decoder.rotary_emb, most=allowed(spec["decoder"]),
-                              softmax=True, input_ids=tokens((2, 8)), encoder_hidden_states=states,
-                              only=lambda call: call.module.is_causal)  # fmt: skip
+        found = turned_inside(
+            result,
+            spec["decoder"],
+            decoder,
+            decoder.rotary_emb,
+            most=allowed(spec["decoder"]),
+            softmax=True,
+            input_ids=tokens((2, 8)),
+            encoder_hidden_states=states,
+            only=lambda call: call.module.is_causal,
+        )
         frequencies(result, decoder.rotary_emb, spec["decoder"])
         frequencies(result, encoder.rotary_emb, spec["encoder"])
     assert "decoder_num_attention_heads" in {finding.key for finding in spec.remarks}
@@ -45,8 +68,14 @@ def moonshine(model_type: str) -> Proof:
 @proof("moonshine_streaming_encoder")
 def moonshine_streaming_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "no positions: convolutions, and windows that differ by layer")
-    config = config_of(model_type, num_hidden_layers=4, sliding_windows=[[5, 3], [4, 0], [2, 1], [16, 4]],
-                       hidden_size=64, num_attention_heads=4, num_key_value_heads=4)  # fmt: skip
+    config = config_of(
+        model_type,
+        num_hidden_layers=4,
+        sliding_windows=[[5, 3], [4, 0], [2, 1], [16, 4]],
+        hidden_size=64,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+    )
     model, spec = build(config, "MoonshineStreamingEncoder"), spec_of(config)
     sound = torch.randn(1, 80 * 4 * 10)
     found = calls(model, input_values=sound, attention_mask=torch.ones(1, sound.shape[1], dtype=torch.long))
@@ -68,17 +97,29 @@ def moonshine_streaming_encoder(model_type: str) -> Proof:
 def moonshine_streaming(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, interleaved pairs, 80 % of a head, in the decoder; a table on the encoder's output")
     for more in ({}, {"rope_parameters": YARN | {"partial_rotary_factor": 0.5}}):
-        config = config_of(model_type, encoder_config={"hidden_size": 32, "num_attention_heads": 2,
-                                                       "num_key_value_heads": 2},
-                           max_position_embeddings=64, num_key_value_heads=4, **more)  # fmt: skip
+        config = config_of(
+            model_type,
+            encoder_config={"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2},
+            max_position_embeddings=64,
+            num_key_value_heads=4,
+            **more,
+        )
         model, spec = build(config, "MoonshineStreamingDecoder"), spec_of(config)
         seen: list[torch.Tensor] = []
         hook = model.proj.register_forward_pre_hook(lambda module, inputs, seen=seen: seen.append(inputs[0].clone()))
         states = torch.randn(2, 5, 32)
         kept = states.clone()
-        turned_inside(result, spec["decoder"], model, model.rotary_emb, most=allowed(spec["decoder"]), softmax=True,
-                      input_ids=tokens((2, 8)), encoder_hidden_states=states,
-                      only=lambda call: call.q.shape[2] == call.k.shape[2])  # fmt: skip
+        turned_inside(
+            result,
+            spec["decoder"],
+            model,
+            model.rotary_emb,
+            most=allowed(spec["decoder"]),
+            softmax=True,
+            input_ids=tokens((2, 8)),
+            encoder_hidden_states=states,
+            only=lambda call: call.q.shape[2] == call.k.shape[2],
+        )
         hook.remove()
         at = at_of(torch.arange(5).expand(2, -1))
         table = with_weights(spec["memory"], 0, model.state_dict())

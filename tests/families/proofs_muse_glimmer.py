@@ -30,9 +30,11 @@ def muse_glimmer_text(model_type: str) -> Proof:
 
 @proof("muse_glimmer_vision", "muse_spark_vision")
 def muse_glimmer_vision(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE over column and row, from 1, half pairs, in windows except every fourth layer; a "
-                               "learned grid (bilinear, zero outside)"
-                   + (", wrong if not square" if model_type == "muse_spark_vision" else ""))  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE over column and row, from 1, half pairs, in windows except every fourth layer; a "
+        "learned grid (bilinear, zero outside)" + (", wrong if not square" if model_type == "muse_spark_vision" else ""),
+    )
     name = {"muse_glimmer_vision": "MuseGlimmerVisionModel", "muse_spark_vision": "MuseSparkVisionModel"}[model_type]
     for side in (6, 3):  # one window for each image, then several
         config = config_of(model_type, patch_size=2, pos_emb_height=side, pos_emb_width=side, merge_size=1, **TOWER)

@@ -35,10 +35,12 @@ def canary_decoder(model_type: str) -> Proof:
 @proof("cohere_asr")
 def cohere_asr(model_type: str) -> Proof:
     result = Proof(model_type, "a learned table added to the embeddings; a conformer with Transformer-XL's terms")
-    inner = config_of("parakeet_encoder", num_hidden_layers=1, num_mel_bins=16, subsampling_conv_channels=8,
-                      num_key_value_heads=4).to_dict()  # fmt: skip
-    config = config_of(model_type, num_hidden_layers=2, num_key_value_heads=4, max_position_embeddings=40,
-                       encoder_config=inner)  # fmt: skip
+    inner = config_of(
+        "parakeet_encoder", num_hidden_layers=1, num_mel_bins=16, subsampling_conv_channels=8, num_key_value_heads=4
+    ).to_dict()
+    config = config_of(
+        model_type, num_hidden_layers=2, num_key_value_heads=4, max_position_embeddings=40, encoder_config=inner
+    )
     whole, spec = build(config, attention=None), spec_of(config)
     decoder = whole.decoder
     inputs = {"input_ids": tokens((2, 12)), "encoder_hidden_states": torch.randn(2, 3, 64)}
@@ -51,12 +53,21 @@ def cohere_asr(model_type: str) -> Proof:
 @proof("musicgen_decoder", "musicgen_melody_decoder")
 def musicgen_decoder(model_type: str) -> Proof:
     melody = model_type == "musicgen_melody_decoder"
-    result = Proof(model_type, "sinusoids, cos | sin, added to the sum of all codebooks"
-                   + ", and to melody and text before them" * melody)  # fmt: skip
+    result = Proof(
+        model_type,
+        "sinusoids, cos | sin, added to the sum of all codebooks" + ", and to melody and text before them" * melody,
+    )
     name = "MusicgenMelodyDecoder" if melody else "MusicgenDecoder"
     for width in (64, 62):
-        config = config_of(model_type, hidden_size=width, num_attention_heads=2, num_hidden_layers=2, ffn_dim=16,
-                           num_codebooks=2, max_position_embeddings=40)  # fmt: skip
+        config = config_of(
+            model_type,
+            hidden_size=width,
+            num_attention_heads=2,
+            num_hidden_layers=2,
+            ffn_dim=16,
+            num_codebooks=2,
+            max_position_embeddings=40,
+        )
         model, spec = build(config, name, attention=None), spec_of(config)
         inputs: dict[str, Any] = {"input_ids": tokens((2 * 2, 12))}
         before = 3 if melody else 0

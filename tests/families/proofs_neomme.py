@@ -12,8 +12,11 @@ from families.turning import LINEAR, YARN, hidden
 
 @proof("neomme")
 def neomme(model_type: str) -> Proof:
-    result = Proof(model_type, "RoPE, half pairs, pairs alternately by row and column, a quarter of the head in full "
-                               "layers; two alternating windows, bidirectional")  # fmt: skip
+    result = Proof(
+        model_type,
+        "RoPE, half pairs, pairs alternately by row and column, a quarter of the head in full "
+        "layers; two alternating windows, bidirectional",
+    )
     sizes: dict[str, Any] = {"num_hidden_layers": 7, "head_dim": 32, "sliding_window": 3, "num_key_value_heads": 2}
     config = config_of(model_type, **sizes)
     model, spec = build(config), spec_of(config)

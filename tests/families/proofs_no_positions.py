@@ -13,8 +13,10 @@ def molmo2_adapter(model_type: str) -> Proof:
     config = config_of(model_type, vision_feature_layer=[0], head_dim=16, hidden_size=64, text_hidden_size=32)
     model = build(config, "Molmo2Adapter")
     patches, chosen = torch.randn(1, 12, 64), torch.tensor([[0, 1, 4, 5], [2, 3, 6, 7]])
-    first, other = (calls(model, image_features=patches, pooled_patches_idx=order, fixed=False)
-                    for order in (chosen, chosen[..., [2, 0, 3, 1]]))  # fmt: skip
+    first, other = (
+        calls(model, image_features=patches, pooled_patches_idx=order, fixed=False)
+        for order in (chosen, chosen[..., [2, 0, 3, 1]])
+    )
     assert len(first) == len(spec_of(config).layers)
     result.equal("keys in another order are the same keys", first[0].k[:, :, [2, 0, 3, 1]], other[0].k)
     result.close("queries do not change with order", other[0].q, first[0].q, 8.0)  # a mean, summed in another order
@@ -50,12 +52,38 @@ UNORDERED = {
 }
 
 CONVOLUTIONAL_TYPES = (
-    "bit", "convnext", "convnextv2", "dinov3_convnext", "efficientnet", "focalnet", "hgnet_v2", "mobilenet_v1",
-    "mobilenet_v2", "poolformer", "regnet", "resnet", "rt_detr_resnet", "textnet", "superpoint", "uvdoc", "uvdoc_backbone",
-    "pp_lcnet", "pp_lcnet_v3", "pp_lcnet_v4", "pp_ocrv5_mobile_det", "pp_ocrv5_server_det", "pp_ocrv6_medium_det",
-    "pp_ocrv6_small_det", "dac", "univnet", "speecht5_hifigan", "fastspeech2_conformer_hifigan",
-    "vibevoice_acoustic_tokenizer", "vibevoice_acoustic_tokenizer_decoder", "vibevoice_acoustic_tokenizer_encoder",
-)  # fmt: skip
+    "bit",
+    "convnext",
+    "convnextv2",
+    "dinov3_convnext",
+    "efficientnet",
+    "focalnet",
+    "hgnet_v2",
+    "mobilenet_v1",
+    "mobilenet_v2",
+    "poolformer",
+    "regnet",
+    "resnet",
+    "rt_detr_resnet",
+    "textnet",
+    "superpoint",
+    "uvdoc",
+    "uvdoc_backbone",
+    "pp_lcnet",
+    "pp_lcnet_v3",
+    "pp_lcnet_v4",
+    "pp_ocrv5_mobile_det",
+    "pp_ocrv5_server_det",
+    "pp_ocrv6_medium_det",
+    "pp_ocrv6_small_det",
+    "dac",
+    "univnet",
+    "speecht5_hifigan",
+    "fastspeech2_conformer_hifigan",
+    "vibevoice_acoustic_tokenizer",
+    "vibevoice_acoustic_tokenizer_decoder",
+    "vibevoice_acoustic_tokenizer_encoder",
+)
 
 CONVOLUTIONAL = dict.fromkeys(CONVOLUTIONAL_TYPES, "a convolutional network") | {
     "encodec": "convolutions and recurrent layers"

@@ -25,8 +25,15 @@ def opt(model_type: str) -> Proof:
     if model_type == "biogpt":  # counts everything by itself; generate() counts as below
         added(result, spec, model, "layers.0", posenc.Positions.arange(2, 4), inputs)
         inputs["position_ids"] = (MASK.cumsum(1) - 1).masked_fill(MASK == 0, -1)
-    added(result, spec, model, "layers.0", posenc.Positions.from_mask(MASK), inputs,
-          what="embeddings with positions, padded on the left")  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        "layers.0",
+        posenc.Positions.from_mask(MASK),
+        inputs,
+        what="embeddings with positions, padded on the left",
+    )
     return result
 
 

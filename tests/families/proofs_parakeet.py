@@ -14,8 +14,14 @@ from families.harness import Proof, _probe, at_of, build, calls, config_of, modu
 from families.scores import bias_of
 from posenc.dialects.weights import with_weights
 
-SIZES: dict[str, Any] = {"num_hidden_layers": 2, "num_key_value_heads": 4, "num_mel_bins": 16,
-                         "subsampling_conv_channels": 8, "subsampling_factor": 4, "conv_kernel_size": 3}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 4,
+    "num_mel_bins": 16,
+    "subsampling_conv_channels": 8,
+    "subsampling_factor": 4,
+    "conv_kernel_size": 3,
+}
 
 MOST = 64.0  # sums of 16 and of 64 products in fp32 of sinusoids at angles up to 24 that were rounded in fp32
 
@@ -57,8 +63,9 @@ def parakeet_encoder(model_type: str) -> Proof:
                 chunk = torch.arange(q.shape[2]) // 3
                 behind = chunk[:, None] - chunk[None]
                 result.equal("what each layer sees", seen, ((behind >= 0) & (behind <= 7 // 3)).expand_as(seen))
-                eager, sdpa = (build(config, attention=kind)(input_features=sound).last_hidden_state
-                               for kind in ("eager", "sdpa"))  # fmt: skip
+                eager, sdpa = (
+                    build(config, attention=kind)(input_features=sound).last_hidden_state for kind in ("eager", "sdpa")
+                )
                 assert not torch.allclose(eager, sdpa, atol=0.1), "eager attention sees what it should not"
                 assert any(finding.grade == "warning" for finding in spec.remarks)
             else:
@@ -70,17 +77,29 @@ def parakeet_encoder(model_type: str) -> Proof:
 @proof("fastspeech2_conformer")
 def fastspeech2_conformer(model_type: str) -> Proof:
     result = Proof(model_type, "Transformer-XL's terms, over phonemes and over frames")
-    config = config_of(model_type, hidden_size=64, encoder_layers=2, decoder_layers=2, encoder_num_attention_heads=4,
-                       decoder_num_attention_heads=2, encoder_linear_units=16, decoder_linear_units=16,
-                       num_hidden_layers=None, num_attention_heads=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=64,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_num_attention_heads=4,
+        decoder_num_attention_heads=2,
+        encoder_linear_units=16,
+        decoder_linear_units=16,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+    )
     model, spec = drawn(build(config, attention=None)), spec_of(config)
     for part in ("encoder", "decoder"):
         stack = module_named(model, part)
         assert len(stack.conformer_layers) == len(spec[part].layers) == 2
         entered: list[tuple[Tensor, Tensor]] = []
-        hooks = [layer.self_attn.register_forward_pre_hook(
-            lambda module, args, named, entered=entered: entered.append((args[0], named["pos_emb"])),
-            with_kwargs=True) for layer in stack.conformer_layers]  # fmt: skip
+        hooks = [
+            layer.self_attn.register_forward_pre_hook(
+                lambda module, args, named, entered=entered: entered.append((args[0], named["pos_emb"])), with_kwargs=True
+            )
+            for layer in stack.conformer_layers
+        ]
         x = torch.randint(1, 30, (2, 20)) if part == "encoder" else torch.randn(2, 20, 64)
         with torch.no_grad():
             stack(x)

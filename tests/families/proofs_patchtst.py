@@ -33,9 +33,19 @@ def in_channels(result: Proof, spec: Any, model: Any, after: str, rows: int, inp
 def patchtst(model_type: str) -> Proof:
     result = Proof(model_type, "a stored table over patches, centred sinusoids or random numbers")
     for kind, classed in (("sincos", False), ("random", True), ("sincos", True)):
-        config = config_of(model_type, **NONE | {"num_hidden_layers": 2, "num_attention_heads": 4}, d_model=32, ffn_dim=16,
-                           context_length=20, patch_length=4, patch_stride=3, num_input_channels=2, channel_attention=True,
-                           positional_encoding_type=kind, use_cls_token=classed)  # fmt: skip
+        config = config_of(
+            model_type,
+            **NONE | {"num_hidden_layers": 2, "num_attention_heads": 4},
+            d_model=32,
+            ffn_dim=16,
+            context_length=20,
+            patch_length=4,
+            patch_stride=3,
+            num_input_channels=2,
+            channel_attention=True,
+            positional_encoding_type=kind,
+            use_cls_token=classed,
+        )
         model, spec = build(config, attention=None), spec_of(config)
         table = next(value for name, value in model.named_parameters() if name.endswith("position_enc"))
         if kind == "sincos":
@@ -53,14 +63,26 @@ def patchtst(model_type: str) -> Proof:
 def patchtsmixer(model_type: str) -> Proof:
     result = Proof(model_type, "an optional stored table over patches; own mixing weights for every patch")
     for asked, attends in ((True, True), (True, False), (False, False)):
-        config = config_of(model_type, **NONE, d_model=32, num_layers=2, context_length=20, patch_length=4, patch_stride=3,
-                           num_input_channels=2, use_positional_encoding=asked, self_attn=attends,
-                           self_attn_heads=2)  # fmt: skip
+        config = config_of(
+            model_type,
+            **NONE,
+            d_model=32,
+            num_layers=2,
+            context_length=20,
+            patch_length=4,
+            patch_stride=3,
+            num_input_channels=2,
+            use_positional_encoding=asked,
+            self_attn=attends,
+            self_attn_heads=2,
+        )
         model, spec = build(config, attention=None), spec_of(config)
         mixers = model.encoder.mlp_mixer_encoder.mixers
         assert len(spec.layers) == len(mixers)
-        assert all((layer.kind == "full_attention") == mixer.patch_mixer.self_attn
-                   for layer, mixer in zip(spec.layers, mixers, strict=True))  # fmt: skip
+        assert all(
+            (layer.kind == "full_attention") == mixer.patch_mixer.self_attn
+            for layer, mixer in zip(spec.layers, mixers, strict=True)
+        )
         assert bool(spec.layers[0].uses) == asked == any("position_enc" in name for name, _ in model.named_parameters())
         if asked:
             in_channels(result, spec, model, "mlp_mixer_encoder", 6, {"past_values": torch.randn(2, 20, 2)})

@@ -12,8 +12,11 @@ from families.hooked import turned_inside
 from families.proofs_cohere import allowed
 from families.turning import YARN
 
-CLASSES = {"pe_audio_encoder": "PeAudioEncoder", "pe_video_encoder": "PeVideoEncoder",
-           "pe_audio_video_encoder": "PeAudioVideoEncoder"}  # fmt: skip
+CLASSES = {
+    "pe_audio_encoder": "PeAudioEncoder",
+    "pe_video_encoder": "PeVideoEncoder",
+    "pe_audio_video_encoder": "PeAudioVideoEncoder",
+}
 
 
 @proof(*CLASSES)

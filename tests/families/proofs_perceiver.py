@@ -12,12 +12,27 @@ from families.harness import Proof, build, config_of, proof, spec_of, tokens
 from posenc.dialects.weights import with_weights
 from posenc.encodings.fourier import spread
 
-TINY: dict[str, Any] = {"num_latents": 4, "d_latents": 32, "d_model": 64, "num_self_attends_per_block": 2,
-                        "num_self_attention_heads": 2, "num_cross_attention_heads": 1, "max_position_embeddings": 12,
-                        "image_size": 8, "train_size": [6, 10], "num_frames": 3, "audio_samples_per_frame": 16,
-                        "samples_per_patch": 4, "output_shape": [1, 3, 8, 8], "output_num_channels": 8,
-                        "_label_trainable_num_channels": 8, "num_labels": 4, "hidden_size": None,
-                        "num_hidden_layers": None, "num_attention_heads": None}  # fmt: skip
+TINY: dict[str, Any] = {
+    "num_latents": 4,
+    "d_latents": 32,
+    "d_model": 64,
+    "num_self_attends_per_block": 2,
+    "num_self_attention_heads": 2,
+    "num_cross_attention_heads": 1,
+    "max_position_embeddings": 12,
+    "image_size": 8,
+    "train_size": [6, 10],
+    "num_frames": 3,
+    "audio_samples_per_frame": 16,
+    "samples_per_patch": 4,
+    "output_shape": [1, 3, 8, 8],
+    "output_num_channels": 8,
+    "_label_trainable_num_channels": 8,
+    "num_labels": 4,
+    "hidden_size": None,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+}
 
 
 def line(*sizes: int) -> posenc.Positions:

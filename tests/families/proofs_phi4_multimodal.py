@@ -13,12 +13,33 @@ from posenc.dialects.weights import with_weights
 @proof("phi4_multimodal")
 def phi4_multimodal(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE, half pairs, part of the head; LongRoPE; image and audio tokens among the text")
-    vision = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 8,
-              "patch_size": 2, "crop_size": 8}  # fmt: skip
-    audio = {"hidden_size": 32, "num_blocks": 1, "num_attention_heads": 2, "intermediate_size": 16, "input_size": 16,
-             "nemo_conv_channels": 8, "ext_pw_out_channel": 32, "depthwise_separable_out_channel": 32}  # fmt: skip
-    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "max_position_embeddings": 131072, "sliding_window": 4,
-             "vision_config": vision, "audio_config": audio}  # fmt: skip
+    vision = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "image_size": 8,
+        "patch_size": 2,
+        "crop_size": 8,
+    }
+    audio = {
+        "hidden_size": 32,
+        "num_blocks": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "input_size": 16,
+        "nemo_conv_channels": 8,
+        "ext_pw_out_channel": 32,
+        "depthwise_separable_out_channel": 32,
+    }
+    sizes = {
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "max_position_embeddings": 131072,
+        "sliding_window": 4,
+        "vision_config": vision,
+        "audio_config": audio,
+    }
     half = LONGROPE | {"partial_rotary_factor": 0.75, "short_factor": SHORT[:6], "long_factor": LONG[:6]}
     at_both_lengths(result, config_of(model_type, rope_parameters=half, **sizes))
     parts = {part.part: part.family for part in spec_of(config_of(model_type, **sizes)).parts}
@@ -47,8 +68,17 @@ def phi4_multimodal_vision(model_type: str) -> Proof:
 @proof("phi4_multimodal_audio")
 def phi4_multimodal_audio(model_type: str) -> Proof:
     result = Proof(model_type, "a learned number for each head and clipped distance; padding stays visible")
-    config = config_of(model_type, hidden_size=32, num_blocks=2, num_attention_heads=4, bias_max_distance=5, input_size=16,
-                       nemo_conv_channels=8, ext_pw_out_channel=32, depthwise_separable_out_channel=32)  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        num_blocks=2,
+        num_attention_heads=4,
+        bias_max_distance=5,
+        input_size=16,
+        nemo_conv_channels=8,
+        ext_pw_out_channel=32,
+        depthwise_separable_out_channel=32,
+    )
     model, spec = build(config, "Phi4MultimodalAudioModel"), spec_of(config)
     kept = torch.ones(2, 96, dtype=torch.bool)
     found = calls(model, torch.randn(2, 96, 16), kept)

@@ -27,8 +27,16 @@ def pix2struct_vision_model(model_type: str) -> Proof:
     patches = torch.cat([places.float(), torch.randn(2, 5, 12)], dim=-1)
     patches[places.sum(-1) == 0] = 0
     # three terms are summed in another order: two roundings
-    added(result, spec, model, "layer.0", posenc.Positions.at(places), {"flattened_patches": patches},
-          most=2.0, what="what enters the first layer")  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        "layer.0",
+        posenc.Positions.at(places),
+        {"flattened_patches": patches},
+        most=2.0,
+        what="what enters the first layer",
+    )
     assert len(model.encoder.layer) == len(spec.layers) == 2
     assert not spec.layers[1].uses
     return result
@@ -37,10 +45,18 @@ def pix2struct_vision_model(model_type: str) -> Proof:
 @proof("pix2struct_text_model")
 def pix2struct_text_model(model_type: str) -> Proof:
     result = Proof(model_type, "T5 bias, causal buckets, one table for all layers, softmax scale 1; none for image patches")
-    sizes: dict[str, Any] = {"num_layers": 2, "num_heads": 4, "d_kv": 16, "hidden_size": 64, "d_ff": 16,
-                             "num_hidden_layers": None, "num_attention_heads": None,
-                             "relative_attention_num_buckets": 12, "relative_attention_max_distance": 40,
-                             "initializer_range": 0.02}  # fmt: skip
+    sizes: dict[str, Any] = {
+        "num_layers": 2,
+        "num_heads": 4,
+        "d_kv": 16,
+        "hidden_size": 64,
+        "d_ff": 16,
+        "num_hidden_layers": None,
+        "num_attention_heads": None,
+        "relative_attention_num_buckets": 12,
+        "relative_attention_max_distance": 40,
+        "initializer_range": 0.02,
+    }
     config = config_of(model_type, **sizes)
     model, spec = build(config, "Pix2StructTextModel"), spec_of(config)
     first = model.layer[0].self_attention.attention
@@ -64,5 +80,6 @@ def pix2struct_text_model(model_type: str) -> Proof:
 @proof("pix2struct")
 def pix2struct(model_type: str) -> Proof:
     parts = {"text_config": "decoder", "vision_config": "encoder"}
-    return made_of(model_type, "patches with row and column, and a T5 decoder", parts, None,
-                   "Pix2StructForConditionalGeneration")  # fmt: skip
+    return made_of(
+        model_type, "patches with row and column, and a T5 decoder", parts, None, "Pix2StructForConditionalGeneration"
+    )

@@ -15,20 +15,46 @@ from posenc.encodings.learned_axes import with_sizes
 
 @proof("pp_doclayout_v2")
 def pp_doclayout_v2(model_type: str) -> Proof:
-    result = Proof(model_type, "sinusoids of row and column in the detector; for reading order a learned table, and tables "
-                   "of corners and sizes through a projection")  # fmt: skip
-    order = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "shape_size": 5,
-             "coordinate_size": 7, "max_position_embeddings": 20, "num_classes": 3,
-             "global_pointer_head_size": 4}  # fmt: skip
-    made = config(model_type, encoder_hidden_dim=32, encoder_in_channels=[8, 8, 8], encoder_layers=2,
-                  positional_encoding_temperature=100, reading_order_config=order)  # fmt: skip
+    result = Proof(
+        model_type,
+        "sinusoids of row and column in the detector; for reading order a learned table, and tables "
+        "of corners and sizes through a projection",
+    )
+    order = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "shape_size": 5,
+        "coordinate_size": 7,
+        "max_position_embeddings": 20,
+        "num_classes": 3,
+        "global_pointer_head_size": 4,
+    }
+    made = config(
+        model_type,
+        encoder_hidden_dim=32,
+        encoder_in_channels=[8, 8, 8],
+        encoder_layers=2,
+        positional_encoding_temperature=100,
+        reading_order_config=order,
+    )
     made._attn_implementation = "eager"
     module, spec = modeling(model_type).PPDocLayoutV2HybridEncoder(made).eval(), spec_of(made)
     seen, _ = entered(module.aifi[0], {"hidden_states": torch.randn(2, 32, 3, 5)})
     for number in range(2):
         encoding, at = spec["encoder"].encoding(number), posenc.Positions.grid(3, 5, batch=2)
-        sums(result, "queries and keys of the coarsest map", encoding, seen, f"layers.{number}.self_attn",
-             ("q_proj", "k_proj"), "v_proj", at, 4.0)  # fmt: skip
+        sums(
+            result,
+            "queries and keys of the coarsest map",
+            encoding,
+            seen,
+            f"layers.{number}.self_attn",
+            ("q_proj", "k_proj"),
+            "v_proj",
+            at,
+            4.0,
+        )
     order_of = made.reading_order_config
     order_of._attn_implementation = "eager"
     torch.manual_seed(0)

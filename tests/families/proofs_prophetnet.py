@@ -23,10 +23,21 @@ def prophetnet(model_type: str) -> Proof:
     result = Proof(
         model_type, "learned tables in both stacks; T5 buckets with numbers computed from the hidden state in the decoder"
     )
-    config = config_of(model_type, num_encoder_layers=2, num_decoder_layers=2, num_encoder_attention_heads=4,
-                       num_decoder_attention_heads=4, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=17,
-                       num_buckets=8, relative_max_distance=12, ngram=2, num_hidden_layers=None,
-                       num_attention_heads=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        num_encoder_layers=2,
+        num_decoder_layers=2,
+        num_encoder_attention_heads=4,
+        num_decoder_attention_heads=4,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=17,
+        num_buckets=8,
+        relative_max_distance=12,
+        ngram=2,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     with torch.no_grad():
         for parameter in model.parameters():

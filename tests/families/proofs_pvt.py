@@ -14,8 +14,15 @@ NOT_PROVEN = {"dinat": "its attention is in natten, another library, which is no
 @proof("pvt")
 def pvt(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid before each stage, with the class token's row first in the last stage")
-    config = config_of(model_type, image_size=64, hidden_sizes=[8, 16, 16, 8], num_attention_heads=[1, 2, 2, 2],
-                       depths=[1, 2, 1, 1], hidden_size=None, num_hidden_layers=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        image_size=64,
+        hidden_sizes=[8, 16, 16, 8],
+        num_attention_heads=[1, 2, 2, 2],
+        depths=[1, 2, 1, 1],
+        hidden_size=None,
+        num_hidden_layers=None,
+    )
     model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)
     starts = [number for number, layer in enumerate(spec.layers) if layer.uses]
     assert len(starts) == len(model.encoder.patch_embeddings)

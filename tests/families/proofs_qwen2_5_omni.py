@@ -40,8 +40,10 @@ def qwen2_5_omni_dit(model_type: str) -> Proof:
     x = torch.randn(2, 6, 64, generator=torch.Generator().manual_seed(3))
     moved = calls(attention, x, position_embeddings=turning(x, ids), fixed=False)[0]
     with torch.no_grad():
-        q, k, v = (layer(moved_x).unflatten(-1, (4, 16)).transpose(1, 2) for moved_x, layer in
-                   ((x, attention.to_q), (x, attention.to_k), (x, attention.to_v)))  # fmt: skip
+        q, k, v = (
+            layer(moved_x).unflatten(-1, (4, 16)).transpose(1, 2)
+            for moved_x, layer in ((x, attention.to_q), (x, attention.to_k), (x, attention.to_v))
+        )
     encoding, at = spec.encoding(0, exact="model"), posenc.Positions.at(ids)
     for side, mine, theirs in (("query", q, moved.q), ("key", k, moved.k), ("value", v, moved.v)):
         result.close("queries, keys and values at positions to 131071", encoding.rotate(mine, at, side), theirs)
@@ -75,16 +77,28 @@ def qwen2_5_omni_thinker(model_type: str) -> Proof:
     result, _ = assembled(model_type, "text by M-RoPE beside towers for images and sound", parts)
     name = ("Qwen2_5Omni" if "2_5" in model_type else "Qwen3OmniMoe") + "PreTrainedModelForConditionalGeneration"
     own = getattr(modeling(model_type), name)
-    said = SimpleNamespace(image_token_id=7, video_token_id=8, audio_token_id=9, vision_start_token_id=5,
-                           audio_start_token_id=6, position_id_per_seconds=25, seconds_per_chunk=2)  # fmt: skip
-    asked = SimpleNamespace(config=said, spatial_merge_size=2,
-                            get_llm_pos_ids_for_vision=lambda *a: own.get_llm_pos_ids_for_vision(None, *a))  # fmt: skip
+    said = SimpleNamespace(
+        image_token_id=7,
+        video_token_id=8,
+        audio_token_id=9,
+        vision_start_token_id=5,
+        audio_start_token_id=6,
+        position_id_per_seconds=25,
+        seconds_per_chunk=2,
+    )
+    asked = SimpleNamespace(
+        config=said, spatial_merge_size=2, get_llm_pos_ids_for_vision=lambda *a: own.get_llm_pos_ids_for_vision(None, *a)
+    )
     image, clip = (1, 4, 6), (3, 4, 4)  # with a token before and after each, which counts as a word
     words = [1, 1, 5, *[7] * 6, 4, 1, 5, *[8] * 12, 4, 1]
     ids, _ = own.get_rope_index(
-        asked, torch.tensor([words]), torch.tensor([image]), torch.tensor([clip]), torch.ones(1, len(words)),
+        asked,
+        torch.tensor([words]),
+        torch.tensor([image]),
+        torch.tensor([clip]),
+        torch.ones(1, len(words)),
         second_per_grids=torch.tensor([0.5]),
-    )  # fmt: skip
+    )
     expected: list[tuple[float, ...]] = [(k, k, k) for k in range(3)] + [
         (3, 3 + y, 3 + x) for y in range(2) for x in range(3)
     ]
@@ -95,8 +109,11 @@ def qwen2_5_omni_thinker(model_type: str) -> Proof:
     expected += [(start + time, start + y, start + x) for time in times for y in range(2) for x in range(2)]
     start += times[-1] + 1
     expected += [(start + k,) * 3 for k in range(2)]
-    result.equal("(time, row, column) of words, an image, words, a clip, words", ids[:, 0].double(),
-                 torch.tensor(expected, dtype=torch.float64).T)  # fmt: skip
+    result.equal(
+        "(time, row, column) of words, an image, words, a clip, words",
+        ids[:, 0].double(),
+        torch.tensor(expected, dtype=torch.float64).T,
+    )
     return result
 
 
@@ -121,11 +138,18 @@ def qwen3_omni_moe(model_type: str) -> Proof:
     """Its talker and decoder have no model type: the decoder is compared here, the talker's parts elsewhere."""
     result = Proof(model_type, "a thinker, a talker and a speech decoder (RoPE in windows)")
     rope = {"rope_type": "default", "rope_theta": 1e4}
-    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 2,
-             "sliding_window": 4, "rope_parameters": rope}  # fmt: skip
+    sizes = {
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "num_hidden_layers": 2,
+        "sliding_window": 4,
+        "rope_parameters": rope,
+    }
     talker_config = {"text_config": {"shared_expert_intermediate_size": 16}, "spatial_merge_size": 2}
-    config = CONFIG_MAPPING[model_type](thinker_config={"text_config": {"head_dim": 128}}, talker_config=talker_config,
-                                        code2wav_config=sizes)  # fmt: skip
+    config = CONFIG_MAPPING[model_type](
+        thinker_config={"text_config": {"head_dim": 128}}, talker_config=talker_config, code2wav_config=sizes
+    )
     spec = read_config(config.to_dict(), defaults=True)
     assert [part.part for part in spec.parts] == ["thinker_config", "talker_config", "code2wav_config"]
     inner = config.code2wav_config

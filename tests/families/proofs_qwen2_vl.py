@@ -23,11 +23,13 @@ from families.proofs_composites import assembled, coordinates
 from families.turning import YARN
 
 # (time, row, column) of two rows: as an image among text has them, and far out, where fp32 angles are worst.
-IDS = torch.tensor([
-    [[0, 1, 2, 2, 2, 2, 4, 5], [9, 255, 4095, 70000, 8191, 65537, 131071, 3]],
-    [[0, 1, 2, 2, 3, 3, 4, 5], [3, 17, 4099, 131071, 1, 65539, 131070, 100000]],
-    [[0, 1, 2, 3, 2, 3, 4, 5], [5, 300, 5000, 90001, 131071, 2, 131069, 8]],
-])  # fmt: skip
+IDS = torch.tensor(
+    [
+        [[0, 1, 2, 2, 2, 2, 4, 5], [9, 255, 4095, 70000, 8191, 65537, 131071, 3]],
+        [[0, 1, 2, 2, 3, 3, 4, 5], [3, 17, 4099, 131071, 1, 65539, 131070, 100000]],
+        [[0, 1, 2, 3, 2, 3, 4, 5], [5, 300, 5000, 90001, 131071, 2, 131069, 8]],
+    ]
+)
 
 
 def turned(result: Proof, model_class: str, most: float = 1.0, embedded: bool = False, **sizes: Any) -> Any:
@@ -57,9 +59,13 @@ def plain(section: tuple[int, ...], base: float = 1e6, **more: Any) -> dict[str,
     return {"rope_type": "default", "rope_theta": base, "mrope_section": list(section), **more}
 
 
-BANDS = {"qwen2_vl_text": "Qwen2VLTextModel", "qwen2_5_vl_text": "Qwen2_5_VLTextModel",
-         "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel", "qwen2_5_omni_talker": "Qwen2_5OmniTalkerModel",
-         "paddleocr_vl_text": "PaddleOCRTextModel"}  # fmt: skip
+BANDS = {
+    "qwen2_vl_text": "Qwen2VLTextModel",
+    "qwen2_5_vl_text": "Qwen2_5_VLTextModel",
+    "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel",
+    "qwen2_5_omni_talker": "Qwen2_5OmniTalkerModel",
+    "paddleocr_vl_text": "PaddleOCRTextModel",
+}
 
 
 @proof(*BANDS)
@@ -77,8 +83,12 @@ def qwen2_vl_text(model_type: str) -> Proof:
     return result
 
 
-GLM = {"glm4v_text": "Glm4vTextModel", "glm_ocr_text": "GlmOcrTextModel", "glm4v_moe_text": "Glm4vMoeTextModel",
-       "glm_image_text": "GlmImageTextModel"}  # fmt: skip
+GLM = {
+    "glm4v_text": "Glm4vTextModel",
+    "glm_ocr_text": "GlmOcrTextModel",
+    "glm4v_moe_text": "Glm4vMoeTextModel",
+    "glm_image_text": "GlmImageTextModel",
+}
 
 
 @proof(*GLM)
@@ -94,9 +104,13 @@ def glm4v_text(model_type: str) -> Proof:
     return result
 
 
-IN_TURN = {"qwen3_vl_text": "Qwen3VLTextModel", "qwen3_vl_moe_text": "Qwen3VLMoeTextModel",
-           "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel", "qwen3_omni_moe_talker_text": "Qwen3OmniMoeTalkerModel",
-           "cosmos3_edge_text": "Cosmos3EdgeTextModel"}  # fmt: skip
+IN_TURN = {
+    "qwen3_vl_text": "Qwen3VLTextModel",
+    "qwen3_vl_moe_text": "Qwen3VLMoeTextModel",
+    "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel",
+    "qwen3_omni_moe_talker_text": "Qwen3OmniMoeTalkerModel",
+    "cosmos3_edge_text": "Cosmos3EdgeTextModel",
+}
 
 
 @proof(*IN_TURN)
@@ -113,8 +127,11 @@ def qwen3_vl_text(model_type: str) -> Proof:
     return result
 
 
-RECURRENT = {"qwen3_5_text": "Qwen3_5TextModel", "qwen3_5_moe_text": "Qwen3_5MoeTextModel",
-             "qwen4_exp_text": "Qwen4ExpTextModel"}  # fmt: skip
+RECURRENT = {
+    "qwen3_5_text": "Qwen3_5TextModel",
+    "qwen3_5_moe_text": "Qwen3_5MoeTextModel",
+    "qwen4_exp_text": "Qwen4ExpTextModel",
+}
 
 SMALL = {"linear_key_head_dim": 8, "linear_value_head_dim": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 2}
 
@@ -124,8 +141,16 @@ def qwen3_5_text(model_type: str) -> Proof:
     result = Proof(model_type, "M-RoPE in the attention layers among recurrent ones, axes alternately, part of the head")
     sizes: dict[str, Any] = SMALL | {"head_dim": 32, "num_hidden_layers": 5}
     if model_type == "qwen4_exp_text":
-        sizes |= {"indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 32, "indexer_budget": 4,
-                  "indexer_compress_ratio": 1, "hc_count": 2, "hc_lowrank": 4, "pad_token_id": 0}  # fmt: skip
+        sizes |= {
+            "indexer_n_heads": 2,
+            "indexer_kv_heads": 1,
+            "indexer_head_dim": 32,
+            "indexer_budget": 4,
+            "indexer_compress_ratio": 1,
+            "hc_count": 2,
+            "hc_lowrank": 4,
+            "pad_token_id": 0,
+        }
     model_class = RECURRENT[model_type]
     model, spec = turned(result, model_class, rope_parameters=plain((4, 2, 2), partial_rotary_factor=0.5), **sizes)
     frequencies(result, module_named(model, "rotary_emb"), spec)
@@ -162,7 +187,10 @@ def ernie4_5_vl_moe_text(model_type: str) -> Proof:
 
 @proof("qwen2_5_vl")
 def qwen2_5_vl(model_type: str) -> Proof:
-    result, config = assembled(model_type, "text by M-RoPE, a clip one image with time in seconds",
-                               {"text_config": "language_model", "vision_config": "visual"})  # fmt: skip
+    result, config = assembled(
+        model_type,
+        "text by M-RoPE, a clip one image with time in seconds",
+        {"text_config": "language_model", "vision_config": "visual"},
+    )
     coordinates(result, config, "Qwen2_5_VLModel", split=False, interval=4 * 0.6, second_per_grid_ts=torch.tensor([0.6]))
     return result

@@ -21,8 +21,13 @@ from posenc.dialects.weights import with_weights
 @proof("exaone4_5_vision")
 def exaone4_5_vision(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE over row and column, half pairs, grouped heads, in windows except some layers")
-    sizes = {"fullatt_block_indexes": [1], "window_size": 8, "patch_size": 2, "out_hidden_size": 32,
-             "num_key_value_heads": 1}  # fmt: skip
+    sizes = {
+        "fullatt_block_indexes": [1],
+        "window_size": 8,
+        "patch_size": 2,
+        "out_hidden_size": 32,
+        "num_key_value_heads": 1,
+    }
     for parameters in (None, {"rope_type": "axial", "rope_theta": 500.0}):
         model, spec, inputs = made(model_type, "Exaone4_5_VisionModel", rope_parameters=parameters, **sizes)
         assert [layer.kind for layer in spec.layers] == ["window_attention", "full_attention", "window_attention"]
@@ -40,8 +45,9 @@ def lfm3_vl_vision(model_type: str) -> Proof:
     result = Proof(model_type, "RoPE over row and column, half pairs, in some layers; the others are convolutions")
     kinds = ["conv", "full_attention", "conv", "full_attention"]
     for said in (kinds, None):
-        model, spec, inputs = made(model_type, "Lfm3VlVisionModel", num_hidden_layers=4, num_key_value_heads=1,
-                                   layer_types=said)  # fmt: skip
+        model, spec, inputs = made(
+            model_type, "Lfm3VlVisionModel", num_hidden_layers=4, num_key_value_heads=1, layer_types=said
+        )
         inputs["pixel_values"] = inputs.pop("hidden_states")
         result.equal("which layers attend", [layer.kind for layer in spec.layers], model.config.layer_types)
         assert [layer.is_attention_layer for layer in model.layers] == [bool(layer.uses) for layer in spec.layers]
@@ -78,16 +84,25 @@ def mlcd(model_type: str) -> Proof:
 
 GRIDS = ((2, 4, 6), (1, 2, 4), (1, 6, 4))  # frames, rows, columns of patches: a clip and two images
 
-TOWER: dict[str, Any] = {"hidden_size": 64, "depth": 3, "num_heads": 2, "num_hidden_layers": 3, "num_attention_heads": 2,
-                         "intermediate_size": 32, "num_key_value_heads": None}  # fmt: skip
+TOWER: dict[str, Any] = {
+    "hidden_size": 64,
+    "depth": 3,
+    "num_heads": 2,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "num_key_value_heads": None,
+}
 
 
 def whole(found: Sequence[Call]) -> list[Call]:
     """The calls of one layer, one for each sequence, put together again."""
     order = list(dict.fromkeys(id(call.module) for call in found))
     groups = [[call for call in found if id(call.module) == number] for number in order]
-    return [replace(group[0], layer=None, **{side: torch.cat([getattr(c, side) for c in group], dim=2) for side in "qkv"})
-            for group in groups]  # fmt: skip
+    return [
+        replace(group[0], layer=None, **{side: torch.cat([getattr(c, side) for c in group], dim=2) for side in "qkv"})
+        for group in groups
+    ]
 
 
 def block_order(merge: int, grids: Sequence[tuple[int, int, int]] = GRIDS) -> Tensor:
@@ -176,14 +191,22 @@ PLAIN = {
     "glm_ocr_vision": "GlmOcrVisionModel",
 }
 
-WINDOWS = {"qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
-           "qwen2_5_omni_vision_encoder": "Qwen2_5OmniVisionEncoder"}  # fmt: skip
+WINDOWS = {
+    "qwen2_5_vl_vision": "Qwen2_5_VisionTransformerPretrainedModel",
+    "qwen2_5_omni_vision_encoder": "Qwen2_5OmniVisionEncoder",
+}
 
-GRID = {"qwen3_vl_vision": "Qwen3VLVisionModel", "qwen3_vl_moe_vision": "Qwen3VLMoeVisionModel",
-        "qwen3_omni_moe_vision_encoder": "Qwen3OmniMoeVisionEncoder", "qwen3_5_vision": "Qwen3_5VisionModel",
-        "qwen3_5_moe_vision": "Qwen3_5MoeVisionModel", "qwen4_exp_vision": "Qwen4ExpVisionModel",
-        "cohere_compass_vision": "CohereCompassVisionModel", "glm4v_vision": "Glm4vVisionModel",
-        "glm4v_moe_vision": "Glm4vMoeVisionModel"}  # fmt: skip
+GRID = {
+    "qwen3_vl_vision": "Qwen3VLVisionModel",
+    "qwen3_vl_moe_vision": "Qwen3VLMoeVisionModel",
+    "qwen3_omni_moe_vision_encoder": "Qwen3OmniMoeVisionEncoder",
+    "qwen3_5_vision": "Qwen3_5VisionModel",
+    "qwen3_5_moe_vision": "Qwen3_5MoeVisionModel",
+    "qwen4_exp_vision": "Qwen4ExpVisionModel",
+    "cohere_compass_vision": "CohereCompassVisionModel",
+    "glm4v_vision": "Glm4vVisionModel",
+    "glm4v_moe_vision": "Glm4vMoeVisionModel",
+}
 
 
 def made(
@@ -234,8 +257,12 @@ def qwen3_vl_vision(model_type: str) -> Proof:
     bicubic = model_type.startswith("glm4v")
     how = "bicubic" if bicubic else "bilinear, corner on corner"
     result = Proof(model_type, f"RoPE over row and column, and a learned grid ({how})")
-    sizes: dict[str, Any] = {"num_position_embeddings": 25, "patch_size": 2, "out_hidden_size": 32,
-                             "deepstack_visual_indexes": [1]}  # fmt: skip
+    sizes: dict[str, Any] = {
+        "num_position_embeddings": 25,
+        "patch_size": 2,
+        "out_hidden_size": 32,
+        "deepstack_visual_indexes": [1],
+    }
     grids = GRIDS
     if bicubic:  # GLM-4V is given every frame as an image of its own
         sizes |= {"image_size": 10}

@@ -13,10 +13,21 @@ from families.silenced import added_by
 def reformer(model_type: str) -> Proof:
     result = Proof(model_type, "axial table: row and column of the position concatenated; or a plain table")
     for axial in (True, False):
-        config = config_of(model_type, attn_layers=["local", "lsh", "local"], axial_pos_shape=(5, 8), axial_pos_embds=axial,
-                           axial_pos_embds_dim=(24, 40), max_position_embeddings=40, local_attn_chunk_length=4,
-                           lsh_attn_chunk_length=4, num_buckets=4, attention_head_size=16, feed_forward_size=16,
-                           num_hidden_layers=None, hash_seed=1)  # fmt: skip
+        config = config_of(
+            model_type,
+            attn_layers=["local", "lsh", "local"],
+            axial_pos_shape=(5, 8),
+            axial_pos_embds=axial,
+            axial_pos_embds_dim=(24, 40),
+            max_position_embeddings=40,
+            local_attn_chunk_length=4,
+            lsh_attn_chunk_length=4,
+            num_buckets=4,
+            attention_head_size=16,
+            feed_forward_size=16,
+            num_hidden_layers=None,
+            hash_seed=1,
+        )
         model, spec = build(config, attention=None), spec_of(config)
         with torch.no_grad():
             for parameter in model.embeddings.position_embeddings.parameters():

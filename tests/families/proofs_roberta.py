@@ -21,12 +21,23 @@ def mpnet(model_type: str) -> Proof:
     config = config_of(model_type, max_position_embeddings=40, pad_token_id=1)
     model, spec = build(config, attention=None), spec_of(config)
     table, bias = spec.layers[0].uses
-    added_by(result, spec, model, "embeddings.position_embeddings", "embeddings.LayerNorm",
-             posenc.Positions.from_mask(TEXT != 1), {"input_ids": TEXT}, use=table)  # fmt: skip
+    added_by(
+        result,
+        spec,
+        model,
+        "embeddings.position_embeddings",
+        "embeddings.LayerNorm",
+        posenc.Positions.from_mask(TEXT != 1),
+        {"input_ids": TEXT},
+        use=table,
+    )
     found = []
-    hooks = [layer.attention.attn.register_forward_pre_hook(
-        lambda module, arguments, keywords: found.append((*arguments, *keywords.values())), with_kwargs=True
-    ) for layer in model.encoder.layer]  # fmt: skip
+    hooks = [
+        layer.attention.attn.register_forward_pre_hook(
+            lambda module, arguments, keywords: found.append((*arguments, *keywords.values())), with_kwargs=True
+        )
+        for layer in model.encoder.layer
+    ]
     with torch.no_grad():
         model(input_ids=TEXT)
         for hook in hooks:
@@ -69,7 +80,14 @@ def roberta(model_type: str) -> Proof:
         config.languages, config.default_language = ["en_XX"], "en_XX"
     model, spec = build(config, attention=None), spec_of(config)
     after = AFTER.get(model_type, "embeddings.LayerNorm")
-    added(result, spec, model, after, posenc.Positions.from_mask(text != PADDING), {"input_ids": text},
-          what="embeddings with positions, padded left and right",
-          silent=("embeddings.token_type_embeddings.weight",))  # fmt: skip
+    added(
+        result,
+        spec,
+        model,
+        after,
+        posenc.Positions.from_mask(text != PADDING),
+        {"input_ids": text},
+        what="embeddings with positions, padded left and right",
+        silent=("embeddings.token_type_embeddings.weight",),
+    )
     return result

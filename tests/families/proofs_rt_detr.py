@@ -13,16 +13,27 @@ from families.projections import config, entered, sums
 
 @proof("rt_detr", "rt_detr_v2", "d_fine", "pp_doclayout_v3", "pp_doclayout_v4", "omdet-turbo")
 def rt_detr(model_type: str) -> Proof:
-    name = {"rt_detr": "RTDetrHybridEncoder", "rt_detr_v2": "RTDetrV2HybridEncoder", "d_fine": "DFineHybridEncoder",
-            "pp_doclayout_v3": "PPDocLayoutV3HybridEncoder", "pp_doclayout_v4": "PPDocLayoutV4HybridEncoder",
-            "omdet-turbo": "OmDetTurboHybridEncoder"}[model_type]  # fmt: skip
+    name = {
+        "rt_detr": "RTDetrHybridEncoder",
+        "rt_detr_v2": "RTDetrV2HybridEncoder",
+        "d_fine": "DFineHybridEncoder",
+        "pp_doclayout_v3": "PPDocLayoutV3HybridEncoder",
+        "pp_doclayout_v4": "PPDocLayoutV4HybridEncoder",
+        "omdet-turbo": "OmDetTurboHybridEncoder",
+    }[model_type]
     omdet = model_type == "omdet-turbo"
     result = Proof(
         model_type, "sinusoids [sin row | cos row | sin column | cos column] on queries and keys of the coarsest map"
     )
-    sizes = {"encoder_hidden_dim": 32, "encoder_in_channels": [8, 8, 8], "encoder_layers": 2, "encode_proj_layers": [2],
-             "feat_strides": [8, 16, 32], "positional_encoding_temperature": 100,
-             "encoder_projection_indices": [2]}  # fmt: skip
+    sizes = {
+        "encoder_hidden_dim": 32,
+        "encoder_in_channels": [8, 8, 8],
+        "encoder_layers": 2,
+        "encode_proj_layers": [2],
+        "feat_strides": [8, 16, 32],
+        "positional_encoding_temperature": 100,
+        "encoder_projection_indices": [2],
+    }
     sizes_in_use = {"pp_doclayout_v3": (), "pp_doclayout_v4": ([640, 640],)}.get(
         model_type, (640,)
     )  # V3's class takes none
@@ -71,8 +82,9 @@ def deimv2(model_type: str) -> Proof:
     assert not any(layer.uses for layer in still.layers)
     layer.eval_size = (20, 20)
     seen: list[object] = []
-    layer.layers[0].register_forward_pre_hook(lambda m, given, named: seen.append(named["spatial_position_embeddings"]),
-                                              with_kwargs=True)  # fmt: skip
+    layer.layers[0].register_forward_pre_hook(
+        lambda m, given, named: seen.append(named["spatial_position_embeddings"]), with_kwargs=True
+    )
     with torch.no_grad():
         layer(torch.randn(1, 256, 4, 4))
     assert seen == [None], "positions are added where eval_size is set: its finding is out of date"

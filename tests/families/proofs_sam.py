@@ -42,9 +42,17 @@ def attended(
 @proof("vitdet")
 def vitdet(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, bicubic, and decomposed relative position bias, some layers in windows")
-    config = config_of(model_type, **SMALL | {"num_hidden_layers": 3}, image_size=12, pretrain_image_size=8, patch_size=2,
-                       window_size=3, window_block_indices=[0, 2], use_absolute_position_embeddings=True,
-                       use_relative_position_embeddings=True)  # fmt: skip
+    config = config_of(
+        model_type,
+        **SMALL | {"num_hidden_layers": 3},
+        image_size=12,
+        pretrain_image_size=8,
+        patch_size=2,
+        window_size=3,
+        window_block_indices=[0, 2],
+        use_absolute_position_embeddings=True,
+        use_relative_position_embeddings=True,
+    )
     model, spec = randomly(build(config, attention=None), *RELATIVE), spec_of(config)
     assert [layer.kind for layer in spec.layers] == ["window", "full_attention", "window"]
     assert [layer.window_size > 0 for layer in model.encoder.layer] == [layer.kind == "window" for layer in spec.layers]
@@ -64,8 +72,17 @@ def vitdet(model_type: str) -> Proof:
 @proof("seggpt")
 def seggpt(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, bicubic, and decomposed relative position bias")
-    config = config_of(model_type, **SMALL, image_size=[12, 6], pretrain_image_size=8, patch_size=2, mlp_dim=32,
-                       merge_index=0, intermediate_hidden_state_indices=[1], decoder_hidden_size=8)  # fmt: skip
+    config = config_of(
+        model_type,
+        **SMALL,
+        image_size=[12, 6],
+        pretrain_image_size=8,
+        patch_size=2,
+        mlp_dim=32,
+        merge_index=0,
+        intermediate_hidden_state_indices=[1],
+        decoder_hidden_size=8,
+    )
     model, spec = randomly(build(config, attention=None), *RELATIVE), spec_of(config)
     attended(result, spec, model, {0: (4, 7)})
     table = next(iter(with_weights(spec, 0, model.state_dict())))
@@ -94,12 +111,24 @@ def seggpt(model_type: str) -> Proof:
 )
 def sam_vision_model(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, and decomposed relative position bias, most layers in windows")
-    config = config_of(model_type, **SMALL | {"num_hidden_layers": 3}, image_size=20, patch_size=4, window_size=3,
-                       global_attn_indexes=[1], mlp_dim=32, output_channels=8)  # fmt: skip
-    name = {"sam_vision_model": "SamVisionModel", "sam_hq_vision_model": "SamHQVisionModel",
-            "slanext_vision": "SLANeXtVisionEncoder", "got_ocr2_vision": "GotOcr2VisionEncoder",
-            "pp_formulanet_vision": "PPFormulaNetVisionModel",
-            "pp_chart2table_vision": "GotOcr2VisionEncoder"}[model_type]  # fmt: skip
+    config = config_of(
+        model_type,
+        **SMALL | {"num_hidden_layers": 3},
+        image_size=20,
+        patch_size=4,
+        window_size=3,
+        global_attn_indexes=[1],
+        mlp_dim=32,
+        output_channels=8,
+    )
+    name = {
+        "sam_vision_model": "SamVisionModel",
+        "sam_hq_vision_model": "SamHQVisionModel",
+        "slanext_vision": "SLANeXtVisionEncoder",
+        "got_ocr2_vision": "GotOcr2VisionEncoder",
+        "pp_formulanet_vision": "PPFormulaNetVisionModel",
+        "pp_chart2table_vision": "GotOcr2VisionEncoder",
+    }[model_type]
     config._attn_implementation = "eager"
     model, spec = (
         randomly(getattr(modeling(BUILT_BY.get(model_type, model_type)), name)(config).eval(), *RELATIVE),
@@ -117,12 +146,27 @@ def sam_vision_model(model_type: str) -> Proof:
 
 def _whole(model_type: str, attention: str | None = None) -> tuple[Any, torch.nn.Module]:
     family = "sam_hq" if "hq" in model_type else "sam"
-    vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 40, "patch_size": 4,
-              "window_size": 3, "global_attn_indexes": [0], "mlp_dim": 16, "output_channels": 16,
-              "num_pos_feats": 8}  # fmt: skip
+    vision = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 40,
+        "patch_size": 4,
+        "window_size": 3,
+        "global_attn_indexes": [0],
+        "mlp_dim": 16,
+        "output_channels": 16,
+        "num_pos_feats": 8,
+    }
     prompts = {"hidden_size": 16, "image_size": 40, "patch_size": 4}
-    decoder = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "mlp_dim": 16,
-               "iou_head_hidden_dim": 16, "vit_dim": 16}  # fmt: skip
+    decoder = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "mlp_dim": 16,
+        "iou_head_hidden_dim": 16,
+        "vit_dim": 16,
+    }
     if family == "sam":
         decoder.pop("vit_dim")
     config = config_of(family, vision_config=vision, prompt_encoder_config=prompts, mask_decoder_config=decoder)

@@ -16,9 +16,17 @@ from families.proofs_dinov3 import at_rest
 from families.proofs_qwen2_vl_vision import frequencies
 from posenc.dialects.weights import with_weights
 
-PREFIX = {"sam2": "Sam2", "sam2_video": "Sam2Video", "sam3": "Sam3", "sam3_tracker": "Sam3Tracker", "edgetam": "EdgeTam",
-          "sam3_tracker_video": "Sam3TrackerVideo", "edgetam_video": "EdgeTamVideo", "sam3_lite_text": "Sam3LiteText",
-          "sam3_video": "Sam3Video"}  # fmt: skip
+PREFIX = {
+    "sam2": "Sam2",
+    "sam2_video": "Sam2Video",
+    "sam3": "Sam3",
+    "sam3_tracker": "Sam3Tracker",
+    "edgetam": "EdgeTam",
+    "sam3_tracker_video": "Sam3TrackerVideo",
+    "edgetam_video": "EdgeTamVideo",
+    "sam3_lite_text": "Sam3LiteText",
+    "sam3_video": "Sam3Video",
+}
 
 
 def own(model_type: str, name: str) -> Any:
@@ -35,10 +43,20 @@ def cells(height: int, width: int, sized: bool = False) -> Tensor:
 @proof("sam2_hiera_det_model")
 def sam2_hiera_det_model(model_type: str) -> Proof:
     result = Proof(model_type, "two learned grids, one bicubic and one tiled; windows without positions")
-    stages = {"embed_dim_per_stage": [16, 16, 32, 32], "num_attention_heads_per_stage": [1, 1, 2, 2],
-              "blocks_per_stage": [1, 2, 1, 1], "window_size_per_stage": [4, 4, 2, 2]}  # fmt: skip
-    config = config_of(model_type, hidden_size=16, global_attention_blocks=[2], image_size=[64, 64], **stages,
-                       window_positional_embedding_background_size=[3, 5])  # fmt: skip
+    stages = {
+        "embed_dim_per_stage": [16, 16, 32, 32],
+        "num_attention_heads_per_stage": [1, 1, 2, 2],
+        "blocks_per_stage": [1, 2, 1, 1],
+        "window_size_per_stage": [4, 4, 2, 2],
+    }
+    config = config_of(
+        model_type,
+        hidden_size=16,
+        global_attention_blocks=[2],
+        image_size=[64, 64],
+        **stages,
+        window_positional_embedding_background_size=[3, 5],
+    )
     model, spec = build(config), spec_of(config)
     with torch.no_grad():
         torch.nn.init.normal_(model.pos_embed)
@@ -77,8 +95,14 @@ def sam2_vision_model(model_type: str) -> Proof:
     return result
 
 
-PROMPTS = ("sam2_prompt_encoder", "sam2_video_prompt_encoder", "sam3_tracker_prompt_encoder",
-           "sam3_tracker_video_prompt_encoder", "edgetam_prompt_encoder", "edgetam_video_prompt_encoder")  # fmt: skip
+PROMPTS = (
+    "sam2_prompt_encoder",
+    "sam2_video_prompt_encoder",
+    "sam3_tracker_prompt_encoder",
+    "sam3_tracker_video_prompt_encoder",
+    "edgetam_prompt_encoder",
+    "edgetam_video_prompt_encoder",
+)
 
 
 @proof(*PROMPTS)
@@ -97,8 +121,14 @@ def sam2_prompt_encoder(model_type: str) -> Proof:
     return result
 
 
-DECODERS = ("sam2_mask_decoder", "sam2_video_mask_decoder", "sam3_tracker_mask_decoder", "sam3_tracker_video_mask_decoder",
-            "edgetam_mask_decoder", "edgetam_video_mask_decoder")  # fmt: skip
+DECODERS = (
+    "sam2_mask_decoder",
+    "sam2_video_mask_decoder",
+    "sam3_tracker_mask_decoder",
+    "sam3_tracker_video_mask_decoder",
+    "edgetam_mask_decoder",
+    "edgetam_video_mask_decoder",
+)
 
 
 @proof(*DECODERS)
@@ -146,10 +176,13 @@ def sam2_video(model_type: str) -> Proof:
     frame = torch.cat([still, small]) if edge else grid  # three latents without place, then a coarser grid
     remembered = torch.cat([frame, frame, still[:2]])  # two frames and two pointers
     generator = torch.Generator().manual_seed(3)
-    given = {"current_vision_features": torch.randn(16, 1, 64, generator=generator),
-             "memory": torch.randn(len(remembered), 1, 64, generator=generator),
-             "memory_posision_embeddings": torch.randn(len(remembered), 1, 64, generator=generator),
-             "num_object_pointer_tokens": 2, **({"num_spatial_memory_tokens": 2} if edge else {})}  # fmt: skip
+    given = {
+        "current_vision_features": torch.randn(16, 1, 64, generator=generator),
+        "memory": torch.randn(len(remembered), 1, 64, generator=generator),
+        "memory_posision_embeddings": torch.randn(len(remembered), 1, 64, generator=generator),
+        "num_object_pointer_tokens": 2,
+        **({"num_spatial_memory_tokens": 2} if edge else {}),
+    }
     rest, moved = at_rest(module, module.rotary_emb, **given), calls(module, **given)
     assert len(moved) == len(spec.layers) == 4
     for number, (first, call) in enumerate(zip(rest, moved, strict=True)):
@@ -186,8 +219,11 @@ def held(model_type: str, does: str) -> Proof:
     for part in spec.parts:
         asked = getattr(config, part.part)
         taken = [module for _, module in model.named_modules() if PARTS[part.part] in type(module).__name__]
-        classes = {inspect.signature(type(module).__init__).parameters["config"].annotation for module in taken
-                   if "config" in inspect.signature(type(module).__init__).parameters}  # fmt: skip
+        classes = {
+            inspect.signature(type(module).__init__).parameters["config"].annotation
+            for module in taken
+            if "config" in inspect.signature(type(module).__init__).parameters
+        }
         names = {getattr(found, "__name__", str(found)) for found in classes}
         result.equal(f"{part.part} is {part.family}", part.family, asked.model_type)
         assert type(asked).__name__ in names, f"{model_type}: {part.part}: {type(asked).__name__} is none of {names}"

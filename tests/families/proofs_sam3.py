@@ -20,14 +20,22 @@ def sam3_vit_model(model_type: str) -> Proof:
     )
     for window, base in ((3, 10000.0), (6, 500.0)):
         sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 3, "image_size": 24, "patch_size": 4}
-        config = config_of(model_type, window_size=window, pretrain_image_size=16, global_attn_indexes=[1], **sizes,
-                           rope_parameters={"rope_type": "axial", "rope_theta": base})  # fmt: skip
+        config = config_of(
+            model_type,
+            window_size=window,
+            pretrain_image_size=16,
+            global_attn_indexes=[1],
+            **sizes,
+            rope_parameters={"rope_type": "axial", "rope_theta": base},
+        )
         model, spec = build(config), spec_of(config)
         picture, seen = torch.randn(1, 3, 24, 24), []
         for layer in model.layers:
             seen.append(layer.rotary_emb)
-        hooks = [turning.register_forward_hook(lambda m, given, out: (torch.ones_like(out[0]), torch.zeros_like(out[1])))
-                 for turning in seen]  # fmt: skip
+        hooks = [
+            turning.register_forward_hook(lambda m, given, out: (torch.ones_like(out[0]), torch.zeros_like(out[1])))
+            for turning in seen
+        ]
         rest = calls(model, pixel_values=picture)
         for hook in hooks:
             hook.remove()

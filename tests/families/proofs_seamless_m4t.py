@@ -11,13 +11,31 @@ from families.harness import Proof, calls, config_of, modeling, proof, spec_of
 from families.proofs_wav2vec2_conformer import FRAMES, conformer
 from posenc.dialects.weights import with_weights
 
-SIZES: dict[str, Any] = {"hidden_size": 64, "speech_encoder_layers": 2, "encoder_layers": 2, "decoder_layers": 2,
-                         "t2u_encoder_layers": 2, "t2u_decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
-                         "speech_encoder_intermediate_size": 32, "t2u_encoder_ffn_dim": 32, "t2u_decoder_ffn_dim": 32,
-                         "speech_encoder_attention_heads": 4, "conv_depthwise_kernel_size": 3, "vocab_size": 32,
-                         "t2u_vocab_size": 32, "pad_token_id": 2, "t2u_pad_token_id": 1, "num_hidden_layers": None,
-                         "num_attention_heads": None, "decoder_start_token_id": 3, "char_vocab_size": 32,
-                         "char_pad_token_id": 0, "variance_predictor_embed_dim": 64}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "hidden_size": 64,
+    "speech_encoder_layers": 2,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "t2u_encoder_layers": 2,
+    "t2u_decoder_layers": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "speech_encoder_intermediate_size": 32,
+    "t2u_encoder_ffn_dim": 32,
+    "t2u_decoder_ffn_dim": 32,
+    "speech_encoder_attention_heads": 4,
+    "conv_depthwise_kernel_size": 3,
+    "vocab_size": 32,
+    "t2u_vocab_size": 32,
+    "pad_token_id": 2,
+    "t2u_pad_token_id": 1,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "decoder_start_token_id": 3,
+    "char_vocab_size": 32,
+    "char_pad_token_id": 0,
+    "variance_predictor_embed_dim": 64,
+}
 
 MOST = 2.0 * 14  # their frequencies and angles, up to 14, each round once in fp32
 
@@ -25,15 +43,25 @@ MOST = 2.0 * 14  # their frequencies and angles, up to 14, each round once in fp
 @proof("seamless_m4t", "seamless_m4t_v2")
 def seamless_m4t(model_type: str) -> Proof:
     second = model_type == "seamless_m4t_v2"
-    result = Proof(model_type, "sinusoids, sin | cos, for text and units; for speech "
-                   + ("relative vectors with a limit on each side, in chunks" if second else
-                      "Transformer-XL's terms or a rotation of the projections' input"))  # fmt: skip
+    result = Proof(
+        model_type,
+        "sinusoids, sin | cos, for text and units; for speech "
+        + (
+            "relative vectors with a limit on each side, in chunks"
+            if second
+            else "Transformer-XL's terms or a rotation of the projections' input"
+        ),
+    )
     module, stem = modeling(model_type), "SeamlessM4Tv2" if second else "SeamlessM4T"
     fields = config_of(model_type, num_hidden_layers=None, num_attention_heads=None).__dataclass_fields__
     sizes = {name: value for name, value in SIZES.items() if name in fields or value is None}
     if second:
-        sizes |= {"left_max_position_embeddings": 5, "right_max_position_embeddings": 2, "speech_encoder_chunk_size": 7,
-                  "speech_encoder_left_chunk_num": 1}  # fmt: skip
+        sizes |= {
+            "left_max_position_embeddings": 5,
+            "right_max_position_embeddings": 2,
+            "speech_encoder_chunk_size": 7,
+            "speech_encoder_left_chunk_num": 1,
+        }
     for kind in ("relative_key", None) if second else ("relative", "rotary", None):
         config = config_of(model_type, **sizes)
         config.position_embeddings_type, config._attn_implementation = kind or "none", "probe"

@@ -15,8 +15,14 @@ from families.proofs_qwen2_vl_vision import GRIDS, block_order, pixels, sizes_of
 from posenc.dialects import PositionSpec
 from posenc.dialects.weights import with_weights
 
-SMALL: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-                         "patch_size": 2, "num_key_value_heads": None}  # fmt: skip
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "patch_size": 2,
+    "num_key_value_heads": None,
+}
 
 IMAGES = ((3, 7), (9, 4), (5, 5))  # rows and columns of patches
 
@@ -80,8 +86,15 @@ def siglip2_vision_model(model_type: str) -> Proof:
         torch.cat([of_images([size]), torch.tensor([[0, 0, *size]]).repeat(longest - size[0] * size[1], 1)])
         for size in IMAGES
     ]
-    added(result, spec, module, torch.stack(rows), 16.0, pixel_values=torch.randn(3, longest, 12),
-          spatial_shapes=torch.tensor(IMAGES))  # fmt: skip
+    added(
+        result,
+        spec,
+        module,
+        torch.stack(rows),
+        16.0,
+        pixel_values=torch.randn(3, longest, 12),
+        spatial_shapes=torch.tensor(IMAGES),
+    )
     nothing_after(result, spec, build(config, "Siglip2VisionModel"), 2)
     return result
 
@@ -102,8 +115,15 @@ def cosmos3_edge_vision(model_type: str) -> Proof:
 @proof("glm_image_vision")
 def glm_image_vision(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid, bilinear, patches in blocks")
-    config = made(model_type, image_size=10, depth=2, num_heads=2, num_hidden_layers=None, num_attention_heads=None,
-                  spatial_merge_size=2)  # fmt: skip
+    config = made(
+        model_type,
+        image_size=10,
+        depth=2,
+        num_heads=2,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+        spatial_merge_size=2,
+    )
     spec, module = spec_of(config), modeling(model_type).GlmImageVisionEmbeddings(config)
     grids = [(1, high, wide) for _, high, wide in GRIDS]
     places, x = block_order(2, grids), torch.randn(sum(high * wide for _, high, wide in grids), 32)
@@ -180,16 +200,26 @@ def siglip_text_model(model_type: str) -> Proof:
     return result
 
 
-AUDIO = {"qwen2_5_omni_audio_encoder": "Qwen2_5OmniAudioEncoder", "qwen3_asr_encoder": "Qwen3ASREncoder",
-         "qwen3_omni_moe_audio_encoder": "Qwen3OmniMoeAudioEncoder"}  # fmt: skip
+AUDIO = {
+    "qwen2_5_omni_audio_encoder": "Qwen2_5OmniAudioEncoder",
+    "qwen3_asr_encoder": "Qwen3ASREncoder",
+    "qwen3_omni_moe_audio_encoder": "Qwen3OmniMoeAudioEncoder",
+}
 
 
 @proof(*AUDIO)
 def qwen2_5_omni_audio_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids [sin | cos] to 1/10 000, counted from 0 in each chunk")
-    sizes: dict[str, Any] = {"d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 16,
-                             "num_mel_bins": 8, "num_hidden_layers": None, "num_attention_heads": None,
-                             "hidden_size": None}  # fmt: skip
+    sizes: dict[str, Any] = {
+        "d_model": 32,
+        "encoder_layers": 2,
+        "encoder_attention_heads": 2,
+        "encoder_ffn_dim": 16,
+        "num_mel_bins": 8,
+        "num_hidden_layers": None,
+        "num_attention_heads": None,
+        "hidden_size": None,
+    }
     config = config_of(model_type, **sizes, **({} if "2_5" in model_type else {"downsample_hidden_size": 4}))
     spec, model = spec_of(config), build(config, AUDIO[model_type])
     n = 2 * config.n_window

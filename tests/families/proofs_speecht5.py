@@ -14,20 +14,39 @@ from families.scores import bias_of
 from families.silenced import named, silence
 from posenc.dialects.weights import with_weights
 
-SIZES: dict[str, Any] = {"hidden_size": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-                         "decoder_attention_heads": 4, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "conv_dim": [16],
-                         "conv_kernel": [4], "conv_stride": [2], "num_conv_pos_embeddings": 10, "vocab_size": 32,
-                         "num_conv_pos_embedding_groups": 4, "encoder_max_relative_position": 6, "pad_token_id": 1,
-                         "speech_decoder_prenet_units": 16, "speech_decoder_prenet_dropout": 0.0, "num_mel_bins": 8,
-                         "num_hidden_layers": None, "num_attention_heads": None}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "hidden_size": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 16,
+    "decoder_ffn_dim": 16,
+    "conv_dim": [16],
+    "conv_kernel": [4],
+    "conv_stride": [2],
+    "num_conv_pos_embeddings": 10,
+    "vocab_size": 32,
+    "num_conv_pos_embedding_groups": 4,
+    "encoder_max_relative_position": 6,
+    "pad_token_id": 1,
+    "speech_decoder_prenet_units": 16,
+    "speech_decoder_prenet_dropout": 0.0,
+    "num_mel_bins": 8,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+}
 
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 10], [1, 1, 7, 8, 9, 10], [5, 6, 7, 8, 1, 1]])
 
 
 @proof("speecht5")
 def speecht5(model_type: str) -> Proof:
-    result = Proof(model_type, "relative vectors in the encoder; a convolution and sinusoids for speech input, scaled "
-                               "sinusoids for text input and speech output, fairseq's for text output")  # fmt: skip
+    result = Proof(
+        model_type,
+        "relative vectors in the encoder; a convolution and sinusoids for speech input, scaled "
+        "sinusoids for text input and speech output, fairseq's for text output",
+    )
     config, module = config_of(model_type, **SIZES), modeling(model_type)
     spec = spec_of(config)
     torch.manual_seed(0)
@@ -55,9 +74,10 @@ def speecht5(model_type: str) -> Proof:
         got = encoding[1].embed(torch.zeros(2, 4, 64), posenc.Positions.from_mask(padded != 1))
         result.close("frames with positions, padded", got + 1, own_rows + 1, 8.0)
         # text in, speech out: times alpha
-        for model, part, side, x in ((text, "text_encoder", "encoder", {"input_values": TEXT}),
-                                     (speaks, "speech_decoder", "decoder",
-                                      {"input_values": torch.randn(2, 7, 8)})):  # fmt: skip
+        for model, part, side, x in (
+            (text, "text_encoder", "encoder", {"input_values": TEXT}),
+            (speaks, "speech_decoder", "decoder", {"input_values": torch.randn(2, 7, 8)}),
+        ):
             model.prenet.encode_positions.alpha.fill_(0.7)
             encoding = with_weights(spec[part], 0, {f"{side}.{name}": v for name, v in model.state_dict().items()})
             encoding = next(iter(encoding)) if isinstance(encoding, posenc.Stack) else encoding

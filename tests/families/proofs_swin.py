@@ -29,17 +29,29 @@ def donut_swin(model_type: str) -> Proof:
         x = torch.randn(2, 16, module.all_head_size, generator=torch.Generator().manual_seed(3))
         with torch.no_grad():
             _, theirs = module(x, output_attentions=True)
-            q, k = (part(x).unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2)
-                    for part in (module.query, module.key))  # fmt: skip
+            q, k = (
+                part(x).unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2)
+                for part in (module.query, module.key)
+            )
         at = posenc.Positions.at(places(4, 4).coords.expand(2, -1, -1))
         # logits to 16, whose rounding is a rounding of the logarithm of the weights
         result.close("attention weights in a window, of every layer", weights_of(encoding, q, k, at), theirs, 64.0)
     return result
 
 
-STAGES: dict[str, Any] = {"image_size": 16, "patch_size": 1, "window_size": 4, "depths": [2, 2, 2], "num_heads": [1, 2, 4],
-                          "embed_dim": 8, "hidden_size": None, "num_hidden_layers": None, "num_attention_heads": None,
-                          "intermediate_size": None, "num_channels": 3}  # fmt: skip
+STAGES: dict[str, Any] = {
+    "image_size": 16,
+    "patch_size": 1,
+    "window_size": 4,
+    "depths": [2, 2, 2],
+    "num_heads": [1, 2, 4],
+    "embed_dim": 8,
+    "hidden_size": None,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "intermediate_size": None,
+    "num_channels": 3,
+}
 
 
 def of_pairs(encoding: Any, at_q: posenc.Positions, at_k: posenc.Positions, heads: int) -> Tensor:
@@ -106,8 +118,12 @@ def _biases(spec: Any) -> Any:
 @proof("maskformer-swin", "swinv2", "swin2sr")
 def maskformer_swin(model_type: str) -> Proof:
     continuous = model_type != "maskformer-swin"
-    result = Proof(model_type, "window bias from a network of the logarithm of the difference, cosine attention"
-                   if continuous else "learned bias for each head and difference within a window")  # fmt: skip
+    result = Proof(
+        model_type,
+        "window bias from a network of the logarithm of the difference, cosine attention"
+        if continuous
+        else "learned bias for each head and difference within a window",
+    )
     more = {"pretrained_window_sizes": [3, 0, 5]} if model_type == "swinv2" else {}
     sizes = STAGES | {"num_heads": [2, 2, 2]} if model_type == "swin2sr" else STAGES
     config = config_of(model_type, **sizes | {"image_size": 12}, **more)
@@ -115,8 +131,13 @@ def maskformer_swin(model_type: str) -> Proof:
     spec = spec_of(config)
     attention = [(n, m) for n, m in model.named_modules() if type(m).__name__.endswith("SelfAttention")]
     assert len(attention) == len(spec.layers)
-    owners = [m for m in model.modules() if type(m).__name__.endswith("SwinLayer") or type(m).__name__.endswith("v2Layer")
-              or type(m).__name__ == "Swin2SRLayer"]  # fmt: skip
+    owners = [
+        m
+        for m in model.modules()
+        if type(m).__name__.endswith("SwinLayer")
+        or type(m).__name__.endswith("v2Layer")
+        or type(m).__name__ == "Swin2SRLayer"
+    ]
     for number, ((_, module), owner) in enumerate(zip(attention, owners, strict=True)):
         encoding = with_weights(spec, number, model.state_dict())
         side = module.window_size[0]
@@ -125,8 +146,10 @@ def maskformer_swin(model_type: str) -> Proof:
         x = torch.randn(2, side * side, module.all_head_size, generator=torch.Generator().manual_seed(3))
         with torch.no_grad():
             _, theirs = module(x, output_attentions=True)
-            q, k = (layer(x).unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2) for layer in (module.query,
-                    module.key))  # fmt: skip
+            q, k = (
+                layer(x).unflatten(-1, (module.num_attention_heads, -1)).transpose(1, 2)
+                for layer in (module.query, module.key)
+            )
         at = posenc.Positions.at(places(side, side).coords.expand(2, -1, -1))
         # logits to 16, whose rounding is a rounding of the logarithm of the weights
         result.close("attention weights in a window, of every layer", weights_of(encoding, q, k, at), theirs, 64.0)
@@ -136,8 +159,14 @@ def maskformer_swin(model_type: str) -> Proof:
 @proof("levit")
 def levit(model_type: str) -> Proof:
     result = Proof(model_type, "learned bias for each head and distance in rows and columns, fewer queries between stages")
-    config = config_of(model_type, image_size=80, hidden_sizes=[16, 16, 16], num_attention_heads=[1, 2, 2],
-                       depths=[2, 1, 1], key_dim=[8, 8, 8])  # fmt: skip
+    config = config_of(
+        model_type,
+        image_size=80,
+        hidden_sizes=[16, 16, 16],
+        num_attention_heads=[1, 2, 2],
+        depths=[2, 1, 1],
+        key_dim=[8, 8, 8],
+    )
     model, spec = randomly(build(config, attention=None), "attention_biases"), spec_of(config)
     found = [m for m in model.modules() if hasattr(m, "attention_biases")]
     assert len(found) == len(spec.layers)

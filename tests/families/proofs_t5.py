@@ -11,9 +11,19 @@ from families.harness import Proof, build, calls, config_of, modeling, proof, so
 from families.scores import bias_of, nothing
 from posenc.dialects.weights import with_weights
 
-SIZES: dict[str, Any] = {"d_model": 64, "d_kv": 16, "d_ff": 16, "num_layers": 3, "num_decoder_layers": 2, "num_heads": 4,
-                         "num_hidden_layers": None, "num_attention_heads": None, "hidden_size": None,
-                         "relative_attention_num_buckets": 12, "relative_attention_max_distance": 40}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "d_model": 64,
+    "d_kv": 16,
+    "d_ff": 16,
+    "num_layers": 3,
+    "num_decoder_layers": 2,
+    "num_heads": 4,
+    "num_hidden_layers": None,
+    "num_attention_heads": None,
+    "hidden_size": None,
+    "relative_attention_num_buckets": 12,
+    "relative_attention_max_distance": 40,
+}
 
 FEW = {"relative_attention_num_buckets": 16, "relative_attention_max_distance": 47}
 
@@ -30,8 +40,11 @@ def far(result: Proof, encoding: Any, attention: Any) -> None:
 
 @proof("t5", "mt5", "umt5", "switch_transformers", "pop2piano")
 def t5(model_type: str) -> Proof:
-    result = Proof(model_type, "T5 bias in encoder and decoder, softmax scale 1"
-                   + (", one table per layer" if model_type == "umt5" else ", one table per stack"))  # fmt: skip
+    result = Proof(
+        model_type,
+        "T5 bias in encoder and decoder, softmax scale 1"
+        + (", one table per layer" if model_type == "umt5" else ", one table per stack"),
+    )
     for buckets in ({}, {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128}):
         config = config_of(model_type, **SIZES | buckets)
         model_class = "Pop2PianoForConditionalGeneration" if model_type == "pop2piano" else None
@@ -100,8 +113,12 @@ def longt5(model_type: str) -> Proof:
                 expected = attention.compute_side_bias(mask, segments)
             count = length // size
             at_q = posenc.Positions.at((torch.arange(length) // size).clamp(max=count - 1)[None])
-            got = bias_of(with_weights(spec["encoder_to_blocks"], 0, state), *nothing(4, length, count), at_q,
-                          posenc.Positions.arange(1, count))  # fmt: skip
+            got = bias_of(
+                with_weights(spec["encoder_to_blocks"], 0, state),
+                *nothing(4, length, count),
+                at_q,
+                posenc.Positions.arange(1, count),
+            )
             result.equal("block of every query", at_q.coords, blocks.long())
             result.equal("bias toward summaries of blocks", got, expected)
     return result

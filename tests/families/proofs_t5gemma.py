@@ -10,9 +10,16 @@ from families.harness import Call, Proof, build, config_of, proof, spec_of
 from families.turning import LINEAR, LLAMA3, YARN, by_kind, compared
 
 SIZES = {
-    "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 16, "vocab_size": 32, "sliding_window": 3, "dropout_rate": 0.0,
-}  # fmt: skip
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 32,
+    "sliding_window": 3,
+    "dropout_rate": 0.0,
+}
 
 ENCODED = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(3))
 

@@ -10,8 +10,9 @@ import posenc
 from families.harness import Proof, at_of, build, config_of, proof, spec_of
 from families.silenced import added_by
 
-NONE = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size",
-                      "intermediate_size"))  # fmt: skip
+NONE = dict.fromkeys(
+    ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size", "intermediate_size")
+)
 
 
 @proof("time_series_transformer", "informer", "autoformer")
@@ -19,9 +20,20 @@ def time_series_transformer(model_type: str) -> Proof:
     auto = model_type == "autoformer"
     result = Proof(model_type, "sinusoids, sin | cos, added to the values; the decoder continues the encoder's positions")
     for width in (32, 30):
-        config = config_of(model_type, **NONE, d_model=width, encoder_layers=2, decoder_layers=2, context_length=12,
-                           prediction_length=6, encoder_ffn_dim=16, decoder_ffn_dim=16, encoder_attention_heads=2,
-                           decoder_attention_heads=2, **({"label_length": 4} if auto else {}))  # fmt: skip
+        config = config_of(
+            model_type,
+            **NONE,
+            d_model=width,
+            encoder_layers=2,
+            decoder_layers=2,
+            context_length=12,
+            prediction_length=6,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            **({"label_length": 4} if auto else {}),
+        )
         model, spec = build(config, attention=None), spec_of(config)
         values = torch.randn(2, 12, config.feature_size, generator=torch.Generator().manual_seed(0))
         after = "layernorm_embedding"

@@ -44,8 +44,14 @@ def timesfm2_5(model_type: str) -> Proof:
 def timesfm(model_type: str) -> Proof:
     result = Proof(model_type, "no positions in causal attention over patches; optional sinusoids, sin | cos")
     for shortest in (1, 3):
-        config = config_of(model_type, num_hidden_layers=2, use_positional_embedding=True, head_dim=16,
-                           min_timescale=shortest, max_timescale=500)  # fmt: skip
+        config = config_of(
+            model_type,
+            num_hidden_layers=2,
+            use_positional_embedding=True,
+            head_dim=16,
+            min_timescale=shortest,
+            max_timescale=500,
+        )
         model, spec = build(config), spec_of(config)
         at = torch.arange(12)[None]
         with torch.no_grad():

@@ -22,8 +22,9 @@ def udop(model_type: str) -> Proof:
         {"type": "1d", "max_distance": 9},
     ]
     for asked in (None, other):
-        config = config_of(model_type, **SIZES | FEW, relative_bias_args=asked, max_2d_position_embeddings=40, image_size=8,
-                           patch_size=4)  # fmt: skip
+        config = config_of(
+            model_type, **SIZES | FEW, relative_bias_args=asked, max_2d_position_embeddings=40, image_size=8, patch_size=4
+        )
         model, spec = build(config), spec_of(config)
         with torch.no_grad():
             for weight in (p for n, p in model.named_parameters() if "bias.weight" in n or "position_embeddings" in n):
@@ -33,8 +34,17 @@ def udop(model_type: str) -> Proof:
         text = tokens((2, 12))
         inputs = {"input_ids": text, "bbox": bbox, "decoder_input_ids": text[:, :9]}
         rows = posenc.Positions.at((bbox.clamp(0, 1) * 39).long())
-        added_by(result, spec["boxes"], model, "encoder.cell_2d_embedding", "encoder.block.0", rows, inputs, 4.0,
-                 what="corners of boxes")  # fmt: skip
+        added_by(
+            result,
+            spec["boxes"],
+            model,
+            "encoder.cell_2d_embedding",
+            "encoder.block.0",
+            rows,
+            inputs,
+            4.0,
+            what="corners of boxes",
+        )
         found = calls(model, fixed=False, **inputs)
         encoder, decoder = found[:3], found[3::2]
         assert (len(encoder), len(decoder)) == (len(spec["encoder"].layers), len(spec["decoder"].layers))
@@ -45,8 +55,11 @@ def udop(model_type: str) -> Proof:
         for layer, call in enumerate(encoder):
             encoding = with_weights(spec["encoder"], layer, state)
             got = bias_of(encoding, call.q, call.k, posenc.Positions.at(coords))
-            result.close("bias of every layer of the encoder", got.flatten(), call.options["position_bias"].expand(
-                got.shape).flatten())  # fmt: skip
+            result.close(
+                "bias of every layer of the encoder",
+                got.flatten(),
+                call.options["position_bias"].expand(got.shape).flatten(),
+            )
             assert call.scaling == encoding.softmax_scale(16) == 1
         far(result, with_weights(spec["decoder"], 0, state), model.decoder.block[0].layer[0].SelfAttention)
         for layer, call in enumerate(decoder):

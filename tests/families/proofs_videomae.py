@@ -14,8 +14,9 @@ from families.proofs_vit import SMALL, only_there, randomly
 def videomae(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids of one count over all frames, before encoder and decoder")
     more = {"decoder_hidden_size": 16, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 2}
-    config = config_of(model_type, **SMALL, **more, image_size=8, patch_size=2, num_frames=6, tubelet_size=2,
-                       decoder_intermediate_size=16)  # fmt: skip
+    config = config_of(
+        model_type, **SMALL, **more, image_size=8, patch_size=2, num_frames=6, tubelet_size=2, decoder_intermediate_size=16
+    )
     model, spec = build(config, "VideoMAEForPreTraining"), spec_of(config)
     only_there(spec)
     masked = torch.arange(48)[None] % 3 == 0
@@ -23,8 +24,10 @@ def videomae(model_type: str) -> Proof:
     order = torch.arange(48)
     seen, hidden = order[~masked[0]], order[masked[0]]
     tower = model.videomae.embeddings
-    stacks = ((spec, tower, "encoder.layer.0", seen),
-              (spec["decoder"], model, "decoder.decoder_layers.0", torch.cat([seen, hidden])))  # fmt: skip
+    stacks = (
+        (spec, tower, "encoder.layer.0", seen),
+        (spec["decoder"], model, "decoder.decoder_layers.0", torch.cat([seen, hidden])),
+    )
     for part, owner, after, at in stacks:
         with_positions = entering(model, after, inputs)
         kept = owner.position_embeddings

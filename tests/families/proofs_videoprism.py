@@ -15,15 +15,26 @@ def videoprism_vision_model(model_type: str) -> Proof:
     result = Proof(
         model_type, "learned grid, bilinear and antialiased on request, then a learned table of frames, likewise"
     )
-    config = config_of(model_type, hidden_size=32, num_attention_heads=2, num_spatial_layers=2, num_temporal_layers=2,
-                       image_size=10, tubelet_size=[1, 2, 2], num_frames=4, intermediate_size=16)  # fmt: skip
+    config = config_of(
+        model_type,
+        hidden_size=32,
+        num_attention_heads=2,
+        num_spatial_layers=2,
+        num_temporal_layers=2,
+        image_size=10,
+        tubelet_size=[1, 2, 2],
+        num_frames=4,
+        intermediate_size=16,
+    )
     model, spec = randomly(build(config, "VideoPrismVisionModel"), "position_embeddings"), spec_of(config)
     assert [bool(layer.uses) for layer in spec.layers] == [True, False, True, False]
     assert [len(model.spatial_layers), len(model.temporal_layers)] == [2, 2]
     first, then = spec_part(spec, 0), spec_part(spec, 2)
     for (height, width), frames in (((5, 5), 4), ((3, 7), 6), ((4, 4), 3)):
-        inputs = {"pixel_values_videos": torch.randn(1, frames, 3, 2 * height, 2 * width),
-                  "interpolate_pos_encoding": (height, frames) != (5, 4)}  # fmt: skip
+        inputs = {
+            "pixel_values_videos": torch.randn(1, frames, 3, 2 * height, 2 * width),
+            "interpolate_pos_encoding": (height, frames) != (5, 4),
+        }
         at = posenc.Positions.at(places(height, width, sized=True).coords.expand(frames, -1, -1))
         added(result, first, model, "spatial_layers.0", at, inputs, 16.0, "what enters the layers of frames")
         number = torch.arange(frames)

@@ -59,9 +59,16 @@ def tvp(model_type: str) -> Proof:
     result = Proof(model_type, "learned table for words; row and column vectors, summed, for patches")
     backbone = {"model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}
     config = CONFIG_MAPPING[model_type](
-        **{name: value for name, value in SMALL.items() if value is not None}, max_position_embeddings=12, vocab_size=32,
-        intermediate_size=16, max_grid_row_position_embeddings=7, max_grid_col_position_embeddings=9,
-        backbone_config=backbone, max_img_size=16, visual_prompt_size=2)  # fmt: skip
+        **{name: value for name, value in SMALL.items() if value is not None},
+        max_position_embeddings=12,
+        vocab_size=32,
+        intermediate_size=16,
+        max_grid_row_position_embeddings=7,
+        max_grid_col_position_embeddings=9,
+        backbone_config=backbone,
+        max_img_size=16,
+        visual_prompt_size=2,
+    )
     model, spec = build(config, attention=None), spec_of(config)
     state = model.state_dict()
     words_of(result, spec["words"], model.embeddings, state, model.embeddings.layer_norm)
@@ -84,8 +91,14 @@ def tvp(model_type: str) -> Proof:
 @proof("git")
 def git(model_type: str) -> Proof:
     result = Proof(model_type, "learned table for words and, in videos, one for frames; a vision encoder")
-    vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "image_size": 8,
-              "patch_size": 2}  # fmt: skip
+    vision = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "image_size": 8,
+        "patch_size": 2,
+    }
     config = config_of(model_type, **SMALL, vision_config=vision, max_position_embeddings=40, num_image_with_embedding=3)
     model = randomly(build(config, attention="eager"), "img_temporal_embedding.0", "img_temporal_embedding.2")
     spec = spec_of(config)
@@ -93,8 +106,9 @@ def git(model_type: str) -> Proof:
     words_of(result, spec["words"], model.embeddings, state, model.embeddings.LayerNorm)
     video, entered, masks = torch.randn(2, 3, 3, 8, 8), [], []
     model.visual_projection.register_forward_pre_hook(lambda module, given: entered.append(given[0]))
-    model.encoder.register_forward_pre_hook(lambda module, given, named: masks.append(named["attention_mask"]),
-                                            with_kwargs=True)  # fmt: skip
+    model.encoder.register_forward_pre_hook(
+        lambda module, given, named: masks.append(named["attention_mask"]), with_kwargs=True
+    )
     assert len(model.encoder.layer) == len(spec.layers) == 2
     with torch.no_grad():
         model(input_ids=tokens((2, 4)), pixel_values=video)

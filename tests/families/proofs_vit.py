@@ -59,8 +59,9 @@ def dpt(model_type: str) -> Proof:
 @proof("audio-spectrogram-transformer")
 def audio_spectrogram_transformer(model_type: str) -> Proof:
     result = Proof(model_type, "a learned table over patches of frequency and time, after two special tokens")
-    config = config_of(model_type, num_hidden_layers=2, num_mel_bins=16, max_length=30, patch_size=4, frequency_stride=3,
-                       time_stride=2)  # fmt: skip
+    config = config_of(
+        model_type, num_hidden_layers=2, num_mel_bins=16, max_length=30, patch_size=4, frequency_stride=3, time_stride=2
+    )
     model, spec = randomly(build(config, attention=None), "position_embeddings"), spec_of(config)
     inputs = {"input_values": torch.randn(2, 30, 16, generator=torch.Generator().manual_seed(0))}
     at = posenc.Positions.at(posenc.Positions.grid(5, 14, prefix=2, sized=True).coords.expand(2, -1, -1))
@@ -97,9 +98,18 @@ def picture(height: int, width: int, patch: int = 2) -> Tensor:
 
 
 def grids(
-    result: Proof, spec: PositionSpec, model: torch.nn.Module, first: str, *, native: tuple[int, int], prefix: int = 1,
-    silent: int = 0, others: tuple[tuple[int, int], ...] = OTHERS, patch: int = 2, **asked: Any,
-) -> None:  # fmt: skip
+    result: Proof,
+    spec: PositionSpec,
+    model: torch.nn.Module,
+    first: str,
+    *,
+    native: tuple[int, int],
+    prefix: int = 1,
+    silent: int = 0,
+    others: tuple[tuple[int, int], ...] = OTHERS,
+    patch: int = 2,
+    **asked: Any,
+) -> None:
     """`first`: path of the first layer; `asked` goes with calls whose image has another size. Sides of fp32 steps there."""
     what = "what enters the first layer"
     added(result, spec, model, first, places(*native, prefix, silent), {"pixel_values": picture(*native, patch)}, what=what)
@@ -116,8 +126,14 @@ def only_there(spec: PositionSpec) -> None:
 
 BICUBIC = "learned grid, bicubic for images of another size"
 
-KIN = {"vit": (1, True), "vit_msn": (1, True), "deit": (2, True), "ijepa": (0, True), "dinov2": (1, False),
-       "pixio": (3, False)}  # fmt: skip
+KIN = {
+    "vit": (1, True),
+    "vit_msn": (1, True),
+    "deit": (2, True),
+    "ijepa": (0, True),
+    "dinov2": (1, False),
+    "pixio": (3, False),
+}
 
 
 @proof(*KIN)
@@ -182,8 +198,16 @@ def vivit(model_type: str) -> Proof:
 @proof("mgp-str")
 def mgp_str(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid with a row for the class token")
-    config = config_of(model_type, **SMALL, image_size=[8, 12], patch_size=2, max_token_length=5,
-                       num_character_labels=8, num_bpe_labels=8, num_wordpiece_labels=8)  # fmt: skip
+    config = config_of(
+        model_type,
+        **SMALL,
+        image_size=[8, 12],
+        patch_size=2,
+        max_token_length=5,
+        num_character_labels=8,
+        num_bpe_labels=8,
+        num_wordpiece_labels=8,
+    )
     model, spec = randomly(build(config, "MgpstrModel", attention=None), "pos_embed"), spec_of(config)
     added(
         result,

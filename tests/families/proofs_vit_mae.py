@@ -42,10 +42,22 @@ def vit_mae(model_type: str) -> Proof:
 @proof("hiera")
 def hiera(model_type: str) -> Proof:
     result = Proof(model_type, "learned grid of the finest stage, bicubic on request; of the coarsest before the decoder")
-    config = config_of(model_type, embed_dim=16, image_size=[32, 32], depths=[1, 1, 1], num_heads=[1, 2, 4],
-                       num_query_pool=1, masked_unit_attention=[True, False, False], masked_unit_size=[4, 4],
-                       decoder_hidden_size=16, decoder_depth=1, decoder_num_heads=2, hidden_size=None,
-                       num_hidden_layers=None, num_attention_heads=None)  # fmt: skip
+    config = config_of(
+        model_type,
+        embed_dim=16,
+        image_size=[32, 32],
+        depths=[1, 1, 1],
+        num_heads=[1, 2, 4],
+        num_query_pool=1,
+        masked_unit_attention=[True, False, False],
+        masked_unit_size=[4, 4],
+        decoder_hidden_size=16,
+        decoder_depth=1,
+        decoder_num_heads=2,
+        hidden_size=None,
+        num_hidden_layers=None,
+        num_attention_heads=None,
+    )
     model, spec = randomly(build(config, "HieraForPreTraining"), "position_embeddings"), spec_of(config)
     assert len(spec.layers) == 3
     only_there(spec)

@@ -15,8 +15,15 @@ def vjepa2(model_type: str) -> Proof:
         "interleaved pairs with angles in half order, which is not a rotation; a third of the head for each axis",
     )
     sizes = {"hidden_size": 52, "num_attention_heads": 2, "num_hidden_layers": 2, "pred_hidden_size": 40}
-    config = config_of(model_type, patch_size=4, crop_size=12, frames_per_clip=4, pred_num_attention_heads=2,
-                       pred_num_hidden_layers=3, **sizes)  # fmt: skip
+    config = config_of(
+        model_type,
+        patch_size=4,
+        crop_size=12,
+        frames_per_clip=4,
+        pred_num_attention_heads=2,
+        pred_num_hidden_layers=3,
+        **sizes,
+    )
     model, spec = build(config, "VJEPA2Model"), spec_of(config)
     for part, stack in (("encoder", model.encoder), ("predictor", model.predictor)):
         assert len(spec[part].layers) == len(stack.layer)

@@ -16,9 +16,17 @@ from posenc.dialects.weights import with_weights
 
 FRAMES = 21
 
-SIZES: dict[str, Any] = {"num_hidden_layers": 2, "num_conv_pos_embedding_groups": 4, "conv_dim": [16], "conv_kernel": [4],
-                         "conv_stride": [2], "num_codevectors_per_group": 4, "proj_codevector_dim": 8,
-                         "codevector_dim": 8, "layerdrop": 0.0}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "num_hidden_layers": 2,
+    "num_conv_pos_embedding_groups": 4,
+    "conv_dim": [16],
+    "conv_kernel": [4],
+    "conv_stride": [2],
+    "num_codevectors_per_group": 4,
+    "proj_codevector_dim": 8,
+    "codevector_dim": 8,
+    "layerdrop": 0.0,
+}
 
 REAL = torch.arange(FRAMES)[None] < torch.tensor([FRAMES, 13])[:, None]
 
@@ -66,14 +74,25 @@ def wav2vec2(model_type: str) -> Proof:
         assert len(encoder.layers) == len(spec.layers)
         by_batch = variant.get("conv_pos_batch_norm", False)
         if by_batch:  # padding leaks through their batch norm: a row by itself is not what it is in a batch
-            alone, padded = (entering(encoder, after, {"hidden_states": frames()[1:, :n], "attention_mask": REAL[1:, :n]})
-                             for n in (13, FRAMES))  # fmt: skip
+            alone, padded = (
+                entering(encoder, after, {"hidden_states": frames()[1:, :n], "attention_mask": REAL[1:, :n]})
+                for n in (13, FRAMES)
+            )
             assert not torch.allclose(alone, padded[:, :13], atol=1e-3)
             assert "conv_pos_batch_norm" in {finding.key for finding in spec.remarks if finding.grade == "warning"}
         real = torch.ones_like(REAL) if by_batch else REAL
-        added_by(result, spec, encoder, "pos_conv_embed", after, posenc.Positions.from_mask(real),
-                 {"hidden_states": frames(), "attention_mask": real}, 8.0, "frames with what the convolution adds",
-                 arrange=lambda x, real=real: x * real[..., None])  # fmt: skip
+        added_by(
+            result,
+            spec,
+            encoder,
+            "pos_conv_embed",
+            after,
+            posenc.Positions.from_mask(real),
+            {"hidden_states": frames(), "attention_mask": real},
+            8.0,
+            "frames with what the convolution adds",
+            arrange=lambda x, real=real: x * real[..., None],
+        )
     return result
 
 
@@ -81,16 +100,26 @@ def wav2vec2(model_type: str) -> Proof:
 def wavlm(model_type: str) -> Proof:
     result = Proof(model_type, "a convolution over the frames, and T5's buckets, gated by every layer's hidden states")
     for stable in (False, True):
-        config = sized(model_type, num_conv_pos_embeddings=10, num_buckets=16, max_bucket_distance=20,
-                       do_stable_layer_norm=stable)  # fmt: skip
+        config = sized(
+            model_type, num_conv_pos_embeddings=10, num_buckets=16, max_bucket_distance=20, do_stable_layer_norm=stable
+        )
         whole, spec = drawn(build(config, attention="eager")), spec_of(config)
         encoder = whole.encoder
         for name, weight in encoder.named_parameters():
             if "rel" in name:
                 torch.nn.init.normal_(weight, 0.5)
-        added_by(result, spec, encoder, "pos_conv_embed", "layers.0" if stable else "layer_norm", AT,
-                 {"hidden_states": frames(), "attention_mask": REAL}, 8.0, "frames with what the convolution adds",
-                 arrange=lambda x: x * REAL[..., None])  # fmt: skip
+        added_by(
+            result,
+            spec,
+            encoder,
+            "pos_conv_embed",
+            "layers.0" if stable else "layer_norm",
+            AT,
+            {"hidden_states": frames(), "attention_mask": REAL},
+            8.0,
+            "frames with what the convolution adds",
+            arrange=lambda x: x * REAL[..., None],
+        )
         at = posenc.Positions.arange(2, FRAMES)
         for number, (x, theirs) in enumerate(gated(encoder)):
             assert len(spec.layers[number].uses) == (2 if number == 0 else 1)
@@ -125,11 +154,14 @@ def gated(encoder: Any) -> list[tuple[Tensor, Tensor]]:
 @proof("sew", "sew-d")
 def sew(model_type: str) -> Proof:
     both = model_type == "sew-d"
-    result = Proof(model_type, "a convolution sampled at every n-th frame, added to means of n frames"
-                   + "; DeBERTa's terms in every layer" * both)  # fmt: skip
+    result = Proof(
+        model_type,
+        "a convolution sampled at every n-th frame, added to means of n frames" + "; DeBERTa's terms in every layer" * both,
+    )
     for factor in (2, 3):
-        config = sized(model_type, num_conv_pos_embeddings=10, squeeze_factor=factor, hidden_size=96,
-                       num_conv_pos_embedding_groups=4)  # fmt: skip
+        config = sized(
+            model_type, num_conv_pos_embeddings=10, squeeze_factor=factor, hidden_size=96, num_conv_pos_embedding_groups=4
+        )
         encoder, spec = drawn(build(config, attention=None)).encoder, spec_of(config)
         convolution = with_weights(spec, 0, encoder.state_dict())
         convolution = next(iter(convolution)) if both else convolution
@@ -153,10 +185,21 @@ def sew(model_type: str) -> Proof:
 def disentangled(result: Proof, config: Any, factor: int) -> None:
     """DeBERTa's terms of every layer, with position projected as content and by itself."""
     module = modeling("sew-d")
-    for shared, terms, buckets, norm in ((True, ("p2c", "c2p"), 8, "layer_norm"), (False, ("c2p",), 8, "none"),
-                                         (False, ("p2c", "c2p"), -1, "layer_norm")):  # fmt: skip
-        own = type(config)(**{**config.to_dict(), "share_att_key": shared, "pos_att_type": terms, "norm_rel_ebd": norm,
-                              "position_buckets": buckets, "max_position_embeddings": 12})  # fmt: skip
+    for shared, terms, buckets, norm in (
+        (True, ("p2c", "c2p"), 8, "layer_norm"),
+        (False, ("c2p",), 8, "none"),
+        (False, ("p2c", "c2p"), -1, "layer_norm"),
+    ):
+        own = type(config)(
+            **{
+                **config.to_dict(),
+                "share_att_key": shared,
+                "pos_att_type": terms,
+                "norm_rel_ebd": norm,
+                "position_buckets": buckets,
+                "max_position_embeddings": 12,
+            }
+        )
         torch.manual_seed(0)
         encoder, spec = module.SEWDEncoder(own).eval(), spec_of(own)
         with torch.no_grad():
@@ -189,8 +232,16 @@ def disentangled(result: Proof, config: Any, factor: int) -> None:
 def data2vec_audio(model_type: str) -> Proof:
     result = Proof(model_type, "convolutions over the frames, added before the first layer; attention has no positions")
     for kernel in (5, 6):
-        config = config_of(model_type, num_hidden_layers=2, num_conv_pos_embedding_groups=4, conv_pos_kernel_size=kernel,
-                           num_conv_pos_embeddings=3, conv_dim=[16], conv_kernel=[4], conv_stride=[2])  # fmt: skip
+        config = config_of(
+            model_type,
+            num_hidden_layers=2,
+            num_conv_pos_embedding_groups=4,
+            conv_pos_kernel_size=kernel,
+            num_conv_pos_embeddings=3,
+            conv_dim=[16],
+            conv_kernel=[4],
+            conv_stride=[2],
+        )
         model, spec = build(config, attention=None), spec_of(config)
         with torch.no_grad():
             for parameter in model.encoder.pos_conv_embed.parameters():
@@ -199,6 +250,15 @@ def data2vec_audio(model_type: str) -> Proof:
         at = posenc.Positions.from_mask(torch.ones(2, 21))
         assert len(model.encoder.layers) == len(spec.layers)
         whole = Holding(encoder=model.encoder)
-        added_by(result, spec, whole, "pos_conv_embed", "encoder.layer_norm", at, {"hidden_states": frames}, 24.0,
-                 "frames with what the convolutions add")  # fmt: skip
+        added_by(
+            result,
+            spec,
+            whole,
+            "pos_conv_embed",
+            "encoder.layer_norm",
+            at,
+            {"hidden_states": frames},
+            24.0,
+            "frames with what the convolutions add",
+        )
     return result

@@ -13,8 +13,14 @@ from posenc.dialects.weights import with_weights
 
 FRAMES = 20
 
-SIZES: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 32,
-                         "conv_depthwise_kernel_size": 3, "num_conv_pos_embedding_groups": 4}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "intermediate_size": 32,
+    "conv_depthwise_kernel_size": 3,
+    "num_conv_pos_embedding_groups": 4,
+}
 
 
 def conformer(result: Proof, encoder: Any, spec: Any, kind: str | None) -> None:
@@ -72,8 +78,11 @@ def one(result: Proof, encoding: Any, attention: Any, call: Any, hidden: Tensor,
 @proof("wav2vec2-bert", "wav2vec2-conformer")
 def wav2vec2_bert(model_type: str) -> Proof:
     both = model_type == "wav2vec2-bert"
-    result = Proof(model_type, "Transformer-XL's terms, a rotation of the projections' input, or "
-                   + ("relative vectors with a limit on each side" if both else "nothing"))  # fmt: skip
+    result = Proof(
+        model_type,
+        "Transformer-XL's terms, a rotation of the projections' input, or "
+        + ("relative vectors with a limit on each side" if both else "nothing"),
+    )
     name = {"wav2vec2-bert": "Wav2Vec2BertEncoder", "wav2vec2-conformer": "Wav2Vec2ConformerEncoder"}[model_type]
     for kind in ("relative", "rotary", *(["relative_key"] if both else []), None):
         sizes = SIZES | ({"left_max_position_embeddings": 5, "right_max_position_embeddings": 2} if both else {})

@@ -12,12 +12,21 @@ from families.adding import added, entering
 from families.harness import Proof, at_of, build, config_of, module_named, proof, spec_of, tokens
 from families.silenced import added_by
 
-SIZES: dict[str, Any] = {"d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4,
-                         "decoder_attention_heads": 4, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_mel_bins": 8,
-                         "max_source_positions": 20}  # fmt: skip
+SIZES: dict[str, Any] = {
+    "d_model": 64,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 16,
+    "decoder_ffn_dim": 16,
+    "num_mel_bins": 8,
+    "max_source_positions": 20,
+}
 
-NONE = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
-                      "intermediate_size"))  # fmt: skip
+NONE = dict.fromkeys(
+    ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size")
+)
 
 SOUND = torch.randn(2, 8, 40, generator=torch.Generator().manual_seed(0))
 
@@ -35,8 +44,17 @@ def whisper(model_type: str) -> Proof:
     model, spec = build(config, attention=None), spec_of(config)
     at, ids = posenc.Positions.arange(2, 20), torch.tensor([[0, 1, 2, 3], [5, 17, 38, 39]])
     inputs = {"input_features": SOUND, "decoder_input_ids": tokens((2, 4)), "decoder_position_ids": ids}
-    added_by(result, spec["encoder"], model, "encoder.embed_positions", "encoder.layers.0", at, inputs, 20.0,
-             "frames with positions")  # fmt: skip
+    added_by(
+        result,
+        spec["encoder"],
+        model,
+        "encoder.embed_positions",
+        "encoder.layers.0",
+        at,
+        inputs,
+        20.0,
+        "frames with positions",
+    )
     added(result, spec["decoder"], model, "decoder.layers.0", at_of(ids), inputs, what="text with positions")
     assert [len(part.layers) for part in spec.parts] == [len(model.encoder.layers), len(model.decoder.layers)]
     assert spec["encoder"].trained_length == 20
@@ -59,11 +77,14 @@ def qwen2_audio_encoder(model_type: str) -> Proof:
 @proof("fun_asr_nano_encoder")
 def fun_asr_nano_encoder(model_type: str) -> Proof:
     result = Proof(model_type, "sinusoids, sin | cos, counted from 1, added to stacked frames")
-    config = config_of(model_type, num_mel_bins=8, num_stacked_frames=3, max_position_embeddings=40,
-                       num_timestamp_prediction_layers=1)  # fmt: skip
+    config = config_of(
+        model_type, num_mel_bins=8, num_stacked_frames=3, max_position_embeddings=40, num_timestamp_prediction_layers=1
+    )
     model, spec = build(config, attention=None), spec_of(config)
-    inputs = {"input_features": torch.randn(2, 39, 24, generator=torch.Generator().manual_seed(0)),
-              "input_features_mask": torch.ones(2, 39, dtype=torch.long)}  # fmt: skip
+    inputs = {
+        "input_features": torch.randn(2, 39, 24, generator=torch.Generator().manual_seed(0)),
+        "input_features_mask": torch.ones(2, 39, dtype=torch.long),
+    }
     added_by(result, spec, model, "position_embeddings", "layers.0", posenc.Positions.arange(2, 39), inputs, 4.0)
     assert entering(model, "layers.0", inputs).shape[-1] == 24
     assert spec.trained_length == 39

@@ -31,8 +31,18 @@ def drawn(config: Any, model_class: str | None = None) -> torch.nn.Module:
 def xlnet(model_type: str) -> Proof:
     result = Proof(model_type, "four terms of sinusoids of the distance, and a segment term")
     for kind in ("bi", "uni"):
-        config = config_of(model_type, d_model=64, n_layer=3, n_head=4, d_inner=16, attn_type=kind, d_head=None,
-                           hidden_size=None, num_attention_heads=None, num_hidden_layers=None)  # fmt: skip
+        config = config_of(
+            model_type,
+            d_model=64,
+            n_layer=3,
+            n_head=4,
+            d_inner=16,
+            attn_type=kind,
+            d_head=None,
+            hidden_size=None,
+            num_attention_heads=None,
+            num_hidden_layers=None,
+        )
         model, spec = drawn(config), spec_of(config)
         state, length = model.state_dict(), 9
         kinds = torch.tensor([[0] * 5 + [1] * 3 + [2], [0] * 2 + [1] * 6 + [2]])
@@ -68,10 +78,24 @@ def xlnet(model_type: str) -> Proof:
 @proof("funnel")
 def funnel(model_type: str) -> Proof:
     result = Proof(model_type, "XLNet's terms; blocks pool tokens, which keep their positions; the class token has none")
-    plain = {"block_sizes": [1, 2, 1], "block_repeats": [1, 2, 1], "d_model": 64, "n_head": 4, "d_head": 16, "d_inner": 16,
-             "hidden_size": None, "num_attention_heads": None, "num_hidden_layers": None}  # fmt: skip
-    for more in ({}, {"attention_type": "factorized"}, {"separate_cls": False}, {"truncate_seq": False},
-                 {"pool_q_only": False}):  # fmt: skip
+    plain = {
+        "block_sizes": [1, 2, 1],
+        "block_repeats": [1, 2, 1],
+        "d_model": 64,
+        "n_head": 4,
+        "d_head": 16,
+        "d_inner": 16,
+        "hidden_size": None,
+        "num_attention_heads": None,
+        "num_hidden_layers": None,
+    }
+    for more in (
+        {},
+        {"attention_type": "factorized"},
+        {"separate_cls": False},
+        {"truncate_seq": False},
+        {"pool_q_only": False},
+    ):
         config = config_of(model_type, **plain, **more)
         model, spec = drawn(config, "FunnelModel"), spec_of(config)
         kinds = torch.tensor([[2] + [0] * 7 + [1] * 8, [2] + [0] * 3 + [1] * 12])
@@ -79,8 +103,13 @@ def funnel(model_type: str) -> Proof:
         hooks = []
         for module in model.modules():
             if type(module).__name__ == "FunnelRelMultiheadAttention":
-                hooks.append(module.register_forward_hook(lambda module, given, out, found=found: found.append(
-                    (module.q_head(given[0]), module.k_head(given[1]), out[1]))))  # fmt: skip
+                hooks.append(
+                    module.register_forward_hook(
+                        lambda module, given, out, found=found: found.append(
+                            (module.q_head(given[0]), module.k_head(given[1]), out[1])
+                        )
+                    )
+                )
         with torch.no_grad():
             model(input_ids=tokens((2, 16)), token_type_ids=kinds, output_attentions=True)
         for hook in hooks:

@@ -40,10 +40,19 @@ def named(model: torch.nn.Module, ending: str) -> torch.nn.Module:
 
 
 def added_by(
-    proof: Proof, spec: PositionSpec, model: torch.nn.Module, module: str, after: str, at: posenc.Positions,
-    inputs: dict[str, Any], most: float = 1.0, what: str = "embeddings with positions", others: tuple[str, ...] = (),
-    use: Use | None = None, arrange: Callable[[Tensor], Tensor] = lambda x: x,
-) -> Tensor:  # fmt: skip
+    proof: Proof,
+    spec: PositionSpec,
+    model: torch.nn.Module,
+    module: str,
+    after: str,
+    at: posenc.Positions,
+    inputs: dict[str, Any],
+    most: float = 1.0,
+    what: str = "embeddings with positions",
+    others: tuple[str, ...] = (),
+    use: Use | None = None,
+    arrange: Callable[[Tensor], Tensor] = lambda x: x,
+) -> Tensor:
     """`module`: path of what makes the positions; `after`: of what the sum enters; `at`: where posenc sits the tokens.
 
     others  further terms of the sum (token types), silent in both runs, so that two terms round once

@@ -10,15 +10,26 @@ from families.harness import CONFIG_MAPPING
 from posenc.dialects import read_config
 
 SILENT: dict[str, list[dict[str, Any]]] = {
-    "glmasr_encoder": [{}, {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}, {"rope_theta": 500.0},
-                       {"rope_theta": 500.0, "partial_rotary_factor": 0.25}],
+    "glmasr_encoder": [
+        {},
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}},
+        {"rope_theta": 500.0},
+        {"rope_theta": 500.0, "partial_rotary_factor": 0.25},
+    ],
     "lasr_encoder": [{}, {"rope_theta": 500.0}],
     "nemotron3_5_transcribe_asr_audio": [{}, {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}],
     "pocket_tts_audio_tokenizer": [{}, {"rope_theta": 500.0}],
-    "sew-d": [{}, {"share_att_key": False}], "wavlm": [{}], "speecht5": [{}], "whisper": [{}], "vits": [{}],
-    "parakeet_encoder": [{}], "granite_speech_encoder": [{}], "granite_speech5_encoder": [{}],
-    "time_series_transformer": [{"prediction_length": 6}], "patchtst": [{"context_length": 40, "patch_length": 8}],
-}  # fmt: skip
+    "sew-d": [{}, {"share_att_key": False}],
+    "wavlm": [{}],
+    "speecht5": [{}],
+    "whisper": [{}],
+    "vits": [{}],
+    "parakeet_encoder": [{}],
+    "granite_speech_encoder": [{}],
+    "granite_speech5_encoder": [{}],
+    "time_series_transformer": [{"prediction_length": 6}],
+    "patchtst": [{"context_length": 40, "patch_length": 8}],
+}
 
 
 @pytest.mark.parametrize(("model_type", "said"), [(name, said) for name, all_ in SILENT.items() for said in all_])

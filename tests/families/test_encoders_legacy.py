@@ -17,8 +17,14 @@ OLD = [
     {"model_type": "esm", "position_embedding_type": "rotary", "vocab_size": 33, "num_hidden_layers": 2},
     {"model_type": "esm", "pad_token_id": 1, "vocab_size": 33, "num_hidden_layers": 2},
     {"model_type": "modernbert", "global_rope_theta": 16e4, "local_rope_theta": 1e4, "num_hidden_layers": 7},
-    {"model_type": "modernbert", "global_rope_theta": 16e4, "local_rope_theta": 1e4, "num_hidden_layers": 5,
-     "global_attn_every_n_layers": 2, "local_attention": 64},
+    {
+        "model_type": "modernbert",
+        "global_rope_theta": 16e4,
+        "local_rope_theta": 1e4,
+        "num_hidden_layers": 5,
+        "global_attn_every_n_layers": 2,
+        "local_attention": 64,
+    },
     {"model_type": "modernbert-decoder", "global_rope_theta": 16e4, "local_rope_theta": 1e4, "num_hidden_layers": 7},
     {"model_type": "ultrabert", "num_hidden_layers": 3, "rope_theta": [1e4, 2e6, 1e4], "attention_windows": [64, 0, 64]},
     {"model_type": "neomme", "num_hidden_layers": 9, "rope_theta": 500.0},
@@ -31,10 +37,15 @@ OLD = [
     {"model_type": "inkling_text", "num_hidden_layers": 4, "local_layer_ids": [0, 3], "log_scaling_n_floor": 100},
     {"model_type": "inkling2_text", "num_hidden_layers": 14},
     {"model_type": "muse_spark_vision", "num_hidden_layers": 6, "rope_theta": 1e4},
-    {"model_type": "diffusion_gemma_text", "num_hidden_layers": 8, "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 5.0},
-        "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25}}},
-]  # fmt: skip
+    {
+        "model_type": "diffusion_gemma_text",
+        "num_hidden_layers": 8,
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 5.0},
+            "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.25},
+        },
+    },
+]
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda old: "-".join(map(str, old.values()))[:80])

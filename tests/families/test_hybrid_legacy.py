@@ -11,33 +11,57 @@ from posenc.dialects.errors import ConfigError
 OLD = [
     {"model_type": "bamba", "rope_theta": 1e4, "num_hidden_layers": 6, "attn_layer_indices": [2, 5]},
     {"model_type": "bamba", "rope_theta": 1e4, "num_hidden_layers": 2, "attn_layer_indices": [1], "rope_scaling": YARN},
-    {"model_type": "bamba", "num_hidden_layers": 2, "attn_layer_indices": [1],
-     "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25}},
+    {
+        "model_type": "bamba",
+        "num_hidden_layers": 2,
+        "attn_layer_indices": [1],
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25},
+    },
     {"model_type": "qwen3_next", "rope_theta": 1e7, "num_hidden_layers": 9},
     {"model_type": "qwen3_next", "rope_theta": 1e7, "num_hidden_layers": 9, "full_attention_interval": 3},
-    {"model_type": "qwen3_next", "rope_theta": 1e7, "num_hidden_layers": 4, "partial_rotary_factor": 0.5,
-     "rope_scaling": YARN},
+    {
+        "model_type": "qwen3_next",
+        "rope_theta": 1e7,
+        "num_hidden_layers": 4,
+        "partial_rotary_factor": 0.5,
+        "rope_scaling": YARN,
+    },
     {"model_type": "falcon_h1", "rope_theta": 1e11, "num_hidden_layers": 2},
-    {"model_type": "granitemoehybrid", "rope_theta": 1e4, "num_hidden_layers": 4, "position_embedding_type": "rope",
-     "layer_types": ["mamba", "attention", "mamba", "attention"]},
+    {
+        "model_type": "granitemoehybrid",
+        "rope_theta": 1e4,
+        "num_hidden_layers": 4,
+        "position_embedding_type": "rope",
+        "layer_types": ["mamba", "attention", "mamba", "attention"],
+    },
     {"model_type": "granitemoehybrid", "rope_theta": 1e4, "num_hidden_layers": 2, "layer_types": ["mamba", "attention"]},
     {"model_type": "lfm2", "rope_theta": 1e6, "num_hidden_layers": 5, "full_attn_idxs": [1, 4]},
     {"model_type": "lfm2", "rope_theta": 1e6, "num_hidden_layers": 3},
-    {"model_type": "lfm3", "num_hidden_layers": 9, "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 5.0},
-        "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5}}},
+    {
+        "model_type": "lfm3",
+        "num_hidden_layers": 9,
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 5.0},
+            "full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5},
+        },
+    },
     {"model_type": "minimax", "rope_theta": 1e7, "num_hidden_layers": 5},
     {"model_type": "olmo_hybrid", "rope_theta": 5e5, "num_hidden_layers": 9},
     {"model_type": "olmo_hybrid", "rope_theta": 5e5, "num_hidden_layers": 3},
     {"model_type": "recurrent_gemma", "rope_theta": 1e4, "num_hidden_layers": 8},
-    {"model_type": "recurrent_gemma", "rope_theta": 1e4, "num_hidden_layers": 5, "block_types": ["attention", "recurrent"],
-     "partial_rotary_factor": 0.25},
+    {
+        "model_type": "recurrent_gemma",
+        "rope_theta": 1e4,
+        "num_hidden_layers": 5,
+        "block_types": ["attention", "recurrent"],
+        "partial_rotary_factor": 0.25,
+    },
     {"model_type": "jamba", "num_hidden_layers": 17},
     {"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*EM*-"},
     {"model_type": "zamba", "num_hidden_layers": 20},
     {"model_type": "zamba2", "use_mem_rope": True, "rope_theta": 1e4},
     {"model_type": "zamba2", "use_long_context": True},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda old: "-".join(map(str, old.values()))[:80])

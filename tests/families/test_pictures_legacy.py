@@ -14,21 +14,44 @@ TEXT = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "ro
 FIVE = {"num_hidden_layers": 5}
 LINEAR = {"type": "linear", "factor": 4.0}
 OLD: list[dict[str, Any]] = [
-    *({"model_type": name, "text_config_dict": WORDS, "vision_config_dict": PICTURES, "text_config": FIVE} for name in
-      ("altclip", "bridgetower", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2", "xclip")),
+    *(
+        {"model_type": name, "text_config_dict": WORDS, "vision_config_dict": PICTURES, "text_config": FIVE}
+        for name in ("altclip", "bridgetower", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2", "xclip")
+    ),
     {"model_type": "clip", "text_config_dict": None, "text_config": WORDS, "vision_config": PICTURES},
     {"model_type": "owlvit", "text_config_dict": WORDS, "vision_config_dict": PICTURES},
     {"model_type": "blip", "text_config_dict": WORDS, "vision_config": PICTURES},
-    {"model_type": "flava", "image_config_dict": PICTURES, "text_config_dict": WORDS, "multimodal_config": {
-        "num_hidden_layers": 3}},
+    {
+        "model_type": "flava",
+        "image_config_dict": PICTURES,
+        "text_config_dict": WORDS,
+        "multimodal_config": {"num_hidden_layers": 3},
+    },
     {"model_type": "fuyu", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 25000.0},
-    {"model_type": "fuyu", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 25000.0,
-     "partial_rotary_factor": 0.25, "rope_scaling": LINEAR},
+    {
+        "model_type": "fuyu",
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "rope_theta": 25000.0,
+        "partial_rotary_factor": 0.25,
+        "rope_scaling": LINEAR,
+    },
     {"model_type": "exaone4_5", "text_config": {"model_type": "exaone4_5_text", **TEXT}},
-    {"model_type": "idefics2", "text_config": {"model_type": "mistral", **TEXT}, "vision_config": {
-        "model_type": "idefics2", "image_size": 980, "patch_size": 14}, "perceiver_config": {"model_type": "idefics2"}},
-    *({"model_type": name, "text_config": {"model_type": "llama", **TEXT}, "vision_config": {"model_type": "idefics3",
-       "image_size": 364}} for name in ("idefics3", "smolvlm")),
+    {
+        "model_type": "idefics2",
+        "text_config": {"model_type": "mistral", **TEXT},
+        "vision_config": {"model_type": "idefics2", "image_size": 980, "patch_size": 14},
+        "perceiver_config": {"model_type": "idefics2"},
+    },
+    *(
+        {
+            "model_type": name,
+            "text_config": {"model_type": "llama", **TEXT},
+            "vision_config": {"model_type": "idefics3", "image_size": 364},
+        }
+        for name in ("idefics3", "smolvlm")
+    ),
     {"model_type": "clip", "text_config": {"model_type": "bert", **WORDS}, "vision_config": {"model_type": "clip"}},
     {"model_type": "florence2", "vision_config": {"model_type": "davit", "max_position_embeddings": 40}},
     {"model_type": "git", "vision_config": {"model_type": "clip_vision_model", **PICTURES}},
@@ -40,7 +63,7 @@ OLD: list[dict[str, Any]] = [
     {"model_type": "granite4_vision_text", "rope_scaling": LINEAR, **TEXT},
     {"model_type": "lfm3_vl_vision", "rope_theta": 500.0},
     {"model_type": "exaone4_5_vision", "rope_theta": 500.0},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda old: f"{old['model_type']}-{'-'.join(old)}")

@@ -20,12 +20,14 @@ LONGROPE = {
 TWO = {"full_attention": YARN | BASE, "sliding_attention": {"rope_type": "default"} | BASE}
 TOLD: list[tuple[dict[str, Any], str, str]] = [
     ({"model_type": "laguna", "rope_parameters": TWO}, "warning", "rope_parameters.full_attention.truncate"),
-    ({"model_type": "phimoe", "rope_scaling": LONGROPE, "original_max_position_embeddings": 4096} | BASE, "warning",
-     "rope_scaling.long_factor"),
+    (
+        {"model_type": "phimoe", "rope_scaling": LONGROPE, "original_max_position_embeddings": 4096} | BASE,
+        "warning",
+        "rope_scaling.long_factor",
+    ),
     ({"model_type": "dbrx", "attn_config": {"rope_theta": 500000.0}} | BASE, "error", "attn_config.rope_theta"),
     ({"model_type": "olmo3", "rope_theta": 12345.0}, "error", "rope_theta"),
-    ({"model_type": "olmo3", "rope_scaling": {"type": "yarn", "factor": 8.0}} | BASE, "error",
-     "rope_scaling.rope_type"),
+    ({"model_type": "olmo3", "rope_scaling": {"type": "yarn", "factor": 8.0}} | BASE, "error", "rope_scaling.rope_type"),
     ({"model_type": "mistral", "layer_types": ["full_attention"] * 32} | BASE, "error", "layer_types"),
     ({"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False} | BASE, "note", "sliding_window"),
     ({"model_type": "gpt_neox", "rotary_emb_base": 10000, "rope_theta": 5.0}, "warning", "rope_theta"),
@@ -34,9 +36,12 @@ TOLD: list[tuple[dict[str, Any], str, str]] = [
     ({"model_type": "gemma4_audio", "attention_chunk_size": 40}, "error", "attention_chunk_size"),
     ({"model_type": "falcon", "alibi": True}, "warning", "alibi"),
     ({"model_type": "nanochat"} | BASE, "note", "rope_parameters"),
-    ({"model_type": "gemma3_text", "rope_local_base_freq": 1e4, "rope_parameters": {"rope_type": "linear"}} | BASE, "error",
-     "rope_parameters"),
-]  # fmt: skip
+    (
+        {"model_type": "gemma3_text", "rope_local_base_freq": 1e4, "rope_parameters": {"rope_type": "linear"}} | BASE,
+        "error",
+        "rope_parameters",
+    ),
+]
 
 
 @pytest.mark.parametrize(("said", "grade", "key"), TOLD, ids=[f"{said['model_type']} {key}" for said, _, key in TOLD])
@@ -65,7 +70,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "phi4_multimodal_audio", "bias_symmetric": True}, "expected false"),
     ({"model_type": "idefics_vision", "image_size": [224, 112]}, "expected a square"),
     ({"model_type": "granite_swa", "layer_rope_theta": [1e4]} | BASE, "list of 24 numbers"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

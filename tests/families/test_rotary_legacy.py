@@ -12,8 +12,13 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from families.harness import modeling, spec_of
 from posenc.dialects import PositionSpec, read_config
 
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-          "original_max_position_embeddings": 8192}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048, "beta_fast": 24.0}
 SHORT = [1.0 + n / 9 for n in range(48)]
 LONG = [2.0 + n / 3 for n in range(48)]
@@ -33,14 +38,30 @@ FILES: list[tuple[str, dict[str, Any]]] = [
     ("qwen2", {"rope_theta": 1e6, "use_sliding_window": False, "sliding_window": 131072, "max_window_layers": 28}),
     ("qwen2", {"rope_theta": 1e6, "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20}),
     ("qwen2_moe", {"rope_theta": 1e6, "use_sliding_window": True, "sliding_window": 64, "max_window_layers": 9}),
-    ("qwen3", {"rope_theta": 1e6, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
-                                                   "original_max_position_embeddings": 32768}}),
+    (
+        "qwen3",
+        {
+            "rope_theta": 1e6,
+            "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+        },
+    ),
     ("qwen3_moe", {"rope_theta": 1e7, "sliding_window": None, "use_sliding_window": False, "max_window_layers": 48}),
     ("dots1", {"rope_theta": 1e7, "sliding_window": None, "max_window_layers": 62}),
     ("gemma2", {"rope_theta": 10000.0, "sliding_window": 4096}),
-    ("gpt_oss", {"rope_theta": 150000, "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
-                                                        "beta_slow": 1.0, "truncate": False,
-                                                        "original_max_position_embeddings": 4096}}),
+    (
+        "gpt_oss",
+        {
+            "rope_theta": 150000,
+            "rope_scaling": {
+                "rope_type": "yarn",
+                "factor": 32.0,
+                "beta_fast": 32.0,
+                "beta_slow": 1.0,
+                "truncate": False,
+                "original_max_position_embeddings": 4096,
+            },
+        },
+    ),
     ("cwm", {"rope_theta": 1e6, "rope_scaling": LLAMA3, "layer_types": KINDS * 16}),
     ("gpt_neox", {"rotary_pct": 0.25, "rotary_emb_base": 10000}),
     ("gpt_neox", {"rotary_pct": 1.0, "rotary_emb_base": 50000, "rope_scaling": {"type": "linear", "factor": 2.0}}),
@@ -52,32 +73,98 @@ FILES: list[tuple[str, dict[str, Any]]] = [
     ("nemotron", {"rope_theta": 10000, "partial_rotary_factor": 0.5}),
     ("minimax_m2", {"rope_theta": 5000000, "rotary_dim": 64}),
     ("phi3", {"rope_theta": 10000.0, "rope_scaling": None}),
-    ("phi3", {"rope_theta": 10000.0, "rope_scaling": {"type": "longrope", "short_factor": SHORT, "long_factor": LONG},
-              "max_position_embeddings": 131072, "original_max_position_embeddings": 4096}),
-    ("phi3", {"rope_theta": 10000.0, "rope_scaling": {"type": "longrope", "short_factor": SHORT[:36],
-                                                      "long_factor": LONG[:36]},
-              "partial_rotary_factor": 0.75, "max_position_embeddings": 131072}),
-    ("phimoe", {"rope_theta": 10000.0, "sliding_window": 2047, "original_max_position_embeddings": 4096,
-                "rope_scaling": {"type": "longrope", "short_factor": SHORT, "long_factor": LONG, "short_mscale": 1.24,
-                                 "long_mscale": 1.25, "original_max_position_embeddings": 4096}}),
-    ("gemma3_text", {"rope_theta": 1e6, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6,
-                     "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
-    ("gemma3_text", {"rope_theta": 1e6, "rope_local_base_freq": 500.0, "sliding_window_pattern": 3,
-                     "rope_scaling": {"type": "linear", "factor": 8.0}}),
+    (
+        "phi3",
+        {
+            "rope_theta": 10000.0,
+            "rope_scaling": {"type": "longrope", "short_factor": SHORT, "long_factor": LONG},
+            "max_position_embeddings": 131072,
+            "original_max_position_embeddings": 4096,
+        },
+    ),
+    (
+        "phi3",
+        {
+            "rope_theta": 10000.0,
+            "rope_scaling": {"type": "longrope", "short_factor": SHORT[:36], "long_factor": LONG[:36]},
+            "partial_rotary_factor": 0.75,
+            "max_position_embeddings": 131072,
+        },
+    ),
+    (
+        "phimoe",
+        {
+            "rope_theta": 10000.0,
+            "sliding_window": 2047,
+            "original_max_position_embeddings": 4096,
+            "rope_scaling": {
+                "type": "longrope",
+                "short_factor": SHORT,
+                "long_factor": LONG,
+                "short_mscale": 1.24,
+                "long_mscale": 1.25,
+                "original_max_position_embeddings": 4096,
+            },
+        },
+    ),
+    (
+        "gemma3_text",
+        {
+            "rope_theta": 1e6,
+            "rope_local_base_freq": 10000.0,
+            "sliding_window_pattern": 6,
+            "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+        },
+    ),
+    (
+        "gemma3_text",
+        {
+            "rope_theta": 1e6,
+            "rope_local_base_freq": 500.0,
+            "sliding_window_pattern": 3,
+            "rope_scaling": {"type": "linear", "factor": 8.0},
+        },
+    ),
     ("gemma3_text", {"rope_theta": 1e6, "rope_local_base_freq": 500.0, "use_bidirectional_attention": True}),
     ("gemma3n_text", {"rope_theta": 1e6, "rope_local_base_freq": 10000.0, "num_kv_shared_layers": 15}),
     ("t5gemma2_text", {"rope_theta": 1e6, "rope_local_base_freq": 10000.0, "sliding_window_pattern": 4}),
-    ("olmo3", {"rope_theta": 500000, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "attention_factor": 1.2,
-                                                      "original_max_position_embeddings": 8192}}),
+    (
+        "olmo3",
+        {
+            "rope_theta": 500000,
+            "rope_scaling": {
+                "rope_type": "yarn",
+                "factor": 8.0,
+                "attention_factor": 1.2,
+                "original_max_position_embeddings": 8192,
+            },
+        },
+    ),
     ("olmo3", {"rope_theta": 12345.0, "rope_scaling": {"type": "yarn", "factor": 8.0}}),
-    ("mimo_v2_flash", {"rope_parameters": {"full_attention": {"rope_theta": 1e6, "rope_type": "default"},
-                                           "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}},
-                       "sliding_window_size": 128}),
-    ("gemma4_text", {"global_head_dim": 128, "rope_parameters": {
-        "full_attention": {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": 0.5},
-        "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"}}}),
-    ("hunyuan_v1_dense", {"rope_theta": 10000.0, "head_dim": 128,
-                          "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}}),
+    (
+        "mimo_v2_flash",
+        {
+            "rope_parameters": {
+                "full_attention": {"rope_theta": 1e6, "rope_type": "default"},
+                "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"},
+            },
+            "sliding_window_size": 128,
+        },
+    ),
+    (
+        "gemma4_text",
+        {
+            "global_head_dim": 128,
+            "rope_parameters": {
+                "full_attention": {"rope_theta": 1e6, "rope_type": "proportional", "partial_rotary_factor": 0.5},
+                "sliding_attention": {"rope_theta": 1e4, "rope_type": "default"},
+            },
+        },
+    ),
+    (
+        "hunyuan_v1_dense",
+        {"rope_theta": 10000.0, "head_dim": 128, "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}},
+    ),
     ("granite_swa", {"rope_theta": 10000.0, "layer_rope_theta": [0, 1e4, 1e5, 0] * 6}),
     ("falcon", {"rope_theta": 10000.0, "n_embed": 1136, "num_attention_heads": 71}),
     ("falcon", {"alibi": True, "hidden_size": 1024, "num_attention_heads": 16}),
@@ -85,7 +172,7 @@ FILES: list[tuple[str, dict[str, Any]]] = [
     ("jetmoe", {"rope_theta": 10000.0, "kv_channels": 64}),
     ("hrm_text", {"rope_theta": 10000.0, "num_hidden_layers": 3, "H_cycles": 2, "L_cycles": 4}),
     ("evolla", {"rope_theta": 500000.0, "protein_encoder_config": {"rope_theta": 5000.0, "num_hidden_layers": 2}}),
-]  # fmt: skip
+]
 
 
 def bare(spec: PositionSpec) -> Any:

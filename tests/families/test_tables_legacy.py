@@ -10,15 +10,25 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from posenc.dialects import read_config
 
 OLD: dict[str, list[dict[str, Any]]] = {
-    "bloom": [{"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 64},
-              {"n_layer": 3, "n_head": 4, "hidden_size": 64}],
+    "bloom": [
+        {"num_hidden_layers": 3, "num_attention_heads": 4, "hidden_size": 64},
+        {"n_layer": 3, "n_head": 4, "hidden_size": 64},
+    ],
     "mpt": [{"n_layers": 2, "n_heads": 6, "d_model": 96, "max_seq_len": 64, "attn_config": {"alibi_bias_max": 4}}],
     "gpt2": [{"n_positions": 99, "n_ctx": 99, "n_embd": 32, "n_head": 4, "n_layer": 2}],
     "gpt_neo": [{"attention_types": [[["global", "local"], 3]], "num_layers": 6, "num_heads": 4, "hidden_size": 64}],
     "deberta": [{"pos_att_type": "c2p|p2c", "relative_attention": True, "max_relative_positions": -1}],
-    "deberta-v2": [{"pos_att_type": "p2c|c2p", "relative_attention": True, "position_buckets": 256,
-                    "norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False,
-                    "max_relative_positions": -1}],
+    "deberta-v2": [
+        {
+            "pos_att_type": "p2c|c2p",
+            "relative_attention": True,
+            "position_buckets": 256,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "position_biased_input": False,
+            "max_relative_positions": -1,
+        }
+    ],
     "t5": [{"num_layers": 3, "num_heads": 4, "d_model": 64, "d_kv": 16, "relative_attention_num_buckets": 32}],
     "switch_transformers": [{"num_layers": 4, "num_heads": 4, "d_model": 64, "d_kv": 16}],
     "longt5": [{"num_layers": 3, "num_decoder_layers": 2, "local_radius": 7, "encoder_attention_type": "transient-global"}],
@@ -28,12 +38,13 @@ OLD: dict[str, list[dict[str, Any]]] = {
     "led": [{"attention_window": [8, 16], "encoder_layers": 2, "decoder_layers": 1}, {"attention_window": 8}],
     "xlm": [{"emb_dim": 64, "n_heads": 4, "n_layers": 2, "sinusoidal_embeddings": True, "causal": True}],
     "distilbert": [{"dim": 64, "n_heads": 4, "n_layers": 2, "sinusoidal_pos_embds": True}],
-    "reformer": [{"attn_layers": ["local", "lsh"], "axial_pos_shape": [8, 8], "axial_pos_embds_dim": [16, 48],
-                  "hidden_size": 64}],
+    "reformer": [
+        {"attn_layers": ["local", "lsh"], "axial_pos_shape": [8, 8], "axial_pos_embds_dim": [16, 48], "hidden_size": 64}
+    ],
     "udop": [{"num_layers": 2, "relative_bias_args": [{"type": "1d"}, {"type": "vertical"}]}],
     "layoutlmv3": [{"has_spatial_attention_bias": False}],
     "prophetnet": [{"num_encoder_layers": 2, "num_decoder_layers": 2, "num_buckets": 16}],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("model_type", "old"), [(name, old) for name, olds in OLD.items() for old in olds])

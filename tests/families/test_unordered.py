@@ -17,12 +17,19 @@ ATTENDS = re.compile(r"SelfAttention$|AdditiveAttention$|Attention$")
 
 @pytest.mark.parametrize("model_type", sorted(UNORDERED))
 def test_attention_adds_no_positions(model_type: str):
-    config, module = config_of(model_type, hidden_size=None, num_hidden_layers=None, num_attention_heads=None,
-                               intermediate_size=None), modeling(model_type)  # fmt: skip
+    config, module = (
+        config_of(model_type, hidden_size=None, num_hidden_layers=None, num_attention_heads=None, intermediate_size=None),
+        modeling(model_type),
+    )
     text = inspect.getsource(module)
     assert not re.search(r"position_embed|position_bias|position_ids|rotary|sinus|rel_pos", text, re.IGNORECASE)
-    models = [c for c in vars(module).values() if inspect.isclass(c) and getattr(c, "config_class", None) is type(config)
-              and not c.__name__.endswith("PreTrainedModel")]  # fmt: skip
+    models = [
+        c
+        for c in vars(module).values()
+        if inspect.isclass(c)
+        and getattr(c, "config_class", None) is type(config)
+        and not c.__name__.endswith("PreTrainedModel")
+    ]
     assert models
     counts = []
     for model in models:

@@ -11,9 +11,13 @@ from families import proofs_flava, proofs_idefics2
 from families.harness import build, config_of, modeling
 from families.proofs_flava import OF_POSITIONS
 
-CLASSES = {"align_vision_model": "AlignVisionModel", "flava_image_codebook": "FlavaImageCodebook",
-           "flava_multimodal_model": "FlavaMultimodalModel", "janus_vqgan": "JanusVQVAE",
-           "idefics2_perceiver": "Idefics2PerceiverResampler"}  # fmt: skip
+CLASSES = {
+    "align_vision_model": "AlignVisionModel",
+    "flava_image_codebook": "FlavaImageCodebook",
+    "flava_multimodal_model": "FlavaMultimodalModel",
+    "janus_vqgan": "JanusVQVAE",
+    "idefics2_perceiver": "Idefics2PerceiverResampler",
+}
 ORDER = torch.tensor([3, 1, 5, 0, 4, 2])
 
 
@@ -37,8 +41,15 @@ def test_attention_of_janus_among_places_has_no_order():
 
 
 def test_idefics_2_asks_patches_in_any_order():
-    config = config_of("idefics2_perceiver", hidden_size=32, resampler_n_heads=2, resampler_head_dim=16, resampler_depth=2,
-                       num_key_value_heads=1, resampler_n_latents=3)  # fmt: skip
+    config = config_of(
+        "idefics2_perceiver",
+        hidden_size=32,
+        resampler_n_heads=2,
+        resampler_head_dim=16,
+        resampler_depth=2,
+        num_key_value_heads=1,
+        resampler_n_latents=3,
+    )
     model = build(config, "Idefics2PerceiverResampler", attention="eager")
     x = torch.randn(1, 6, 32)
     with torch.no_grad():

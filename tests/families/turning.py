@@ -31,9 +31,13 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 LINEAR = {"rope_type": "linear", "rope_theta": 30000.0, "factor": 4.0}
 YARN = {"rope_type": "yarn", "rope_theta": 20000.0, "factor": 8.0, "original_max_position_embeddings": 64}
 LLAMA3 = {
-    "rope_type": "llama3", "rope_theta": 50000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "rope_type": "llama3",
+    "rope_theta": 50000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
     "original_max_position_embeddings": 64,
-}  # fmt: skip
+}
 SEEN = 10  # tokens of the run that looks at masks: more than any window of the proofs
 
 
@@ -62,9 +66,13 @@ def by_kind(result: Proof, module: torch.nn.Module, spec: PositionSpec) -> None:
 
 
 def compared(
-    result: Proof, model: torch.nn.Module, spec: PositionSpec, *, keep: Callable[[Call], Call | None] = lambda call: call,
+    result: Proof,
+    model: torch.nn.Module,
+    spec: PositionSpec,
+    *,
+    keep: Callable[[Call], Call | None] = lambda call: call,
     **inputs: Any,
-) -> list[Call]:  # fmt: skip
+) -> list[Call]:
     """Rotation at IDS and masks of one model that takes input_ids and position_ids; the calls at IDS.
 
     `keep` picks the attention calls that count, and may trim them; `inputs` are given besides.

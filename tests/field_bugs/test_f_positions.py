@@ -317,9 +317,15 @@ def test_F13_the_causal_mask_follows_positions_where_counts_differ():
             for i in range(queries):
                 seen = start + i + 1
                 alone = posenc.attend(
-                    q[:, :, i : i + 1], k[:, :, :seen], v[:, :, :seen], posenc.create("nope"),
-                    at_q.take([i]), at_k.narrow(0, min(seen, keys)), causal=False, impl="reference",
-                )  # fmt: skip
+                    q[:, :, i : i + 1],
+                    k[:, :, :seen],
+                    v[:, :, :seen],
+                    posenc.create("nope"),
+                    at_q.take([i]),
+                    at_k.narrow(0, min(seen, keys)),
+                    causal=False,
+                    impl="reference",
+                )
                 near(out[:, :, i : i + 1], alone, f"{impl} {queries} {keys} {i}")
 
 

@@ -28,8 +28,10 @@ def of_pairs(encoding, at_q: Positions, at_k: Positions, n_heads: int = 4) -> np
     """The bias of every pair, [h, i, j], fp64."""
     q, k = heads(1, at_q.length, n_heads=n_heads), heads(1, at_k.length, n_heads=n_heads)
     bias = encoding.bias(q, k, at_q, at_k)
-    index = [torch.arange(size).view(*[-1 if n == axis else 1 for n in range(3)]) for axis, size in enumerate(
-        (n_heads, at_q.length, at_k.length))]  # fmt: skip
+    index = [
+        torch.arange(size).view(*[-1 if n == axis else 1 for n in range(3)])
+        for axis, size in enumerate((n_heads, at_q.length, at_k.length))
+    ]
     return bias(torch.tensor(0), *index).detach().double().numpy()
 
 

@@ -36,14 +36,25 @@ def test_J1_rows_before_position_0_belong_to_the_table():
 def test_J1_files_say_how_many_positions_there_are():
     """514 rows of RoBERTa serve 512 positions; OPT's 2050 serve 2048."""
     roberta = posenc.read_config(
-        {"model_type": "roberta", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 1,
-         "max_position_embeddings": 514, "pad_token_id": 1}
-    )  # fmt: skip
+        {
+            "model_type": "roberta",
+            "hidden_size": 32,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 1,
+            "max_position_embeddings": 514,
+            "pad_token_id": 1,
+        }
+    )
     assert roberta.encoding(0).largest_position() == 511
     opt = posenc.read_config(
-        {"model_type": "opt", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 1,
-         "max_position_embeddings": 2048}
-    )  # fmt: skip
+        {
+            "model_type": "opt",
+            "hidden_size": 32,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 1,
+            "max_position_embeddings": 2048,
+        }
+    )
     assert opt.encoding(0).largest_position() == 2047
     assert opt.encoding(0).table.shape[0] == 2050
 

@@ -91,9 +91,13 @@ def test_bias_by_loops(heads, impl, causal):
 def test_queries_and_keys_elsewhere_H8(at_q, at_k, impl):
     q, k, v = draw(1, 2, 6, 3, 5), draw(2, 2, 6, 5, 5), draw(3, 2, 6, 5, 5)
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), ALiBi(6), Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
-        causal=False, impl=impl,
-    )  # fmt: skip
+        *map(torch.from_numpy, (q, k, v)),
+        ALiBi(6),
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
+        causal=False,
+        impl=impl,
+    )
     close(got, attention(biased(q, k, at_q, at_k, papers(6)), v, lambda b, i, j: True))
 
 
@@ -103,9 +107,12 @@ def test_queries_and_keys_elsewhere_H8(at_q, at_k, impl):
 def test_consecutive_positions_of_both_sides_C2(queries, keys, start_q, start_k):
     q, k, v = draw(1, 1, 4, queries, 5), draw(2, 1, 4, keys, 5), draw(3, 1, 4, keys, 5)
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), ALiBi(4), Positions.arange(1, queries, start_q),
-        Positions.arange(1, keys, start_k), causal=False,
-    )  # fmt: skip
+        *map(torch.from_numpy, (q, k, v)),
+        ALiBi(4),
+        Positions.arange(1, queries, start_q),
+        Positions.arange(1, keys, start_k),
+        causal=False,
+    )
     rows = [range(start_q, start_q + queries)], [range(start_k, start_k + keys)]
     close(got, attention(biased(q, k, *rows, papers(4)), v, lambda b, i, j: True))
 

@@ -110,9 +110,17 @@ def test_falcon_attention_both_paths(implementation):
     """Their eager path counts the bias twice: once in the logits, once in the mask made for sdpa."""
     torch.manual_seed(0)
     config = FalconConfig(
-        vocab_size=20, hidden_size=48, num_hidden_layers=1, num_attention_heads=3, alibi=True, multi_query=False,
-        new_decoder_architecture=False, parallel_attn=False, attn_implementation=implementation, hidden_dropout=0.0,
-    )  # fmt: skip
+        vocab_size=20,
+        hidden_size=48,
+        num_hidden_layers=1,
+        num_attention_heads=3,
+        alibi=True,
+        multi_query=False,
+        new_decoder_architecture=False,
+        parallel_attn=False,
+        attn_implementation=implementation,
+        hidden_dropout=0.0,
+    )
     model = FalconModel(config).eval()
     with torch.no_grad():
         model.h[0].self_attention.dense.weight.copy_(torch.eye(48))

@@ -379,10 +379,15 @@ def test_prefix_and_chunks_give_what_one_shot_gives_F8(encoding, impl):
             keys = torch.arange(begin + length)
             parts.append(
                 attend(
-                    q[:, :, index], k[:, :, keys], v[:, :, keys], encoding, Positions.arange(2, length, 3 + begin),
-                    Positions.arange(2, begin + length, 3), impl=impl,
+                    q[:, :, index],
+                    k[:, :, keys],
+                    v[:, :, keys],
+                    encoding,
+                    Positions.arange(2, length, 3 + begin),
+                    Positions.arange(2, begin + length, 3),
+                    impl=impl,
                 )
-            )  # fmt: skip
+            )
             begin += length
         close(torch.cat(parts, dim=2).detach(), whole.detach())
 
@@ -424,8 +429,12 @@ def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match=r"v: expected \[batch, heads, tokens, channels\]"):
         attend(q, k, v[..., 0], encoding, at)
     for wrong in (
-        (q, k[:, :, :4], v), (q, k[:, :1], v), (q[:1], k, v), (q[..., :4], k, v), (q, k[:1], v[:1]),
-    ):  # fmt: skip
+        (q, k[:, :, :4], v),
+        (q, k[:, :1], v),
+        (q[:1], k, v),
+        (q[..., :4], k, v),
+        (q, k[:1], v[:1]),
+    ):
         with pytest.raises(ValueError, match="q, k, v: expected"):
             attend(*wrong, encoding, at)
     with pytest.raises(ValueError, match="q, k: 3 query heads cannot be shared evenly by 2 key heads"):

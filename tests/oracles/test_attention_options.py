@@ -18,8 +18,22 @@ def draw(*shape, seed=0, dtype=torch.float64):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape)), dtype=torch.float64).to(dtype)
 
 
-def by_hand(q, k, v, order_q, order_k, *, slopes=None, causal=True, mask=None, scale=None, window=None, chunk=None,
-            softcap=None, sinks=None):  # fmt: skip
+def by_hand(
+    q,
+    k,
+    v,
+    order_q,
+    order_k,
+    *,
+    slopes=None,
+    causal=True,
+    mask=None,
+    scale=None,
+    window=None,
+    chunk=None,
+    softcap=None,
+    sinks=None,
+):
     """One query and one head at a time; slopes are ALiBi's. Returns output and log-sum-exp."""
     b, h, n, d = q.shape
     m, groups = k.shape[2], h // k.shape[1]
@@ -170,8 +184,9 @@ def test_work_grows_with_the_window_and_not_with_the_length(options, seen):
     assert once < 0.35 * flops(1024)
     q, k, v = (draw(1, 2, 1 if s == 0 else 4096, 16, seed=s) for s in range(3))
     with FlopCounterMode(display=False) as counted:
-        attend(q, k, v, posenc.create("nope"), Positions.arange(1, 1, 4095), Positions.arange(1, 4096), softcap=9.0,
-               **options)  # fmt: skip
+        attend(
+            q, k, v, posenc.create("nope"), Positions.arange(1, 1, 4095), Positions.arange(1, 4096), softcap=9.0, **options
+        )
     assert counted.get_total_flops() == 2 * 2 * 2 * seen * 16
 
 
@@ -258,8 +273,16 @@ def test_a_backend_asked_for_by_name_refuses_options_that_it_lacks(impl):
     q, k, v, at, _ = world()
     q, k, v = q.float(), k.float(), v.float()
     encoding = posenc.create("shaw", d_head=D) if impl == "relative" else posenc.create("alibi", n_heads=H)
-    every = {"mask": torch.ones(1, 1, 9, 9, dtype=torch.bool), "scale": 1.0, "window": (2, 0), "chunk": 4, "softcap": 1.0,
-             "sinks": torch.zeros(H), "dropout": 0.1, "return_lse": True}  # fmt: skip
+    every = {
+        "mask": torch.ones(1, 1, 9, 9, dtype=torch.bool),
+        "scale": 1.0,
+        "window": (2, 0),
+        "chunk": 4,
+        "softcap": 1.0,
+        "sinks": torch.zeros(H),
+        "dropout": 0.1,
+        "return_lse": True,
+    }
     for name, value in every.items():
         if name not in BACKENDS[impl].OPTIONS:
             with pytest.raises(ValueError, match=f"impl='{impl}' cannot express .*: it does not serve {name}; use impl="):

@@ -118,8 +118,13 @@ def patches(axes, seed=0):
 
 
 def config(d_head, rope_type, base, **more):
-    return SimpleNamespace(head_dim=d_head, max_position_embeddings=4096, hidden_size=d_head, num_attention_heads=1,
-                           rope_parameters={"rope_type": rope_type, "rope_theta": base, **more})  # fmt: skip
+    return SimpleNamespace(
+        head_dim=d_head,
+        max_position_embeddings=4096,
+        hidden_size=d_head,
+        num_attention_heads=1,
+        rope_parameters={"rope_type": rope_type, "rope_theta": base, **more},
+    )
 
 
 def same(f, at, cos, sin, layout="half"):
@@ -159,9 +164,11 @@ def test_cycling_is_ernie_4_5_vls(d_head, sizes):
 def test_cycling_is_neommes():
     ids = text(2)
     parameters = SimpleNamespace(
-        head_dim=64, max_position_embeddings=4096, layer_types=["full_attention"],
+        head_dim=64,
+        max_position_embeddings=4096,
+        layer_types=["full_attention"],
         rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 1.0}},
-    )  # fmt: skip
+    )
     tables = NeoMMERotaryEmbedding(parameters)(NOTHING, ids, layer_type="full_attention")
     same(frequencies.cycling(float32.default(64, 1e4)), Positions.mrope(ids), *tables)
 
@@ -170,10 +177,13 @@ VISION = [
     (Qwen2VLVisionRotaryEmbedding, "half", lambda d: frequencies.axial(float32.default(d // 2, 1e4))),
     (Step3p7VisionRotaryEmbedding, "half", lambda d: frequencies.axial(float32.default(d // 2, 1e4), (1, 0))),
     (Inkling2VisionRotaryEmbedding, "interleaved", lambda d: frequencies.axial(float32.default(d // 2, 1e4), (1, 0))),
-    (Kimi_K25VisionRotaryEmbedding, "half",
-     lambda d: frequencies.axial(float32.default(d // 2, 1e4), (1, 0), alternating=True)),
+    (
+        Kimi_K25VisionRotaryEmbedding,
+        "half",
+        lambda d: frequencies.axial(float32.default(d // 2, 1e4), (1, 0), alternating=True),
+    ),
     (PixtralVisionRotaryEmbedding, "half", lambda d: frequencies.strided(float32.default(d, 1e4))),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("module", "layout", "make"), VISION, ids=lambda case: getattr(case, "__name__", ""))
@@ -192,8 +202,9 @@ def test_three_axes_of_minimax_m3(d_head):
 
 
 def test_llama_4s_vision_counts_from_one_and_its_class_token_stands_at_zero():
-    shape = SimpleNamespace(image_size=70, patch_size=14, hidden_size=64, num_attention_heads=2,
-                            rope_parameters={"rope_theta": 1e4})  # fmt: skip
+    shape = SimpleNamespace(
+        image_size=70, patch_size=14, hidden_size=64, num_attention_heads=2, rope_parameters={"rope_theta": 1e4}
+    )
     turns = Llama4VisionRotaryEmbedding(shape)(NOTHING)[:, 0]
     coords = torch.cat([Positions.grid(5, 5).shift(1).coords, torch.zeros(1, 1, 2, dtype=torch.int64)], dim=1)
     f = frequencies.axial(float32.default(16, 1e4), (1, 0))

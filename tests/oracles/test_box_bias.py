@@ -39,10 +39,14 @@ def test_the_bias_is_the_sum_of_two_networks():
         for head in range(3):
             for i, (x, y, width, height) in enumerate(boxes[0].tolist()):
                 for j, (row, column) in enumerate(places[0].tolist()):
-                    expected = 0.0 if width < 0 else (
-                        by_hand(encoding, "rows", head, [row - (y - height / 2), row - (y + height / 2)])
-                        + by_hand(encoding, "columns", head, [column - (x - width / 2), column - (x + width / 2)])
-                    )  # fmt: skip
+                    expected = (
+                        0.0
+                        if width < 0
+                        else (
+                            by_hand(encoding, "rows", head, [row - (y - height / 2), row - (y + height / 2)])
+                            + by_hand(encoding, "columns", head, [column - (x - width / 2), column - (x + width / 2)])
+                        )
+                    )
                     got = of_pair(*(torch.tensor(n) for n in (b, head, i, j))).item()
                     assert got == pytest.approx(expected, abs=1e-12)
 

@@ -55,11 +55,19 @@ def test_defaults_of_the_papers(name, expected):
 @pytest.mark.parametrize(
     ("name", "sites"),
     [
-        ("nope", Site.NONE), ("sinusoidal", Site.EMBED), ("learned", Site.EMBED), ("floater", Site.EMBED),
-        ("shaw", Site.BIAS | Site.VALUE), ("transformer_xl", Site.BIAS), ("t5", Site.BIAS), ("alibi", Site.BIAS),
-        ("rope", Site.ROTATE), ("xpos", Site.ROTATE), ("cope", Site.CONTEXT),
+        ("nope", Site.NONE),
+        ("sinusoidal", Site.EMBED),
+        ("learned", Site.EMBED),
+        ("floater", Site.EMBED),
+        ("shaw", Site.BIAS | Site.VALUE),
+        ("transformer_xl", Site.BIAS),
+        ("t5", Site.BIAS),
+        ("alibi", Site.BIAS),
+        ("rope", Site.ROTATE),
+        ("xpos", Site.ROTATE),
+        ("cope", Site.CONTEXT),
     ],
-)  # fmt: skip
+)
 def test_sites(name, sites):
     assert create(name, **SIZES).sites == sites
 
@@ -67,16 +75,19 @@ def test_sites(name, sites):
 @pytest.mark.parametrize(
     ("name", "traits"),
     [
-        ("nope", {"local", "shift_invariant", "norm_preserving"}), ("sinusoidal", {"local", "norm_preserving"}),
-        ("learned", {"local", "norm_preserving"}), ("floater", {"local", "norm_preserving"}),
-        ("shaw", {"local", "shift_invariant", "norm_preserving"}), ("xpos", {"local", "shift_invariant", "causal_only"}),
+        ("nope", {"local", "shift_invariant", "norm_preserving"}),
+        ("sinusoidal", {"local", "norm_preserving"}),
+        ("learned", {"local", "norm_preserving"}),
+        ("floater", {"local", "norm_preserving"}),
+        ("shaw", {"local", "shift_invariant", "norm_preserving"}),
+        ("xpos", {"local", "shift_invariant", "causal_only"}),
         ("transformer_xl", {"local", "shift_invariant", "norm_preserving"}),
         ("t5", {"local", "shift_invariant", "norm_preserving", "causal_only"}),
         ("alibi", {"local", "shift_invariant", "norm_preserving"}),
         ("rope", {"local", "shift_invariant", "norm_preserving"}),
         ("cope", {"local", "shift_invariant", "norm_preserving", "causal_only"}),
     ],
-)  # fmt: skip
+)
 def test_traits(name, traits):
     assert create(name, **SIZES).traits == traits
 
@@ -108,8 +119,18 @@ def test_the_foundation_is_in_the_order_of_the_catalogue():
 
 def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
     assert [name for name in names() if name in FOUNDATION] == [
-        "nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope"
-    ]  # fmt: skip
+        "nope",
+        "sinusoidal",
+        "learned",
+        "floater",
+        "shaw",
+        "transformer_xl",
+        "alibi",
+        "t5",
+        "rope",
+        "xpos",
+        "cope",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,16 +169,28 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
 @pytest.mark.parametrize(
     ("word", "place"),
     [
-        ("rotary", '"rope"'), ("RotaryPositionalEmbedding", '"rope"'), ("旋转位置编码", '"rope"'), ("RoPE", '"rope"'),
-        ("Rotary Embedding", '"rope"'), ("正弦位置编码", '"sinusoidal"'), ("可学习位置编码", '"learned"'),
-        ("LearnablePositionalEncoding", '"learned"'), ("相对位置编码", '"shaw"'), ("relative", '"shaw"'),
+        ("rotary", '"rope"'),
+        ("RotaryPositionalEmbedding", '"rope"'),
+        ("旋转位置编码", '"rope"'),
+        ("RoPE", '"rope"'),
+        ("Rotary Embedding", '"rope"'),
+        ("正弦位置编码", '"sinusoidal"'),
+        ("可学习位置编码", '"learned"'),
+        ("LearnablePositionalEncoding", '"learned"'),
+        ("相对位置编码", '"shaw"'),
+        ("relative", '"shaw"'),
         ("xl-net", '"xlnet"'),
-        ("relative_attention_bias", '"t5"'), ("linear biases", '"alibi"'), ("无位置编码", '"nope"'), ("x-pos", '"xpos"'),
+        ("relative_attention_bias", '"t5"'),
+        ("linear biases", '"alibi"'),
+        ("无位置编码", '"nope"'),
+        ("x-pos", '"xpos"'),
         ("positional_encoding", "posenc.sinusoidal_table(length, d_model)"),
-        ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"), ("M_k", "posenc.shift_matrix(k, d_model)"),
-        ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"), ("random_positions", 'posenc.positions_by("randomized"'),
+        ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"),
+        ("M_k", "posenc.shift_matrix(k, d_model)"),
+        ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"),
+        ("random_positions", 'posenc.positions_by("randomized"'),
     ],
-)  # fmt: skip
+)
 def test_other_names_point_to_the_right_place(word, place):
     """Hints, not aliases: the name still raises."""
     with pytest.raises(ValueError, match="unknown encoding") as error:

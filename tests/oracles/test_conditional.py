@@ -59,8 +59,16 @@ def test_packed_images_padding_and_cls():
 
 def test_florence2():
     florence = importlib.import_module("transformers.models.florence2.modeling_florence2")
-    config = SimpleNamespace(embed_dim=[4], num_heads=[1], num_groups=[1], window_size=2, mlp_ratio=1.0, qkv_bias=True,
-                             drop_path_rate=0.0, activation_function="gelu")  # fmt: skip
+    config = SimpleNamespace(
+        embed_dim=[4],
+        num_heads=[1],
+        num_groups=[1],
+        window_size=2,
+        mlp_ratio=1.0,
+        qkv_bias=True,
+        drop_path_rate=0.0,
+        activation_function="gelu",
+    )
     block = florence.Florence2VisionSpatialBlock(config, 0, 0.0).double()
     encoding = Conditional(4).double()
     encoding.load_state_dict({"weight": block.conv1.weight[:, 0], "constant": block.conv1.bias})

@@ -82,8 +82,14 @@ CASES = [
 def test_scores_are_equal_in_both_layouts(parts, n, g, d, rotary_dim, trailing, gated, latent, source):
     target = LAYOUTS[1 - LAYOUTS.index(source)]
     sizes = Heads(n, d, g, rotary_dim, trailing, latent, gated)
-    rows = {"q": n * d * (2 if gated else 1), "k": g * d, "latent": (latent or 0) + rotary_dim,
-            "concatenated": (n + 2 * g) * d, "grouped": (n + 2 * g) * d, "blocks": 3 * n * d}  # fmt: skip
+    rows = {
+        "q": n * d * (2 if gated else 1),
+        "k": g * d,
+        "latent": (latent or 0) + rotary_dim,
+        "concatenated": (n + 2 * g) * d,
+        "grouped": (n + 2 * g) * d,
+        "blocks": 3 * n * d,
+    }
     scores = {}
     for name in (source, target):
         queries, keys = [], []
@@ -140,8 +146,20 @@ def test_rows_that_do_not_turn_stay_and_back_again_is_the_identity(part):
             assert there[start + other] == start + pair + 3
 
 
-DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2, torch.int8,
-          torch.uint8, torch.int32, torch.int64, torch.bool, torch.float8_e8m0fnu]  # fmt: skip
+DTYPES = [
+    torch.float64,
+    torch.float32,
+    torch.bfloat16,
+    torch.float16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.int8,
+    torch.uint8,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+    torch.float8_e8m0fnu,
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

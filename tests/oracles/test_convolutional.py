@@ -49,10 +49,13 @@ def by_loops(x: np.ndarray, encoding: Convolutional) -> np.ndarray:
 
 
 CASES = [
-    {"kernel_size": 4, "groups": 2}, {"kernel_size": 5, "groups": 3}, {"kernel_size": 1, "groups": 6},
-    {"kernel_size": 16, "groups": 1}, {"kernel_size": 3, "groups": 2, "layers": 3, "normed": True, "weight_norm": False},
+    {"kernel_size": 4, "groups": 2},
+    {"kernel_size": 5, "groups": 3},
+    {"kernel_size": 1, "groups": 6},
+    {"kernel_size": 16, "groups": 1},
+    {"kernel_size": 3, "groups": 2, "layers": 3, "normed": True, "weight_norm": False},
     {"kernel_size": 4, "groups": 2, "layers": 2, "weight_norm": False},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("options", CASES, ids=str)
@@ -74,11 +77,16 @@ def test_padding_is_absent_on_either_side(options):
 
 @pytest.mark.parametrize(
     "at",
-    [Positions.packed([0, 2, 6]), Positions.arange(1, 6, 3), Positions.decode([6]),
-     Positions.arange(1, 6).shard(1, 2), Positions.arange(1, 8).shard(0, 2, zigzag=True),
-     Positions.from_mask(torch.tensor([[1, 0, 1, 1]]))],
+    [
+        Positions.packed([0, 2, 6]),
+        Positions.arange(1, 6, 3),
+        Positions.decode([6]),
+        Positions.arange(1, 6).shard(1, 2),
+        Positions.arange(1, 8).shard(0, 2, zigzag=True),
+        Positions.from_mask(torch.tensor([[1, 0, 1, 1]])),
+    ],
     ids=["packed", "chunk", "decode", "shard", "zigzag", "gap"],
-)  # fmt: skip
+)
 def test_neighbours_elsewhere_are_refused(at):
     with pytest.raises(ValueError, match="a row must be one whole document"):
         filled(6, 3, groups=1).embed(torch.zeros(1, at.length, 6, dtype=torch.float64), at)
@@ -98,11 +106,14 @@ def test_16_bits_round_once_A6(dtype):
 
 
 WAV2VEC = {
-    "wav2vec2": "Wav2Vec2PositionalConvEmbedding", "hubert": "HubertPositionalConvEmbedding",
-    "wavlm": "WavLMPositionalConvEmbedding", "unispeech": "UniSpeechPositionalConvEmbedding",
-    "unispeech_sat": "UniSpeechSatPositionalConvEmbedding", "speecht5": "SpeechT5PositionalConvEmbedding",
+    "wav2vec2": "Wav2Vec2PositionalConvEmbedding",
+    "hubert": "HubertPositionalConvEmbedding",
+    "wavlm": "WavLMPositionalConvEmbedding",
+    "unispeech": "UniSpeechPositionalConvEmbedding",
+    "unispeech_sat": "UniSpeechSatPositionalConvEmbedding",
+    "speecht5": "SpeechT5PositionalConvEmbedding",
     "wav2vec2_conformer": "Wav2Vec2ConformerPositionalConvEmbedding",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("taps", [4, 5, 16])
@@ -111,8 +122,13 @@ def test_wav2vec2_family(family, taps):
     importlib.import_module("transformers")
     from transformers import HubertConfig
 
-    config = HubertConfig(hidden_size=8, num_conv_pos_embeddings=taps, num_conv_pos_embedding_groups=2,
-                          feat_extract_activation="gelu", conv_pos_batch_norm=False)  # fmt: skip
+    config = HubertConfig(
+        hidden_size=8,
+        num_conv_pos_embeddings=taps,
+        num_conv_pos_embedding_groups=2,
+        feat_extract_activation="gelu",
+        conv_pos_batch_norm=False,
+    )
     source = __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"])
     module = getattr(source, WAV2VEC[family])(config).double()
     with torch.no_grad():
@@ -120,11 +136,13 @@ def test_wav2vec2_family(family, taps):
             parameter.copy_(torch.from_numpy(draw(n, *parameter.shape)))
     state = module.state_dict()
     encoding = Convolutional(8, taps, groups=2).double()
-    encoding.load_state_dict({
-        "layers.0.gain": state["conv.parametrizations.weight.original0"],
-        "layers.0.direction": state["conv.parametrizations.weight.original1"],
-        "layers.0.bias": state["conv.bias"],
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "layers.0.gain": state["conv.parametrizations.weight.original0"],
+            "layers.0.direction": state["conv.parametrizations.weight.original1"],
+            "layers.0.bias": state["conv.bias"],
+        }
+    )
     x = torch.from_numpy(draw(20, 2, 11, 8))
     close(encoding.embed(x, Positions.arange(2, 11)), (x + module(x)).detach())
     mask = (torch.arange(11)[None] < torch.tensor([[11], [6]])).long()
@@ -138,8 +156,9 @@ def test_data2vec_audio(taps):
     data2vec = importlib.import_module("transformers.models.data2vec.modeling_data2vec_audio")
     from transformers import Data2VecAudioConfig
 
-    config = Data2VecAudioConfig(hidden_size=8, conv_pos_kernel_size=taps, num_conv_pos_embeddings=3,
-                                 num_conv_pos_embedding_groups=2)  # fmt: skip
+    config = Data2VecAudioConfig(
+        hidden_size=8, conv_pos_kernel_size=taps, num_conv_pos_embeddings=3, num_conv_pos_embedding_groups=2
+    )
     module = data2vec.Data2VecAudioPositionalConvEmbedding(config).double()
     encoding = Convolutional(8, taps, groups=2, layers=3, normed=True, weight_norm=False).double()
     encoding.load_state_dict({key.replace(".conv.", "."): value for key, value in module.state_dict().items()})
@@ -149,8 +168,13 @@ def test_data2vec_audio(taps):
 
 def test_hubert_with_batch_norm():
     hubert = importlib.import_module("transformers.models.hubert.modeling_hubert")
-    config = SimpleNamespace(hidden_size=8, num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
-                             feat_extract_activation="gelu", conv_pos_batch_norm=True)  # fmt: skip
+    config = SimpleNamespace(
+        hidden_size=8,
+        num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
+        feat_extract_activation="gelu",
+        conv_pos_batch_norm=True,
+    )
     module = hubert.HubertPositionalConvEmbedding(config).double().eval()
     with torch.no_grad():
         for n, tensor in enumerate([*module.parameters(), module.batch_norm.running_mean]):
@@ -159,10 +183,13 @@ def test_hubert_with_batch_norm():
     state = module.state_dict()
     encoding = Convolutional(8, 4, groups=2, weight_norm=False, batch_norm=True).double()
     names = {"mean": "running_mean", "variance": "running_var", "gain": "weight", "shift": "bias"}
-    encoding.load_state_dict({
-        "layers.0.weight": state["conv.weight"], "layers.0.bias": state["conv.bias"],
-        **{mine: state[f"batch_norm.{theirs}"] for mine, theirs in names.items()},
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "layers.0.weight": state["conv.weight"],
+            "layers.0.bias": state["conv.bias"],
+            **{mine: state[f"batch_norm.{theirs}"] for mine, theirs in names.items()},
+        }
+    )
     x = torch.from_numpy(draw(20, 2, 11, 8))
     whole = encoding.embed(x, Positions.arange(2, 11))
     close(whole, (x + module(x)).detach())

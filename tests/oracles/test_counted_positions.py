@@ -221,8 +221,11 @@ def test_sound_and_picture_of_one_moment_share_a_time(seconds):
     assert got != timed(**sizes, seconds=seconds, rate=24)
     assert got != timed(**sizes, seconds=seconds, interval=3)
     assert rows(posenc.positions_by("tmrope_ids", text=1, height=2, width=1, after=1))[0] == [
-        [0, 0, 0], [1, 1, 1], [1, 2, 1], [3, 3, 3]
-    ]  # fmt: skip
+        [0, 0, 0],
+        [1, 1, 1],
+        [1, 2, 1],
+        [3, 3, 3],
+    ]
 
 
 def test_tmrope_is_that_of_transformers():
@@ -232,9 +235,14 @@ def test_tmrope_is_that_of_transformers():
 
     audio, image, video, vision_start, audio_start = 11, 12, 13, 14, 15
     config = transformers.PretrainedConfig(
-        image_token_id=image, video_token_id=video, audio_token_id=audio, vision_start_token_id=vision_start,
-        audio_start_token_id=audio_start, position_id_per_seconds=25, seconds_per_chunk=2,
-    )  # fmt: skip
+        image_token_id=image,
+        video_token_id=video,
+        audio_token_id=audio,
+        vision_start_token_id=vision_start,
+        audio_start_token_id=audio_start,
+        position_id_per_seconds=25,
+        seconds_per_chunk=2,
+    )
 
     class Bare:
         spatial_merge_size = 2
@@ -250,9 +258,14 @@ def test_tmrope_is_that_of_transformers():
     tokens = [1, 1, 1, vision_start, audio_start, *[video] * (content - heard), *[audio] * heard, 2, 2, 1, 1]
     lengths = next(n for n in range(1, 999) if ((((n - 1) // 2 + 1) - 2) // 2 + 1) == heard)
     theirs, _ = bare.get_rope_index(
-        torch.tensor([tokens]), None, torch.tensor([[frames, 2 * height, 2 * width]]), torch.ones(1, len(tokens)), True,
-        torch.tensor([lengths]), torch.tensor([0.5]),
-    )  # fmt: skip
+        torch.tensor([tokens]),
+        None,
+        torch.tensor([[frames, 2 * height, 2 * width]]),
+        torch.ones(1, len(tokens)),
+        True,
+        torch.tensor([lengths]),
+        torch.tensor([0.5]),
+    )
     ours = posenc.positions_by(
         "tmrope_ids", text=3, height=height, width=width, frames=frames, seconds=0.5, audio=heard, marks=2, after=2
     )

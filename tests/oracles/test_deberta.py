@@ -88,9 +88,13 @@ def test_terms_by_loops(impl, max_distance, n_buckets, norm_eps, terms):
     q, k, v = draw(1, 1, H, 4, D), draw(2, 1, H, 5, D), draw(3, 1, H, 5, D)
     at_q, at_k = [[4, 0, 30, 9]], [[3, 18, 5, 0, 4]]
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
-        causal=False, impl=impl,
-    )  # fmt: skip
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
+        causal=False,
+        impl=impl,
+    )
     logits = by_loops(q, k, encoding, at_q, at_k, max_distance, n_buckets, terms)
     close(got, attention(logits, v, lambda b, i, j: True))
 
@@ -127,21 +131,35 @@ def test_v1_whole_attention():
 def test_v2_whole_attention(share, buckets, family):
     module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     config = getattr(module, "DebertaV2Config" if family == "deberta_v2" else "SEWDConfig")(
-        hidden_size=M, num_attention_heads=H, relative_attention=True, pos_att_type=["c2p", "p2c"],
-        max_relative_positions=20, position_buckets=buckets, share_att_key=share, norm_rel_ebd="layer_norm",
-        hidden_dropout=0.0, attention_dropout=0.0, activation_dropout=0.0,
-    )  # fmt: skip
+        hidden_size=M,
+        num_attention_heads=H,
+        relative_attention=True,
+        pos_att_type=["c2p", "p2c"],
+        max_relative_positions=20,
+        position_buckets=buckets,
+        share_att_key=share,
+        norm_rel_ebd="layer_norm",
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+    )
     their = drawn(module.DisentangledSelfAttention(config).double()).eval()
     span = 20 if buckets < 0 else buckets
     norm = drawn(nn.LayerNorm(M, eps=1e-7).double(), 3)
     table = torch.from_numpy(draw(7, 2 * span, M)) / 3
     key, query = (their.key_proj, their.query_proj) if share else (their.pos_key_proj, their.pos_query_proj)
     encoding = DeBERTa(M, H, max_distance=20, n_buckets=None if buckets < 0 else buckets, norm_eps=1e-7).double()
-    encoding.load_state_dict({
-        "table": table, "norm": norm.weight, "norm_offset": norm.bias,
-        "key": key.weight.view(H, D, M), "key_offset": key.bias.view(H, D),
-        "query": query.weight.view(H, D, M), "query_offset": query.bias.view(H, D),
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "table": table,
+            "norm": norm.weight,
+            "norm_offset": norm.bias,
+            "key": key.weight.view(H, D, M),
+            "key_offset": key.bias.view(H, D),
+            "query": query.weight.view(H, D, M),
+            "query_offset": query.bias.view(H, D),
+        }
+    )
     x = torch.from_numpy(draw(8, 2, 50, M))
     expected = their(x, torch.ones(2, 1, 50, 50), rel_embeddings=norm(table))[0]
     q, k, v = (getattr(their, f"{n}_proj")(x).unflatten(-1, (H, D)).transpose(1, 2) for n in ("query", "key", "value"))

@@ -52,9 +52,15 @@ def test_whole_attention_of_the_families(family, size):
     module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     name, config_name = FAMILIES[family]
     config = getattr(module, config_name)(
-        hidden_size=H * D, num_attention_heads=H, use_rel_pos=True, use_relative_position_embeddings=True, qkv_bias=True,
-        image_size=(12, 16) if family == "seggpt" else 16, patch_size=4, attention_dropout=0.0,
-    )  # fmt: skip
+        hidden_size=H * D,
+        num_attention_heads=H,
+        use_rel_pos=True,
+        use_relative_position_embeddings=True,
+        qkv_bias=True,
+        image_size=(12, 16) if family == "seggpt" else 16,
+        patch_size=4,
+        attention_dropout=0.0,
+    )
     config._attn_implementation = "eager"
     make = getattr(module, name)
     if family == "seggpt":

@@ -32,8 +32,9 @@ def split(x: torch.Tensor) -> torch.Tensor:
 def test_bank_by_loops(reads, floor, limit, causal, impl):
     """Queries and the bias grow together beyond the floor."""
     d_in = M if reads == "hidden" else D
-    encoding = drawn(DistanceBank(H, d_in, profiles=3, extent=4, reads=reads, floor=floor, alpha=0.7, limit=limit,
-                                  scale=1 / D).double())  # fmt: skip
+    encoding = drawn(
+        DistanceBank(H, d_in, profiles=3, extent=4, reads=reads, floor=floor, alpha=0.7, limit=limit, scale=1 / D).double()
+    )
     project, bank = encoding.project.detach().numpy(), encoding.bank.detach().numpy()
     x, q, k, v = draw(4, 1, 7, M), *(draw(seed, 1, H, 7, D) for seed in (1, 2, 3))
     places = [0, 1, 2, 3, 5, 6, 60]
@@ -62,10 +63,20 @@ def test_whole_attention_of_inkling(sliding):
     """Short convolutions on keys and values included, as the model feeds them."""
     module = importlib.import_module("transformers.models.inkling.modeling_inkling")
     config = module.InklingTextConfig(
-        hidden_size=M, num_hidden_layers=2, num_attention_heads=H, num_key_value_heads=2, head_dim=D, d_rel=3,
-        swa_num_attention_heads=H, swa_num_key_value_heads=2, swa_head_dim=D, sliding_window_size=5, rel_extent=11,
-        log_scaling_n_floor=4, layer_types=["hybrid_sliding", "hybrid"],
-    )  # fmt: skip
+        hidden_size=M,
+        num_hidden_layers=2,
+        num_attention_heads=H,
+        num_key_value_heads=2,
+        head_dim=D,
+        d_rel=3,
+        swa_num_attention_heads=H,
+        swa_num_key_value_heads=2,
+        swa_head_dim=D,
+        sliding_window_size=5,
+        rel_extent=11,
+        log_scaling_n_floor=4,
+        layer_types=["hybrid_sliding", "hybrid"],
+    )
     config._attn_implementation = "eager"
     their = drawn(module.InklingAttention(config, 0 if sliding else 1).double()).eval()
     extent, length = (5, 17) if sliding else (11, 17)
@@ -101,10 +112,21 @@ def test_whole_attention_of_inkling(sliding):
 def test_bias_of_inkling_2_is_of_limited_length(kind):
     module = importlib.import_module("transformers.models.inkling2.modeling_inkling2")
     config = module.Inkling2TextConfig(
-        hidden_size=M, num_hidden_layers=2, num_attention_heads=H, num_key_value_heads=2, head_dim=D, d_rel=3,
-        swa_num_attention_heads=H, swa_num_key_value_heads=2, swa_head_dim=D, sliding_window_size=5, rel_extent=11,
-        log_scaling_n_floor=4, layer_types=["hybrid_sliding", "hybrid"], rel_l2_clip_threshold=0.8,
-    )  # fmt: skip
+        hidden_size=M,
+        num_hidden_layers=2,
+        num_attention_heads=H,
+        num_key_value_heads=2,
+        head_dim=D,
+        d_rel=3,
+        swa_num_attention_heads=H,
+        swa_num_key_value_heads=2,
+        swa_head_dim=D,
+        sliding_window_size=5,
+        rel_extent=11,
+        log_scaling_n_floor=4,
+        layer_types=["hybrid_sliding", "hybrid"],
+        rel_l2_clip_threshold=0.8,
+    )
     config._attn_implementation = "eager"
     their = drawn(getattr(module, f"Inkling2{kind}Attention")(config, ["Sliding", "Full"].index(kind)).double()).eval()
     x, length = torch.from_numpy(draw(5, 2, 17, M)) / 4, 17
@@ -117,9 +139,13 @@ def test_bias_of_inkling_2_is_of_limited_length(kind):
     encoding = DistanceBank(
         H, M, profiles=3, extent=extent, floor=floor, alpha=config.log_scaling_alpha, limit=0.8
     ).double()
-    encoding.load_state_dict({
-        "project": their.r_proj.weight.view(H, 3, M), "bank": their.rel_logits_proj.proj, "mixing": their.rel_l2_clip.scale,
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "project": their.r_proj.weight.view(H, 3, M),
+            "bank": their.rel_logits_proj.proj,
+            "mixing": their.rel_l2_clip.scale,
+        }
+    )
     q, at_q = torch.zeros(2, H, length, D, dtype=torch.float64), encoding.read(x, at)
     lengths = at_q.states[encoding.owner][0].norm(dim=-1)
     assert lengths.max() < 0.8 + 1e-6
@@ -195,9 +221,12 @@ def test_bias_of_prophetnet():
     expected = their.get_main_relative_pos_embeddings(x, torch.zeros(2, H, 50, 50), index, main)
     encoding = T5OfContent(H, M, n_buckets=8, max_distance=20).double()
     linear = their.relative_pos_embeddings
-    encoding.load_state_dict({
-        "project": linear.weight.view(8, H, M).transpose(0, 1), "offset": linear.bias.view(8, H).T,
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "project": linear.weight.view(8, H, M).transpose(0, 1),
+            "offset": linear.bias.view(8, H).T,
+        }
+    )
     at = Positions.at(index)
     q = torch.zeros(2, H, 50, D, dtype=torch.float64)
     close(matrix(encoding, q, q, encoding.read(x, at), at), expected.detach())

@@ -62,7 +62,7 @@ def test_prepared_tables_are_used_and_give_the_same(name):
         (lambda: Sinusoidal(8), lambda: Sinusoidal(8, denominator="d/2-1")),
         (lambda: TransformerXL(8, 2, d_head=8), lambda: TransformerXL(8, 2, d_head=8, base=9.0)),
     ],
-)  # fmt: skip
+)
 def test_tables_of_another_owner_raise(mine, theirs):
     """Every part of the configuration counts, and the message names both."""
     encoding, other = mine(), theirs()

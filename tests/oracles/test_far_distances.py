@@ -102,10 +102,15 @@ def test_the_oracle_sees_a_broken_formula(name):
 
 @pytest.mark.parametrize(
     "whole",
-    [SelfExtend(D, window=N), ReRoPE(D, window=N), ReRoPE(D, window=2, leak=1.0), LMInfinite(D, near=N),
-     DualChunk(D, trained_length=N + 1, chunk=N)],
+    [
+        SelfExtend(D, window=N),
+        ReRoPE(D, window=N),
+        ReRoPE(D, window=2, leak=1.0),
+        LMInfinite(D, near=N),
+        DualChunk(D, trained_length=N + 1, chunk=N),
+    ],
     ids=lambda one: type(one).__name__,
-)  # fmt: skip
+)
 def test_a_window_as_large_as_the_input_is_rope(whole):
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, N, D)) for seed in (1, 2, 3))
     at = Positions.arange(1, N)

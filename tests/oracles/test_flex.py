@@ -88,8 +88,13 @@ def filled_shaw():
 
 def rotated(x, coords):
     angles = [10000.0 ** (-2 * pair / D) for pair in range(D // 2)]
-    turn = [[[turned(row, [coords[b][t] * angle for angle in angles], "interleaved") for t, row in enumerate(head)]
-             for head in heads] for b, heads in enumerate(x)]  # fmt: skip
+    turn = [
+        [
+            [turned(row, [coords[b][t] * angle for angle in angles], "interleaved") for t, row in enumerate(head)]
+            for head in heads
+        ]
+        for b, heads in enumerate(x)
+    ]
     return np.array(turn)
 
 
@@ -122,9 +127,12 @@ ENCODINGS = {
 QUICK = [("alibi", "run", True, 2), ("t5", "decode", True, 4), ("nope", "padded", True, 1), ("stack", "long", True, 4)]
 CASES = [
     (name, place, causal, shared)
-    for name in ENCODINGS for place in PLACES for causal in (True, False) for shared in (2,)
+    for name in ENCODINGS
+    for place in PLACES
+    for causal in (True, False)
+    for shared in (2,)
     if (causal or place in ("run", "packed", "padded")) and (causal or name not in ("t5", "stack"))
-]  # fmt: skip
+]
 
 
 def check(name, place, causal, shared, dtype=torch.float32, atol=FP32):
@@ -181,8 +189,14 @@ def test_heads_in_groups_of_three():
 
 @needs_compiler
 @pytest.mark.acceptance
-@pytest.mark.parametrize("name", [name for name in WITHOUT_STATES if "bias" in str(posenc.create(
-    name, d_model=64, n_heads=4, max_positions=64).sites).lower()])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in WITHOUT_STATES
+        if "bias" in str(posenc.create(name, d_model=64, n_heads=4, max_positions=64).sites).lower()
+    ],
+)
 def test_every_bias_of_the_catalogue_agrees_with_the_reference_or_is_refused(name):
     encoding = laws.draw_parameters(posenc.create(name, d_model=64, n_heads=4, max_positions=64), seed=1)
     q, k, v = (torch.from_numpy(draw(n, 1, 4, 30, D)).float() for n in range(3))
@@ -226,9 +240,7 @@ def test_gradients_on_the_cpu():
 
 
 def test_inside_a_graph_on_the_cpu():
-    compiled = torch.compile(
-        lambda q, k, v: attend(q, k, v, NoPE(), Positions.arange(1, 5), impl="flex"), backend="eager"
-    )  # fmt: skip
+    compiled = torch.compile(lambda q, k, v: attend(q, k, v, NoPE(), Positions.arange(1, 5), impl="flex"), backend="eager")
     with pytest.raises(Exception, match="right for fixed sizes only"):
         compiled(*qkv())
 
@@ -333,8 +345,9 @@ def test_its_code_is_one_graph_over_lengths(encoding):
         graphs.append(graph)
         return graph.forward
 
-    compiled = torch.compile(lambda q, at: flex.attend(q, q, q, encoding, at, at, True), backend=counting, fullgraph=True,
-                             dynamic=True)  # fmt: skip
+    compiled = torch.compile(
+        lambda q, at: flex.attend(q, q, q, encoding, at, at, True), backend=counting, fullgraph=True, dynamic=True
+    )
     for length in (8, 16, 24, 40, 64):
         q, at = torch.from_numpy(draw(1, 1, H, length, D)).float(), Positions.arange(1, length)
         torch.testing.assert_close(compiled(q, at), attend(q, q, q, encoding, at, impl="reference"))

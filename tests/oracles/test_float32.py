@@ -24,9 +24,13 @@ def theirs(rope_type, width, base, *, seq_len=None, max_length=4096, **parameter
     """What transformers' own function makes of these parameters: the values and the factor on cos and sin."""
     parameters = {"rope_type": rope_type, "rope_theta": base, **parameters}
     config = SimpleNamespace(
-        rope_parameters=parameters, head_dim=width, hidden_size=width, num_attention_heads=1,
-        max_position_embeddings=max_length, standardize_rope_params=lambda: None,
-    )  # fmt: skip
+        rope_parameters=parameters,
+        head_dim=width,
+        hidden_size=width,
+        num_attention_heads=1,
+        max_position_embeddings=max_length,
+        standardize_rope_params=lambda: None,
+    )
     values, scale = ROPE_INIT_FUNCTIONS[rope_type](config, seq_len=seq_len)
     return values, scale
 
@@ -45,8 +49,15 @@ def plain(width, base):
 
 
 def llama(width, parameters, max_length=4096, **more):
-    return LlamaConfig(hidden_size=2 * width, num_attention_heads=2, num_key_value_heads=1, head_dim=width,
-                       max_position_embeddings=max_length, rope_parameters=dict(parameters), **more)  # fmt: skip
+    return LlamaConfig(
+        hidden_size=2 * width,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=width,
+        max_position_embeddings=max_length,
+        rope_parameters=dict(parameters),
+        **more,
+    )
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -138,14 +149,32 @@ def test_longrope(width, base, more):
     short, long = [1.0 + 0.03 * i for i in range(pairs)], [1.1 * 1.2**i for i in range(pairs)]
     ours = float32.longrope(width, base, short, long, 4096, **more)
     for n in (1, 4096, 4097, 131072):
-        same(ours.at_length(n), *theirs("longrope", width, base, seq_len=n, short_factor=short, long_factor=long,
-                                        original_max_position_embeddings=4096, **more))  # fmt: skip
+        same(
+            ours.at_length(n),
+            *theirs(
+                "longrope",
+                width,
+                base,
+                seq_len=n,
+                short_factor=short,
+                long_factor=long,
+                original_max_position_embeddings=4096,
+                **more,
+            ),
+        )
 
 
 def test_longrope_infers_its_factor_from_the_lengths():
     factors = [1.0] * 32
-    values, scale = theirs("longrope", 64, 1e4, short_factor=factors, long_factor=factors, max_length=131072,
-                           original_max_position_embeddings=4096)  # fmt: skip
+    values, scale = theirs(
+        "longrope",
+        64,
+        1e4,
+        short_factor=factors,
+        long_factor=factors,
+        max_length=131072,
+        original_max_position_embeddings=4096,
+    )
     same(float32.longrope(64, 1e4, factors, factors, 4096, factor=131072 / 4096).at_length(1), values, scale)
 
 
@@ -155,17 +184,28 @@ def test_longrope_infers_its_factor_from_the_lengths():
 @pytest.mark.parametrize(("width", "base"), list(itertools.product([2, 25, 64, 128], [1e4, 500000, 1e6])))
 def test_llama3(width, base, numbers):
     factor, low, high, length = numbers
-    same(float32.llama3(width, base, *numbers), *theirs(
-        "llama3", width, base, factor=factor, low_freq_factor=low, high_freq_factor=high,
-        original_max_position_embeddings=length))  # fmt: skip
+    same(
+        float32.llama3(width, base, *numbers),
+        *theirs(
+            "llama3",
+            width,
+            base,
+            factor=factor,
+            low_freq_factor=low,
+            high_freq_factor=high,
+            original_max_position_embeddings=length,
+        ),
+    )
 
 
 @pytest.mark.parametrize("factor", [1.0, 8, 2.5])
 @pytest.mark.parametrize("fraction", [0.0001, 0.25, 0.5, 0.77, 1.0])
 @pytest.mark.parametrize(("width", "base"), [(256, 1e6), (512, 1e6), (64, 1e4), (100, 1e4)])
 def test_proportional(width, base, fraction, factor):
-    same(float32.proportional(width, base, fraction, factor),
-         *theirs("proportional", width, base, partial_rotary_factor=fraction, factor=factor))  # fmt: skip
+    same(
+        float32.proportional(width, base, fraction, factor),
+        *theirs("proportional", width, base, partial_rotary_factor=fraction, factor=factor),
+    )
 
 
 @pytest.mark.parametrize("d_head", [16, 64, 128])
@@ -221,14 +261,17 @@ CASES = {
     "default": ({}, lambda: float32.default(128, 5e5)),
     "linear": ({"factor": 8.0}, lambda: float32.linear(128, 5e5, 8.0)),
     "yarn": ({"factor": 16.0, "original_max_position_embeddings": 8192}, lambda: float32.yarn(128, 5e5, 16.0, 8192)),
-    "llama3": ({"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
-               lambda: float32.llama3(128, 5e5, 8.0, 1.0, 4.0, 8192)),
-    "longrope": ({"factor": 32.0, "short_factor": [1.5] * 64, "long_factor": [3.5] * 64,
-                  "original_max_position_embeddings": 4096},
-                 lambda: float32.longrope(128, 5e5, [1.5] * 64, [3.5] * 64, 4096, factor=32.0)),
+    "llama3": (
+        {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192},
+        lambda: float32.llama3(128, 5e5, 8.0, 1.0, 4.0, 8192),
+    ),
+    "longrope": (
+        {"factor": 32.0, "short_factor": [1.5] * 64, "long_factor": [3.5] * 64, "original_max_position_embeddings": 4096},
+        lambda: float32.longrope(128, 5e5, [1.5] * 64, [3.5] * 64, 4096, factor=32.0),
+    ),
     "dynamic": ({"factor": 2.0}, lambda: float32.dynamic(128, 5e5, 2.0, 131072)),
     "proportional": ({"partial_rotary_factor": 0.25}, lambda: float32.proportional(128, 5e5, 0.25)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("rope_type", CASES)
@@ -282,22 +325,30 @@ def test_the_fp64_functions_are_the_same_within_fp32():
         (float32.dynamic(128, 5e5, 2.0, 4096).at_length(9000), frequencies.dynamic(f, 2.0, 4096).at_length(9000)),
         (float32.yarn(128, 5e5, 16.0, 8192), frequencies.yarn(f, 16.0, 8192)),
         (float32.llama3(128, 5e5, 8.0, 1.0, 4.0, 8192), frequencies.llama3(f, 8.0, 1.0, 4.0, 8192)),
-        (float32.longrope(128, 5e5, [1.5] * 64, [3.5] * 64, 4096, factor=8.0).at_length(4097),
-         frequencies.longrope(f, [1.5] * 64, [3.5] * 64, 4096, factor=8.0).at_length(4097)),
+        (
+            float32.longrope(128, 5e5, [1.5] * 64, [3.5] * 64, 4096, factor=8.0).at_length(4097),
+            frequencies.longrope(f, [1.5] * 64, [3.5] * 64, 4096, factor=8.0).at_length(4097),
+        ),
         (float32.proportional(128, 5e5, 0.25, 2.0), frequencies.proportional(128, 5e5, 0.25, 2.0)),
         (float32.partial(100, 5e5, 0.25), frequencies.partial(100, 5e5, 0.25, odd=True)),
-    ]  # fmt: skip
+    ]
     for got, exact in pairs:
         assert got.values == pytest.approx(exact.values, rel=2e-6)
         assert got.cos_sin_scale == pytest.approx(exact.cos_sin_scale, rel=1e-15)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: float32.default(0, 1e4), lambda: float32.default(8, -1.0), lambda: float32.linear(8, 1e4, 0.0),
-    lambda: float32.dynamic(2, 1e4, 2.0, 8), lambda: float32.ntk_alpha(2, 1e4, 2.0),
-    lambda: float32.longrope(8, 1e4, [1.0] * 4, [1.0] * 4, 4096),
-    lambda: float32.longrope(8, 1e4, [1.0] * 3, [1.0] * 4, 4096, factor=2.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: float32.default(0, 1e4),
+        lambda: float32.default(8, -1.0),
+        lambda: float32.linear(8, 1e4, 0.0),
+        lambda: float32.dynamic(2, 1e4, 2.0, 8),
+        lambda: float32.ntk_alpha(2, 1e4, 2.0),
+        lambda: float32.longrope(8, 1e4, [1.0] * 4, [1.0] * 4, 4096),
+        lambda: float32.longrope(8, 1e4, [1.0] * 3, [1.0] * 4, 4096, factor=2.0),
+    ],
+)
 def test_numbers_that_are_none_are_refused(call):
     with pytest.raises(ValueError, match=r"expected|needs d > 2"):
         call()

@@ -39,9 +39,9 @@ def test_random_by_loops(axes, reads):
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [("sam", "Sam"), ("sam_hq", "SamHQ"), ("sam2", "Sam2"), ("edgetam", "EdgeTam"),
-                         ("sam3_tracker", "Sam3Tracker")],
-)  # fmt: skip
+    ("family", "name"),
+    [("sam", "Sam"), ("sam_hq", "SamHQ"), ("sam2", "Sam2"), ("edgetam", "EdgeTam"), ("sam3_tracker", "Sam3Tracker")],
+)
 def test_sam_points_and_grid(family, name):
     importlib.import_module("transformers")
     source = __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"])

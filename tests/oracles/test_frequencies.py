@@ -153,6 +153,7 @@ def test_frequencies_print_what_they_are():
         assert words in repr(f)
     for words in ("2 pairs", "1.25", "3/√d_head"):
         assert words in str(f)
-    nearly = frequencies.Frequencies((1.0, math.nextafter(0.5, 1)), cos_sin_scale=1.25, softmax_scale=3.0, axes=(0, 2),
-                                     arithmetic="float32")  # fmt: skip
+    nearly = frequencies.Frequencies(
+        (1.0, math.nextafter(0.5, 1)), cos_sin_scale=1.25, softmax_scale=3.0, axes=(0, 2), arithmetic="float32"
+    )
     assert repr(nearly) != repr(f)  # the owner of tables is told by what is printed

@@ -19,8 +19,14 @@ from posenc.inspection.extension import METHODS, extend
 from posenc.inspection.meaning import bfloat16, distinct_in_bfloat16, leaving, meaning
 from posenc.inspection.tables import structure
 
-LLAMA = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
-         "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 512,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 4096,
+    "rope_theta": 10000.0,
+}
 
 
 def test_unfinished_pairs_of_the_textbook_model():
@@ -64,8 +70,10 @@ def test_positions_where_two_models_part_are_found_by_trying_them_all():
         one, two = rotary(64, a), rotary(64, b)
         first = None
         for p in range(limit):
-            apart = [abs(complex(math.cos(p * x), math.sin(p * x)) - complex(math.cos(p * y), math.sin(p * y)))
-                     for x, y in zip(one, two, strict=True)]  # fmt: skip
+            apart = [
+                abs(complex(math.cos(p * x), math.sin(p * x)) - complex(math.cos(p * y), math.sin(p * y)))
+                for x, y in zip(one, two, strict=True)
+            ]
             if max(apart) > APART:
                 first = (p, next(i for i, value in enumerate(apart) if value > APART))
                 break
@@ -114,9 +122,16 @@ def test_transformers_takes_every_fragment_and_turns_as_promised(method, spellin
 
 
 def test_extension_starts_from_the_length_before_any_scaling():
-    scaled = LLAMA | {"max_position_embeddings": 32768, "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 4096}}  # fmt: skip
+    scaled = LLAMA | {
+        "max_position_embeddings": 32768,
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 4096,
+        },
+    }
     (yarn,) = extend(scaled, read_config(scaled), 65536, ("yarn",))
     assert yarn.factor == 16
     assert yarn.fragment["rope_scaling"] == {"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
@@ -161,8 +176,13 @@ def test_nested_settings_change_for_the_layers_that_see_everything():
 def test_indexed_layers_see_everything_and_change_in_whatever_order_the_settings_come(order):
     bases = {"sliding_attention": 5e4, "indexed_attention": 8e7}
     nested = {kind: {"rope_type": "default", "rope_theta": bases[kind]} for kind in order}
-    config = {"model_type": "dots3_note_text", "num_hidden_layers": 4, "layer_types": [*order, *order],
-              "max_position_embeddings": 4096, "rope_parameters": nested}  # fmt: skip
+    config = {
+        "model_type": "dots3_note_text",
+        "num_hidden_layers": 4,
+        "layer_types": [*order, *order],
+        "max_position_embeddings": 4096,
+        "rope_parameters": nested,
+    }
     for made in extend(config, read_config(config), 16384, ("yarn", "ntk", "linear", "llama3")):
         changed = made.fragment["rope_parameters"]
         assert changed["sliding_attention"] == nested["sliding_attention"]
@@ -172,8 +192,14 @@ def test_indexed_layers_see_everything_and_change_in_whatever_order_the_settings
 
 def test_a_method_that_the_family_cannot_be_told_is_said_so():
     long = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
-    config = {"model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "rope_parameters": long,
-              "max_position_embeddings": 131072, "original_max_position_embeddings": 4096}  # fmt: skip
+    config = {
+        "model_type": "phi3",
+        "hidden_size": 3072,
+        "num_attention_heads": 32,
+        "rope_parameters": long,
+        "max_position_embeddings": 131072,
+        "original_max_position_embeddings": 4096,
+    }
     found = {one.method: one for one in extend(config, read_config(config), 262144)}
     assert found["yarn"].fragment == {}
     assert all("short_factor: missing" in sentence for sentence in found["yarn"].note)

@@ -158,12 +158,18 @@ def test_an_interval_of_factors_has_scored_lengths_as_ends() -> None:
 @pytest.mark.parametrize(
     ("measure", "home", "far", "behaviour"),
     [
-        ("bits", 2.30, 2.35, "flat"), ("bits", 2.30, 2.36, "fades"), ("bits", 2.30, 2.79, "fades"),
-        ("bits", 2.30, 2.80, "breaks"), ("bits", 2.30, 1.00, "flat"), ("exact", 1.0, 0.9, "flat"),
-        ("exact", 0.96, 0.87, "flat"), ("exact", 1.0, 0.89, "fades"), ("exact", 1.0, 0.5, "fades"),
+        ("bits", 2.30, 2.35, "flat"),
+        ("bits", 2.30, 2.36, "fades"),
+        ("bits", 2.30, 2.79, "fades"),
+        ("bits", 2.30, 2.80, "breaks"),
+        ("bits", 2.30, 1.00, "flat"),
+        ("exact", 1.0, 0.9, "flat"),
+        ("exact", 0.96, 0.87, "flat"),
+        ("exact", 1.0, 0.89, "fades"),
+        ("exact", 1.0, 0.5, "fades"),
         ("exact", 1.0, 0.49, "breaks"),
     ],
-)  # fmt: skip
+)
 def test_behaviour_by_hand(measure: criteria.Measure, home: float, far: float, behaviour: str) -> None:
     assert criteria.behaviour(measure, home, far) == behaviour
 

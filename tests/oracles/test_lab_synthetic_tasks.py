@@ -122,17 +122,27 @@ def parity(tokens: Row) -> Row:
 
 
 TARGETS: dict[str, Callable[[Row], Row]] = {
-    "copy": rewriting(list), "reverse": rewriting(lambda s: s[::-1]), "sort": rewriting(sorted), "addition": addition,
-    "recall": recall, "flip_flop": flip_flop, "passkey": passkey, "parity": parity,
-}  # fmt: skip
+    "copy": rewriting(list),
+    "reverse": rewriting(lambda s: s[::-1]),
+    "sort": rewriting(sorted),
+    "addition": addition,
+    "recall": recall,
+    "flip_flop": flip_flop,
+    "passkey": passkey,
+    "parity": parity,
+}
 
 # How many units of length a row has, found again from what is read.
 LENGTH: dict[str, Callable[[Row], int]] = {
-    "copy": lambda row: row.index(9) - 1, "reverse": lambda row: row.index(9) - 1, "sort": lambda row: row.index(9) - 1,
-    "addition": lambda row: row.index(11) - 1, "recall": lambda row: len({token for token in row if 8 <= token < 40}),
-    "flip_flop": lambda row: (len(row) + 1) // 2, "passkey": lambda row: sum(10 <= token < 18 for token in row),
+    "copy": lambda row: row.index(9) - 1,
+    "reverse": lambda row: row.index(9) - 1,
+    "sort": lambda row: row.index(9) - 1,
+    "addition": lambda row: row.index(11) - 1,
+    "recall": lambda row: len({token for token in row if 8 <= token < 40}),
+    "flip_flop": lambda row: (len(row) + 1) // 2,
+    "passkey": lambda row: sum(10 <= token < 18 for token in row),
     "parity": lambda row: len(row) - 2,
-}  # fmt: skip
+}
 
 SHORTEST = dict.fromkeys(NAMES, 1) | {"flip_flop": 2}
 
@@ -201,10 +211,15 @@ def test_scored_rows_are_always_the_same(name: str) -> None:
 def test_scored_rows_are_never_trained_on(name: str) -> None:
     """At a length of some thousand different rows: so many are trained on that nearly all others are met."""
     settings = {
-        "copy": {"alphabet": 4, "length": 6}, "reverse": {"alphabet": 4, "length": 6}, "sort": {"alphabet": 4, "length": 6},
-        "addition": {"length": 2}, "recall": {"keys": 5, "values": 2, "queries": 1, "length": 4}, "parity": {"length": 12},
-        "flip_flop": {"length": 7}, "passkey": {"digits": 2, "filler": 2, "length": 4},
-    }[name]  # fmt: skip
+        "copy": {"alphabet": 4, "length": 6},
+        "reverse": {"alphabet": 4, "length": 6},
+        "sort": {"alphabet": 4, "length": 6},
+        "addition": {"length": 2},
+        "recall": {"keys": 5, "values": 2, "queries": 1, "length": 4},
+        "parity": {"length": 12},
+        "flip_flop": {"length": 7},
+        "passkey": {"digits": 2, "filler": 2, "length": 4},
+    }[name]
     task = of(name, **settings, lengths=(settings["length"],))
     scored = {tuple(row) for row in task.scored(task.length, None).tokens.tolist()}
     trained, generator = set[tuple[int, ...]](), random()

@@ -105,8 +105,9 @@ def test_a_language_model_is_asked_the_same_last_bytes_at_every_length(texts: co
     for length in task.lengths:
         batch = task.scored(length, texts)
         assert items(batch) == items(longest)
-        for tokens, places, context, item in zip(batch.tokens.tolist(), asked(batch), longest.tokens.tolist(),
-                                                 items(batch), strict=True):  # fmt: skip
+        for tokens, places, context, item in zip(
+            batch.tokens.tolist(), asked(batch), longest.tokens.tolist(), items(batch), strict=True
+        ):
             assert tokens == context[-length:]
             assert [t for t, _ in places] == list(range(length - 8, length))
             assert [y for _, y in places][:-1] == tokens[-7:]
@@ -282,8 +283,16 @@ def test_the_grammar_says_what_a_reader_would() -> None:
         assert Counter(pair.yes) == Counter(pair.no)
     cores = [core for pair in grammar.pairs() for core in (pair.yes, pair.no)]
     assert len(set(cores)) == len(cores)
-    assert {"猫追老鼠", "老鼠追猫", "他们不都是学生", "他们都不是学生", "我不很喜欢", "我很不喜欢",
-            "这部电影很无聊，但演员表演精彩", "演员表演精彩，但这部电影很无聊"} <= set(cores)  # fmt: skip
+    assert {
+        "猫追老鼠",
+        "老鼠追猫",
+        "他们不都是学生",
+        "他们都不是学生",
+        "我不很喜欢",
+        "我很不喜欢",
+        "这部电影很无聊，但演员表演精彩",
+        "演员表演精彩，但这部电影很无聊",
+    } <= set(cores)
 
 
 @pytest.mark.parametrize("length", WordOrder().lengths)
@@ -355,10 +364,12 @@ def test_longer_rows_have_more_adjuncts_not_other_ones() -> None:
             kind, _ = label(sentence)
             found = [
                 match
-                for pair in grammar.pairs() if pair.kind == kind
-                for core in (pair.yes, pair.no) if core in sentence
+                for pair in grammar.pairs()
+                if pair.kind == kind
+                for core in (pair.yes, pair.no)
+                if core in sentence
                 if (match := re.fullmatch(f"{before}{core}{after}", sentence))
-            ]  # fmt: skip
+            ]
             assert found, sentence
             assert kind == "agent" or not any(match[5] for match in found), sentence
 
@@ -377,8 +388,9 @@ def test_links_join_the_words_they_name() -> None:
         rows = {sentences(batch)[link.row] for link in batch.links}
         for core in ("猫追老鼠", "老鼠追猫", "这部电影很无聊，但演员表演精彩", "演员表演精彩，但这部电影很无聊"):
             assert any(core in row for row in rows)
-        shares = {name: count / (len(word) * len(other)) for name, count in found.items()
-                  for word, other in [name.split("→")]}  # fmt: skip
+        shares = {
+            name: count / (len(word) * len(other)) for name, count in found.items() for word, other in [name.split("→")]
+        }
         assert shares["追→猫"] == shares["追→老鼠"] == 2  # both twins
         assert shares["无聊→电影"] == shares["精彩→演员表演"] == shares["精彩→电影"] >= 2
         assert len(set(batch.links)) == len(batch.links)

@@ -37,9 +37,14 @@ IDS = torch.tensor([[5, 6, 7, 8, 1, 1], [1, 1, 5, 6, 7, 8], [4, 1, 3, 2, 7, 1]])
 
 
 @pytest.mark.parametrize(
-    ("family", "name"), [("roberta", "RobertaEmbeddings"), ("longformer", "LongformerEmbeddings"),
-                         ("camembert", "CamembertEmbeddings"), ("mpnet", "MPNetEmbeddings")],
-)  # fmt: skip
+    ("family", "name"),
+    [
+        ("roberta", "RobertaEmbeddings"),
+        ("longformer", "LongformerEmbeddings"),
+        ("camembert", "CamembertEmbeddings"),
+        ("mpnet", "MPNetEmbeddings"),
+    ],
+)
 def test_roberta_counts_real_tokens_from_padding_idx_J1(family, name):
     """514 rows serve 512 tokens; padding reads row padding_idx, even where that row is not zero."""
     from transformers import MPNetConfig, RobertaConfig
@@ -50,9 +55,14 @@ def test_roberta_counts_real_tokens_from_padding_idx_J1(family, name):
     embeddings = theirs(family, name)(config)
     drawn(embeddings)
     rows = embeddings.position_embeddings.weight.detach()
-    numbers = theirs(family, "create_position_ids_from_input_ids")(IDS, 1) if hasattr(
-        __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"]), "create_position_ids_from_input_ids"
-    ) else embeddings.create_position_ids_from_input_ids(IDS, 1)  # fmt: skip
+    numbers = (
+        theirs(family, "create_position_ids_from_input_ids")(IDS, 1)
+        if hasattr(
+            __import__(f"transformers.models.{family}.modeling_{family}", fromlist=["x"]),
+            "create_position_ids_from_input_ids",
+        )
+        else embeddings.create_position_ids_from_input_ids(IDS, 1)
+    )
     encoding = Learned(4, 9 - 2, row_offset=2, padding_row=1).double()
     encoding.load_state_dict({"table": rows})
     at = Positions.from_mask(IDS != 1)
@@ -104,8 +114,13 @@ def test_the_last_row_serves_whatever_is_beyond_TAPAS():
 def test_tapas_counts_within_cells():
     from transformers import TapasConfig
 
-    config = TapasConfig(vocab_size=5, hidden_size=4, max_position_embeddings=3, type_vocab_sizes=[1, 9, 9, 1, 1, 1, 1],
-                         reset_position_index_per_cell=True)  # fmt: skip
+    config = TapasConfig(
+        vocab_size=5,
+        hidden_size=4,
+        max_position_embeddings=3,
+        type_vocab_sizes=[1, 9, 9, 1, 1, 1, 1],
+        reset_position_index_per_cell=True,
+    )
     module = theirs("tapas", "TapasEmbeddings")(config).eval()
     drawn(module)
     columns = torch.tensor([[0, 0, 1, 1, 2, 1, 1, 1, 1], [3, 3, 3, 3, 3, 0, 3, 3, 1]])
@@ -119,8 +134,10 @@ def test_tapas_counts_within_cells():
     encoding.load_state_dict({"table": module.position_embeddings.weight})
     at = Positions.within(rows * 100 + columns)
     close(encoding.embed(zeros(at, 4), at), module.position_embeddings.weight.detach().double()[numbers[0]])
-    firsts = [[[(r, c) for r, c in zip(*row, strict=True)].index(cell) for cell in zip(*row, strict=True)]
-              for row in zip(rows.tolist(), columns.tolist(), strict=True)]  # fmt: skip
+    firsts = [
+        [[(r, c) for r, c in zip(*row, strict=True)].index(cell) for cell in zip(*row, strict=True)]
+        for row in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
     assert at.coords.tolist() == [[t - first for t, first in enumerate(row)] for row in firsts]
     assert at.coords.max() > 3
     with pytest.raises(ValueError, match="segments: expected an integer tensor"):
@@ -161,8 +178,9 @@ NAMES = ("x", "y", "h", "w")
 def test_layoutlm_sums_six_rows_of_four_tables():
     from transformers import LayoutLMConfig
 
-    config = LayoutLMConfig(vocab_size=5, hidden_size=4, max_2d_position_embeddings=12, max_position_embeddings=3,
-                            type_vocab_size=1)  # fmt: skip
+    config = LayoutLMConfig(
+        vocab_size=5, hidden_size=4, max_2d_position_embeddings=12, max_position_embeddings=3, type_vocab_size=1
+    )
     module = theirs("layoutlm", "LayoutLMEmbeddings")(config).eval()
     drawn(module)
     tables = [getattr(module, f"{name}_position_embeddings").weight.detach() for name in NAMES]
@@ -250,9 +268,14 @@ def test_pix2struct_sums_rows_and_columns():
 
 def test_reformer_folds_one_position_into_two():
     config = SimpleNamespace(
-        axial_pos_shape=(4, 5), axial_pos_embds_dim=(2, 4), hidden_size=6, hidden_dropout_prob=0.0, attn_layers=["local"],
-        local_attn_chunk_length=4, lsh_attn_chunk_length=4,
-    )  # fmt: skip
+        axial_pos_shape=(4, 5),
+        axial_pos_embds_dim=(2, 4),
+        hidden_size=6,
+        hidden_dropout_prob=0.0,
+        attn_layers=["local"],
+        local_attn_chunk_length=4,
+        lsh_attn_chunk_length=4,
+    )
     module = theirs("reformer", "AxialPositionEmbeddings")(config).eval()
     drawn(module)
     numbers = torch.tensor([[0, 4, 5, 13, 19], [7, 6, 18, 1, 2]])

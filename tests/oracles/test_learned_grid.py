@@ -41,8 +41,10 @@ def test_rows_of_the_table_are_read_row_by_row():
     close(added(encoding, at)[0], torch.cat([table[[2 + 6, 1, 2 + 3]], torch.zeros(1, 3), table[[0]]]))
 
 
-WAYS = [("nearest", False, False), *((mode, *way) for mode in ("bicubic", "bilinear")
-                                     for way in ((False, False), (True, False), (False, True)))]  # fmt: skip
+WAYS = [
+    ("nearest", False, False),
+    *((mode, *way) for mode in ("bicubic", "bilinear") for way in ((False, False), (True, False), (False, True))),
+]
 
 
 @pytest.mark.parametrize(("mode", "antialias", "corners"), WAYS)
@@ -55,10 +57,13 @@ def test_the_grid_of_the_table_is_read_as_it_is_J5(mode, antialias, corners):
 
 SIZES = [(14, 14), (1, 1), (7, 20), (61, 3), (115, 2), (3, 122), (16, 28), (129, 5)]
 WAYS = [
-    {"mode": "bicubic"}, {"mode": "bilinear"}, {"mode": "bilinear", "align_corners": True},
-    {"mode": "bicubic", "align_corners": True}, {"mode": "bilinear", "antialias": True},
+    {"mode": "bicubic"},
+    {"mode": "bilinear"},
+    {"mode": "bilinear", "align_corners": True},
+    {"mode": "bicubic", "align_corners": True},
+    {"mode": "bilinear", "antialias": True},
     {"mode": "bicubic", "antialias": True},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("options", WAYS, ids=str)

@@ -62,8 +62,12 @@ def test_a_fresh_lerope_is_rope():
 
 def test_lerope_of_scaled_frequencies_keeps_their_magnitudes_and_axes():
     f = replace(frequencies.sections(rotary(8), [1, 1, 2]), cos_sin_scale=1.5, softmax_scale=2.0)
-    encoding, fixed = with_alpha(frequencies=f), RoPE(8, frequencies=frequencies.multiplied(
-        f, np.exp(np.array(ALPHA, dtype=np.float32).astype(np.float64)).tolist()))  # fmt: skip
+    encoding, fixed = (
+        with_alpha(frequencies=f),
+        RoPE(
+            8, frequencies=frequencies.multiplied(f, np.exp(np.array(ALPHA, dtype=np.float32).astype(np.float64)).tolist())
+        ),
+    )
     x, here = torch.from_numpy(draw(3, 1, 2, 2, 8)), Positions.at(torch.tensor([[[3, 4, 5], [100, 2, 77]]]))
     close(encoding.rotate(x, here, "key"), fixed.rotate(x, here, "key"))
     assert encoding.softmax_scale(8) == fixed.softmax_scale(8) == 2 / math.sqrt(8)

@@ -98,9 +98,13 @@ def test_cross_attention_to_a_memory_embedded_at_its_own_positions(impl):
     at, at_memory = [7, 2, 2], [19, 0, 3, 4, 8]
     expected = by_loops(module, x + table[at][None], memory + table[at_memory][None], lambda b, i, j: True)
     got = module(
-        torch.from_numpy(x), Positions.at(torch.tensor([at])),
-        torch.from_numpy(memory), Positions.at(torch.tensor([at_memory])), causal=False, impl=impl,
-    )  # fmt: skip
+        torch.from_numpy(x),
+        Positions.at(torch.tensor([at])),
+        torch.from_numpy(memory),
+        Positions.at(torch.tensor([at_memory])),
+        causal=False,
+        impl=impl,
+    )
     close(got, expected)
 
 

@@ -282,7 +282,7 @@ def test_inkling_mixes_curves_of_the_distance():
         ("convolutional", {"d_model": 64}, {"kernel_size": 128, "groups": 16, "layers": 1, "weight_norm": True}),
         ("conditional", {"d_model": 64}, {"kernel_size": 3}),
     ],
-)  # fmt: skip
+)
 def test_defaults_are_the_papers(name, sizes, expected):
     configuration = posenc.create(name, **sizes).configuration
     assert {key: configuration[key] for key in expected} == expected

@@ -17,8 +17,13 @@ def test_changing_what_was_given_moves_no_position():
     lengths, coords = torch.tensor([3, 5]), torch.tensor([[0.5, 2.0]], dtype=torch.float64)
     start, places = torch.tensor([3, 5]), torch.tensor([[[0, 1]], [[2, 3]]])
     order, document = torch.tensor([[0, 1]]), torch.tensor([[0, 0]])
-    made = [Positions.decode(lengths), Positions.at(coords), Positions(coords, order, document),
-            Positions.arange(2, 2, start), Positions.mrope(places)]  # fmt: skip
+    made = [
+        Positions.decode(lengths),
+        Positions.at(coords),
+        Positions(coords, order, document),
+        Positions.arange(2, 2, start),
+        Positions.mrope(places),
+    ]
     before = [[tensor.clone() for tensor in (at.coords, at.order, at.document)] for at in made]
     for given in (lengths, coords, start, places, order, document):
         given += 1

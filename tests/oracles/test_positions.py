@@ -363,9 +363,10 @@ def test_any_history_equals_plain_lists_C1_C2(builder, steps):
 @given(
     calls=st.lists(
         st.tuples(st.integers(1, 9), st.integers(0, 40), st.sampled_from([torch.float32, torch.float64, torch.bfloat16])),
-        min_size=1, max_size=6,
+        min_size=1,
+        max_size=6,
     )
-)  # fmt: skip
+)
 def test_any_sequence_of_calls_equals_fresh_instances_C1_C3(calls):
     """Lengths, offsets and dtypes in any order: nothing of one call is left for the next."""
     for make in (lambda: RoPE(6), lambda: Sinusoidal(6), lambda: RoPE(6, base=500.0)):

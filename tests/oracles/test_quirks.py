@@ -21,8 +21,13 @@ NOTHING = torch.zeros(1)
 
 
 def config(d_head, rope_type, base, **more):
-    return SimpleNamespace(head_dim=d_head, max_position_embeddings=4096, hidden_size=d_head, num_attention_heads=1,
-                           rope_parameters={"rope_type": rope_type, "rope_theta": base, **more})  # fmt: skip
+    return SimpleNamespace(
+        head_dim=d_head,
+        max_position_embeddings=4096,
+        hidden_size=d_head,
+        num_attention_heads=1,
+        rope_parameters={"rope_type": rope_type, "rope_theta": base, **more},
+    )
 
 
 def coords(axes, seed=0, rows=2, high=1000):
@@ -79,8 +84,9 @@ def test_xd_rotates_text_and_nothing_else():
 
 
 def test_tiled_is_v_jepa_2s():
-    shape = SimpleNamespace(crop_size=48, patch_size=16, frames_per_clip=8, tubelet_size=2, qkv_bias=True,
-                            attention_probs_dropout_prob=0.0)  # fmt: skip
+    shape = SimpleNamespace(
+        crop_size=48, patch_size=16, frames_per_clip=8, tubelet_size=2, qkv_bias=True, attention_probs_dropout_prob=0.0
+    )
     for d_head in (20, 24, 64):
         layer = VJEPA2RopeAttention(shape, hidden_size=2 * d_head, num_attention_heads=2)
         x = torch.from_numpy(draw(4, 1, 2, 36, d_head)).float()

@@ -39,8 +39,11 @@ def by_loops(q, k, v, p, keys, values, row, seen, scale=SCALE):
         return vector[b if len(vector) > 1 else 0]
 
     def at(b, h, i, j):
-        return (b if keys.shape[0] > 1 else 0, h if keys.shape[1] > 1 else 0,
-                max(0, min(keys.shape[2] - 1, of(row, b) - i + j)))  # fmt: skip
+        return (
+            b if keys.shape[0] > 1 else 0,
+            h if keys.shape[1] > 1 else 0,
+            max(0, min(keys.shape[2] - 1, of(row, b) - i + j)),
+        )
 
     logits = add(products(q, k, scale), lambda b, h, i, j: float(p[b, h, i] @ keys[at(b, h, i, j)]) * scale)
     addend = None if values is None else lambda b, h, i, j: values[at(b, h, i, j)]
@@ -274,8 +277,10 @@ def test_encodings_agree_with_the_definition(name, place, causal, block):
     """Output and all gradients; the definition is held to loops in test_shaw.py and test_transformer_xl.py."""
     encoding, (at_q, at_k) = filled(ENCODINGS[name]()), PLACES[place]
     at_k = at_q if at_k is None else at_k
-    given = [torch.from_numpy(draw(seed, 2, heads, at.length, 4)).requires_grad_()
-             for seed, (heads, at) in enumerate(((4, at_q), (2, at_k), (2, at_k)))]  # fmt: skip
+    given = [
+        torch.from_numpy(draw(seed, 2, heads, at.length, 4)).requires_grad_()
+        for seed, (heads, at) in enumerate(((4, at_q), (2, at_k), (2, at_k)))
+    ]
     found = {}
     for impl in ("relative", "reference"):
         out = attend(*given, encoding, at_q, at_k, causal=causal, impl=impl)
@@ -364,8 +369,10 @@ def test_one_graph_forward_and_backward(name):
     compiled = torch.compile(run, backend=counting, fullgraph=True, dynamic=True)
     for length, keys in ((8, 12), (24, 70), (65, 129)):
         at_q, at_k = Positions.arange(2, length, keys - length), Positions.arange(2, keys)
-        given = [torch.from_numpy(draw(seed, 2, heads, size, 4)).requires_grad_()
-                 for seed, (heads, size) in enumerate(((4, length), (2, keys), (2, keys)))]  # fmt: skip
+        given = [
+            torch.from_numpy(draw(seed, 2, heads, size, 4)).requires_grad_()
+            for seed, (heads, size) in enumerate(((4, length), (2, keys), (2, keys)))
+        ]
         outputs = [one(*given, at_q, at_k) for one in (compiled, run)]
         close(outputs[0], outputs[1].detach())
         for mine, theirs in zip(*(torch.autograd.grad(out.sum(), given) for out in outputs), strict=True):

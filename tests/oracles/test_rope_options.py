@@ -153,9 +153,14 @@ def test_sizes_given_twice_and_pairs_that_do_not_fit_are_refused():
         RoPE(6, sides=("queries",))
     with pytest.raises(ValueError, match="returns: expected one of"):
         RoPE(6, returns="halves")
-    for wrong in ({"values": ()}, {"values": (math.nan,)}, {"values": (1.0,), "cos_sin_scale": 0.0},
-                  {"values": (1.0,), "softmax_scale": -1.0}, {"values": (1.0,), "axes": (0, 1)},
-                  {"values": (1.0,), "arithmetic": "bfloat16"}):  # fmt: skip
+    for wrong in (
+        {"values": ()},
+        {"values": (math.nan,)},
+        {"values": (1.0,), "cos_sin_scale": 0.0},
+        {"values": (1.0,), "softmax_scale": -1.0},
+        {"values": (1.0,), "axes": (0, 1)},
+        {"values": (1.0,), "arithmetic": "bfloat16"},
+    ):
         with pytest.raises(ValueError, match="expected"):
             Frequencies(**wrong)
 

@@ -333,8 +333,9 @@ def test_one_graph_over_lengths_and_an_export():
             return rotate(x, cos, sin, "half")
 
     length = torch.export.Dim("length", min=2)
-    program = torch.export.export(Turns(), inputs(1, 2, 6, 8, 4, torch.float32),
-                                  dynamic_shapes=({2: length}, {1: length}, {1: length}))  # fmt: skip
+    program = torch.export.export(
+        Turns(), inputs(1, 2, 6, 8, 4, torch.float32), dynamic_shapes=({2: length}, {1: length}, {1: length})
+    )
     called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
     assert "aten.mul.Tensor" in called
     assert not [target for target in called if "posenc" in target]
@@ -370,7 +371,7 @@ def test_what_does_not_fit_is_refused():
         (shapes, (x[:1], cos, sin, "half"), ValueError),
         (shapes, (x, *(each[:, None].expand(2, 2, 5, 3) for each in (cos, sin)), "half"), ValueError),
         (shapes, (x, cos[0], sin[0], "half"), ValueError),
-    ):  # fmt: skip
+    ):
         with pytest.raises(of, match=wrong):
             rotate(*given)
     for start in (-1, 3):
@@ -407,10 +408,12 @@ def test_an_out_that_does_not_fit_is_refused():
 
 def test_an_out_has_no_gradient():
     x, cos, sin = inputs(2, 3, 5, 8, 3, torch.float32)
-    for given, out in (((x.clone().requires_grad_(), cos, sin), torch.empty_like(x)),
-                       ((x, cos.clone().requires_grad_(), sin), torch.empty_like(x)),
-                       ((x, cos, sin.clone().requires_grad_()), x),
-                       ((x, cos, sin), torch.empty_like(x).requires_grad_())):  # fmt: skip
+    for given, out in (
+        ((x.clone().requires_grad_(), cos, sin), torch.empty_like(x)),
+        ((x, cos.clone().requires_grad_(), sin), torch.empty_like(x)),
+        ((x, cos, sin.clone().requires_grad_()), x),
+        ((x, cos, sin), torch.empty_like(x).requires_grad_()),
+    ):
         with pytest.raises(RuntimeError, match="out: has no gradient"):
             rotate(*given, "half", out=out)
     with torch.no_grad():
@@ -447,8 +450,11 @@ assert torch.equal(x, expected)
 """
     x, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
     torch.save((x, cos, sin, rotate(x, cos, sin, "half", "interleaved", start=1, back=True)), tmp_path / "given.pt")
-    subprocess.run([sys.executable, "-c", program, str(tmp_path / "given.pt")], check=True,
-                   env={**os.environ, "POSENC_WITHOUT_KERNELS": "1"})  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "given.pt")],
+        check=True,
+        env={**os.environ, "POSENC_WITHOUT_KERNELS": "1"},
+    )
 
 
 def test_importing_it_imports_no_compiler():
@@ -513,8 +519,14 @@ def test_an_encoding_turns_both_as_it_turns_each():
 
     q, k = inputs(2, 4, 5, 8, 4, torch.float32)[0], inputs(2, 2, 5, 8, 4, torch.float32, seed=9)[0]
     here, there = Positions.arange(2, 5), Positions.arange(2, 5, 7)
-    for encoding in (RoPE(8), RoPE(8, layout="half", rotary_dim=4, trailing=True, returns="interleaved"), Shifted(8),
-                     RoPE(8, sides=("query",)), create("nope"), create("xpos", d_head=8)):  # fmt: skip
+    for encoding in (
+        RoPE(8),
+        RoPE(8, layout="half", rotary_dim=4, trailing=True, returns="interleaved"),
+        Shifted(8),
+        RoPE(8, sides=("query",)),
+        create("nope"),
+        create("xpos", d_head=8),
+    ):
         for at_q, at_k in ((here, here), (here, there)):
             expected = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
             for got, one in zip(encoding.rotate_both(q, k, at_q, at_k), expected, strict=True):
@@ -528,8 +540,10 @@ def test_without_kernels_the_same_in_this_process(monkeypatch):
     q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
     out = torch.full_like(q, torch.nan)
     for back in (False, True):
-        for got in (rotate(q, cos, sin, "half", "interleaved", start=1, back=back),
-                    rotate(q, cos, sin, "half", "interleaved", start=1, back=back, out=out)):  # fmt: skip
+        for got in (
+            rotate(q, cos, sin, "half", "interleaved", start=1, back=back),
+            rotate(q, cos, sin, "half", "interleaved", start=1, back=back, out=out),
+        ):
             right(got, q, cos, sin, "half", "interleaved", start=1, back=back)
     for got, x in zip(rotate_both(q, q[:, :1], cos, sin, "interleaved"), (q, q[:, :1]), strict=True):
         right(got, x, cos, sin, "interleaved", "interleaved")

@@ -26,9 +26,13 @@ def close(got, expected, rel=1e-12):
 
 def theirs(rope_type, width, base, *, seq_len=None, max_length=4096, **parameters):
     config = SimpleNamespace(
-        rope_parameters={"rope_type": rope_type, "rope_theta": base, **parameters}, head_dim=width, hidden_size=width,
-        num_attention_heads=1, max_position_embeddings=max_length, standardize_rope_params=lambda: None,
-    )  # fmt: skip
+        rope_parameters={"rope_type": rope_type, "rope_theta": base, **parameters},
+        head_dim=width,
+        hidden_size=width,
+        num_attention_heads=1,
+        max_position_embeddings=max_length,
+        standardize_rope_params=lambda: None,
+    )
     values, scale = ROPE_INIT_FUNCTIONS[rope_type](config, seq_len=seq_len)
     return values.double().tolist(), scale
 
@@ -108,8 +112,13 @@ def yarn_by_turns(width, base, factor, length, beta_fast, beta_slow, truncate):
 
 
 YARNS = [
-    (32.0, 1.0, True), (32.0, 1.0, False), (16.0, 2.0, True), (64, 1, False), (4.0, 4.0, True), (7.5, 0.5, False),
-]  # fmt: skip
+    (32.0, 1.0, True),
+    (32.0, 1.0, False),
+    (16.0, 2.0, True),
+    (64, 1, False),
+    (4.0, 4.0, True),
+    (7.5, 0.5, False),
+]
 
 
 @pytest.mark.parametrize(("beta_fast", "beta_slow", "truncate"), YARNS)
@@ -206,8 +215,19 @@ def test_longrope_has_two_sets_and_takes_one_by_the_length_of_the_request(width,
         got = family.at_length(n)
         close(got, [w / by for w, by in zip(power(width, base), factors, strict=True)])
         assert got.cos_sin_scale == pytest.approx(math.sqrt(1 + math.log(32) / math.log(4096)), rel=1e-14)
-        agrees(got, theirs("longrope", width, base, seq_len=n, short_factor=short, long_factor=long, factor=32,
-                           original_max_position_embeddings=4096))  # fmt: skip
+        agrees(
+            got,
+            theirs(
+                "longrope",
+                width,
+                base,
+                seq_len=n,
+                short_factor=short,
+                long_factor=long,
+                factor=32,
+                original_max_position_embeddings=4096,
+            ),
+        )
     assert isinstance(family, frequencies.ByLength)
     assert hash(family) == hash(frequencies.longrope(rotary(width, base), short, long, 4096, factor=32))
 
@@ -247,8 +267,18 @@ def test_llama3_keeps_divides_and_blends(width, base, numbers):
     factor, low, high, length = numbers
     got = frequencies.llama3(rotary(width, base), *numbers)
     close(got, llama3_by_wavelength(width, base, *numbers))
-    agrees(got, theirs("llama3", width, base, factor=factor, low_freq_factor=low, high_freq_factor=high,
-                       original_max_position_embeddings=length))  # fmt: skip
+    agrees(
+        got,
+        theirs(
+            "llama3",
+            width,
+            base,
+            factor=factor,
+            low_freq_factor=low,
+            high_freq_factor=high,
+            original_max_position_embeddings=length,
+        ),
+    )
 
 
 def test_llama3_published_D11():
@@ -335,9 +365,12 @@ def test_a_scaling_says_what_it_did_and_keeps_the_rest(name):
 def test_what_needs_a_base_refuses_frequencies_without_one(name):
     """Scaled twice, axes chosen before scaling, given as bare numbers: the formula would be wrong."""
     for f in (
-        frequencies.linear(rotary(16), 2.0), Frequencies((1.0, 0.1)), frequencies.sections(rotary(16), [4, 4]),
-        replace(rotary(16), values=(1.0,) * 8), frequencies.proportional(16, 1e4, 0.5),
-    ):  # fmt: skip
+        frequencies.linear(rotary(16), 2.0),
+        Frequencies((1.0, 0.1)),
+        frequencies.sections(rotary(16), [4, 4]),
+        replace(rotary(16), values=(1.0,) * 8),
+        frequencies.proportional(16, 1e4, 0.5),
+    ):
         with pytest.raises(ValueError, match=r"f: expected rotary\(d, base\) as it is"):
             ALL[name](f)
 
@@ -357,9 +390,13 @@ def test_factors_that_are_no_positive_numbers_are_refused(bad):
     f, ones = rotary(16), [1.0] * 8
     calls = {
         "factor": [
-            lambda: frequencies.linear(f, bad), lambda: frequencies.ntk(f, bad), lambda: frequencies.dynamic(f, bad, 64),
-            lambda: frequencies.yarn(f, bad, 64), lambda: frequencies.llama3(f, bad, 1.0, 4.0, 64),
-            lambda: frequencies.softmax_mscale(f, bad, 1.0), lambda: frequencies.longrope(f, ones, ones, 64, factor=bad),
+            lambda: frequencies.linear(f, bad),
+            lambda: frequencies.ntk(f, bad),
+            lambda: frequencies.dynamic(f, bad, 64),
+            lambda: frequencies.yarn(f, bad, 64),
+            lambda: frequencies.llama3(f, bad, 1.0, 4.0, 64),
+            lambda: frequencies.softmax_mscale(f, bad, 1.0),
+            lambda: frequencies.longrope(f, ones, ones, 64, factor=bad),
         ],
         "alpha": [lambda: frequencies.ntk_alpha(f, bad)],
         "beta_fast": [lambda: frequencies.yarn(f, 2.0, 64, beta_fast=bad)],
@@ -369,7 +406,7 @@ def test_factors_that_are_no_positive_numbers_are_refused(bad):
         "mscale_all_dim": [lambda: frequencies.softmax_mscale(f, 2.0, bad)],
         "short_factor": [lambda: frequencies.longrope(f, [bad, *ones[1:]], ones, 64, factor=2.0)],
         "long_factor": [lambda: frequencies.longrope(f, ones, [*ones[1:], bad], 64, factor=2.0)],
-    }  # fmt: skip
+    }
     if bad is not None:
         calls["attention_factor"] = [
             lambda: frequencies.yarn(f, 2.0, 64, attention_factor=bad),
@@ -415,6 +452,6 @@ def test_numbers_that_contradict_each_other_are_refused():
         ("d > 2", lambda: frequencies.dynamic(rotary(2), 2.0, 64)),
         ("base above 1 and an even width", lambda: frequencies.yarn(rotary(25), 2.0, 64)),
         ("base above 1 and an even width", lambda: frequencies.yarn(rotary(16, 1.0), 2.0, 64)),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=words):
             call()

@@ -65,9 +65,12 @@ def test_queries_and_keys_elsewhere():
     at_q, at_k = [[4, 0, 9], [2, 2, 7]], [[3, 8, 5, 0, 4], [1, 6, 2, 3, 100]]
     encoding = filled()
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
         causal=False,
-    )  # fmt: skip
+    )
     close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True))
 
 

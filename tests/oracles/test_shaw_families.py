@@ -134,9 +134,12 @@ def test_two_limits_by_loops(values, outside):
 
     addend = (lambda b, h, i, j: vector(tables[1], i, j)) if values else None
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
         causal=False,
-    )  # fmt: skip
+    )
     close(got, attention(add(products(q, k), term), v, lambda b, i, j: True, addend))
 
 

@@ -96,8 +96,9 @@ def test_one_result_without_kernels():
     )
     runs = []
     for changes in ({}, {"POSENC_WITHOUT_KERNELS": "1"}):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **changes},
-                              check=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **changes}, check=True
+        )
         runs.append(np.array(json.loads(done.stdout)))
     assert runs[0].shape == runs[1].shape == (40 * 12 + 2 * 40 * 8,)
     assert np.abs(runs[0] - runs[1]).max() <= 6e-8

@@ -37,9 +37,15 @@ def halves(position: float, width: int) -> list[float]:
 # Sequences -------------------------------------------------------------------------------------------------------------
 
 FAIRSEQ = {
-    "m2m_100": "M2M100", "nllb_moe": "NllbMoe", "speech_to_text": "Speech2Text", "speecht5": "SpeechT5", "trocr": "TrOCR",
-    "kosmos2": "Kosmos2Text", "seamless_m4t": "SeamlessM4T", "fsmt": "",
-}  # fmt: skip
+    "m2m_100": "M2M100",
+    "nllb_moe": "NllbMoe",
+    "speech_to_text": "Speech2Text",
+    "speecht5": "SpeechT5",
+    "trocr": "TrOCR",
+    "kosmos2": "Kosmos2Text",
+    "seamless_m4t": "SeamlessM4T",
+    "fsmt": "",
+}
 IDS = torch.tensor([[5, 6, 7, 8, 9, 1, 1], [1, 1, 5, 6, 7, 8, 9], [4, 1, 3, 2, 7, 7, 1]])  # 1 is padding, anywhere
 
 
@@ -97,9 +103,15 @@ def test_cosines_first(family, d):
 @pytest.mark.parametrize("d", [8, 9])
 @pytest.mark.parametrize(
     ("family", "name"),
-    [("marian", "Marian"), ("pegasus", "Pegasus"), ("roformer", "RoFormer"), ("informer", "Informer"),
-     ("autoformer", "Autoformer"), ("time_series_transformer", "TimeSeries")],
-)  # fmt: skip
+    [
+        ("marian", "Marian"),
+        ("pegasus", "Pegasus"),
+        ("roformer", "RoFormer"),
+        ("informer", "Informer"),
+        ("autoformer", "Autoformer"),
+        ("time_series_transformer", "TimeSeries"),
+    ],
+)
 def test_sines_then_cosines(family, name, d):
     """An odd width has one sine more than cosines."""
     expected = theirs(family, f"{name}SinusoidalPositionalEmbedding")(30, d).create_weight()
@@ -227,9 +239,16 @@ def test_omdet_runs_along_columns():
 MASK = torch.tensor([[[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0]], [[1, 1, 1, 1]] * 3])
 REAL = MASK.flatten(1).bool()
 DETR = {
-    "detr": "Detr", "conditional_detr": "ConditionalDetr", "deformable_detr": "DeformableDetr", "maskformer": "MaskFormer",
-    "mask2former": "Mask2Former", "oneformer": "OneFormer", "sam2": "Sam2", "sam3": "Sam3", "edgetam": "EdgeTam",
-}  # fmt: skip
+    "detr": "Detr",
+    "conditional_detr": "ConditionalDetr",
+    "deformable_detr": "DeformableDetr",
+    "maskformer": "MaskFormer",
+    "mask2former": "Mask2Former",
+    "oneformer": "OneFormer",
+    "sam2": "Sam2",
+    "sam3": "Sam3",
+    "edgetam": "EdgeTam",
+}
 
 
 def of_pixels(base_y: float, base_x: float, d: int, half: float, span: float | None) -> np.ndarray:

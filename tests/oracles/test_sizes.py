@@ -49,9 +49,17 @@ def test_a_size_that_is_no_count_is_refused_by_name(cls, size, wrong):
 
 
 NUMBERS = [
-    (Sinusoidal, "base"), (TransformerXL, "base"), (RoPE, "base"), (XPos, "base"), (XPos, "scale_base"), (XPos, "gamma"),
-    (T5, "scale"), (FLOATER, "step"), (FLOATER, "rtol"), (FLOATER, "atol"),
-]  # fmt: skip
+    (Sinusoidal, "base"),
+    (TransformerXL, "base"),
+    (RoPE, "base"),
+    (XPos, "base"),
+    (XPos, "scale_base"),
+    (XPos, "gamma"),
+    (T5, "scale"),
+    (FLOATER, "step"),
+    (FLOATER, "rtol"),
+    (FLOATER, "atol"),
+]
 
 
 @pytest.mark.parametrize("wrong", [0, -1.0, math.nan, math.inf, True, "1"], ids=repr)

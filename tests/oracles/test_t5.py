@@ -118,9 +118,13 @@ def test_queries_and_keys_elsewhere(impl):
     at_q, at_k = [[4, 0, 30], [2, 2, 7]], [[3, 18, 5, 0, 4], [1, 6, 2, 3, 100]]
     encoding = filled(bidirectional=True)
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
-        causal=False, impl=impl,
-    )  # fmt: skip
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
+        causal=False,
+        impl=impl,
+    )
     close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True, True))
 
 
@@ -132,9 +136,12 @@ def test_consecutive_positions_of_both_sides_C2(queries, keys, start_q, start_k)
     encoding = filled(bidirectional=True)
     q, k, v = draw(1, 1, 4, queries, 5), draw(2, 1, 4, keys, 5), draw(3, 1, 4, keys, 5)
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, queries, start_q),
-        Positions.arange(1, keys, start_k), causal=False,
-    )  # fmt: skip
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.arange(1, queries, start_q),
+        Positions.arange(1, keys, start_k),
+        causal=False,
+    )
     rows = [range(start_q, start_q + queries)], [range(start_k, start_k + keys)]
     close(got, expected(q, k, v, encoding, *rows, lambda b, i, j: True, True))
 

@@ -37,8 +37,10 @@ def matrix(encoding, q, k, at_q, at_k=None) -> torch.Tensor:
     """The bias alone."""
     at_k = at_q if at_k is None else at_k
     of_pair = encoding.bias(q, k, at_q.expand(q.shape[0]), at_k.expand(q.shape[0]))
-    b, h, i, j = (torch.arange(n).view(*[-1 if axis == own else 1 for axis in range(4)])
-                  for own, n in enumerate((*q.shape[:3], k.shape[2])))  # fmt: skip
+    b, h, i, j = (
+        torch.arange(n).view(*[-1 if axis == own else 1 for axis in range(4)])
+        for own, n in enumerate((*q.shape[:3], k.shape[2]))
+    )
     return of_pair(b, h, i, j).detach().expand(*q.shape[:3], k.shape[2])
 
 
@@ -53,9 +55,15 @@ def queries(length: int, batch: int = 1) -> torch.Tensor:
 @pytest.mark.parametrize("sizes", [(32, 128), (32, 100), (64, 256), (128, 128), (256, 512), (320, 800), (512, 2048)])
 def test_every_distance_to_100000_is_the_bucket_of_the_families_I3(sizes, bidirectional):
     bucket_of = T5(1, n_buckets=sizes[0], max_distance=sizes[1], bidirectional=bidirectional).bucket(EVERY)
-    for family, name in (("t5", "T5Attention"), ("mt5", "MT5Attention"), ("longt5", "LongT5LocalAttention"),
-                         ("pop2piano", "Pop2PianoAttention"), ("switch_transformers", "SwitchTransformersAttention"),
-                         ("udop", "UdopAttention"), ("pix2struct", "Pix2StructTextAttention")):  # fmt: skip
+    for family, name in (
+        ("t5", "T5Attention"),
+        ("mt5", "MT5Attention"),
+        ("longt5", "LongT5LocalAttention"),
+        ("pop2piano", "Pop2PianoAttention"),
+        ("switch_transformers", "SwitchTransformersAttention"),
+        ("udop", "UdopAttention"),
+        ("pix2struct", "Pix2StructTextAttention"),
+    ):
         their = theirs(family, name)._relative_position_bucket
         assert torch.equal(bucket_of, their(-EVERY, bidirectional, *sizes)), family
     assert torch.equal(bucket_of, theirs("layoutlmv2", "relative_position_bucket")(-EVERY, bidirectional, *sizes))
@@ -112,14 +120,19 @@ BOXES = torch.from_numpy(np.random.default_rng(5).integers(0, 1000, (2, 9, 4)))
 
 def family_axes(family: str, config: str, **options) -> tuple[nn.Module, T5Axes]:
     made = getattr(__import__("transformers"), config)(
-        hidden_size=H * D, num_attention_heads=H, num_hidden_layers=1, has_relative_attention_bias=True,
+        hidden_size=H * D,
+        num_attention_heads=H,
+        num_hidden_layers=1,
+        has_relative_attention_bias=True,
         has_spatial_attention_bias=True,
-    )  # fmt: skip
+    )
     their = drawn(theirs(family, config.replace("Config", "Encoder"))(made).double())
     encoding = T5Axes(
-        H, n_buckets=(made.rel_pos_bins, *[made.rel_2d_pos_bins] * 2),
-        max_distance=(made.max_rel_pos, *[made.max_rel_2d_pos] * 2), **options,
-    ).double()  # fmt: skip
+        H,
+        n_buckets=(made.rel_pos_bins, *[made.rel_2d_pos_bins] * 2),
+        max_distance=(made.max_rel_pos, *[made.max_rel_2d_pos] * 2),
+        **options,
+    ).double()
     names = ("rel_pos_bias", "rel_pos_x_bias", "rel_pos_y_bias")
     encoding.load_state_dict({f"axis_tables.{n}": getattr(their, name).weight.T for n, name in enumerate(names)})
     return their, encoding
@@ -208,10 +221,14 @@ def test_axes_wrong_arguments():
 def wavlm() -> tuple[nn.Module, GatedT5]:
     their = drawn(theirs("wavlm", "WavLMAttention")(H * D, H).double()).eval()
     encoding = GatedT5(H, D).double()
-    encoding.load_state_dict({
-        "rule.table": their.rel_attn_embed.weight, "gate": their.gru_rel_pos_linear.weight,
-        "gate_offset": their.gru_rel_pos_linear.bias, "constant": their.gru_rel_pos_const.flatten(),
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "rule.table": their.rel_attn_embed.weight,
+            "gate": their.gru_rel_pos_linear.weight,
+            "gate_offset": their.gru_rel_pos_linear.bias,
+            "constant": their.gru_rel_pos_const.flatten(),
+        }
+    )
     return their, encoding
 
 

@@ -85,9 +85,18 @@ def test_llama_4s_attention():
 
     torch.manual_seed(5)
     config = Llama4TextConfig(
-        hidden_size=16, num_attention_heads=2, num_key_value_heads=1, head_dim=8, num_hidden_layers=1, floor_scale=4,
-        attn_scale=0.7, no_rope_layers=[0], attn_temperature_tuning=True, use_qk_norm=False, attn_implementation="eager",
-    )  # fmt: skip
+        hidden_size=16,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        num_hidden_layers=1,
+        floor_scale=4,
+        attn_scale=0.7,
+        no_rope_layers=[0],
+        attn_temperature_tuning=True,
+        use_qk_norm=False,
+        attn_implementation="eager",
+    )
     layer, x = Llama4TextAttention(config, 0).eval(), torch.randn(1, 12, 16)
     mask = torch.full((1, 1, 12, 12), -torch.inf).triu(1)
     with torch.no_grad():
@@ -116,10 +125,20 @@ def test_inklings_attention_multiplies_queries_and_bias():
     from transformers.models.inkling import modeling_inkling as theirs
 
     config = SimpleNamespace(
-        layer_types=["full"], head_dim=4, num_attention_heads=2, num_key_value_heads=2, rel_extent=32, hidden_size=8,
-        attention_dropout=0.0, d_rel=3, sconv_kernel_size=2, rms_norm_eps=1e-6, log_scaling_n_floor=None,
-        log_scaling_alpha=0.25, _attn_implementation="noted",
-    )  # fmt: skip
+        layer_types=["full"],
+        head_dim=4,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        rel_extent=32,
+        hidden_size=8,
+        attention_dropout=0.0,
+        d_rel=3,
+        sconv_kernel_size=2,
+        rms_norm_eps=1e-6,
+        log_scaling_n_floor=None,
+        log_scaling_alpha=0.25,
+        _attn_implementation="noted",
+    )
     torch.manual_seed(6)
     layer, x = InklingAttention(config, 0).eval(), torch.randn(1, 20, 8)
     torch.nn.init.normal_(layer.rel_logits_proj.proj if hasattr(layer.rel_logits_proj, "proj") else layer.r_proj.weight)
@@ -180,7 +199,7 @@ def test_fresh_learned_temperatures_and_slices():
 ALL = {name: make for name, (make, _) in FORMULAS.items()} | {
     "learned": lambda: laws.draw_parameters(LearnedTemperature(3), seed=1),
     "ssmax": lambda: LearnedTemperature(3, bias=False),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -255,8 +274,10 @@ def test_a_tempered_bias_is_multiplied_at_the_query():
     whole = encoding.bias(q, k, here, here)
     b, i, j = torch.tensor(1), torch.tensor(4), torch.tensor(1)
     assert part(b, torch.tensor(0), i, j) == whole(b, torch.tensor(1), i, j)
-    laws.check(laws.draw_parameters(Stack(temperature, TemperedBias(ALiBi(4), temperature)), seed=1),
-               laws.Setting(dtype=torch.float64))  # fmt: skip
+    laws.check(
+        laws.draw_parameters(Stack(temperature, TemperedBias(ALiBi(4), temperature)), seed=1),
+        laws.Setting(dtype=torch.float64),
+    )
 
 
 def test_what_cannot_be_tempered_is_refused():
@@ -269,11 +290,14 @@ def test_what_cannot_be_tempered_is_refused():
 @pytest.mark.parametrize("bad", [0, -1.0, math.nan, None])
 def test_numbers_that_are_none_are_refused(bad):
     for name, call in (
-        ("scale", lambda: FloorLogTemperature(bad)), ("length", lambda: FloorLogTemperature(length=bad)),
-        ("exponent", lambda: PowerTemperature(bad)), ("length", lambda: PowerTemperature(length=bad)),
-        ("scale", lambda: LogTemperature(bad)), ("length", lambda: LogTemperature(length=bad)),
+        ("scale", lambda: FloorLogTemperature(bad)),
+        ("length", lambda: FloorLogTemperature(length=bad)),
+        ("exponent", lambda: PowerTemperature(bad)),
+        ("length", lambda: PowerTemperature(length=bad)),
+        ("scale", lambda: LogTemperature(bad)),
+        ("length", lambda: LogTemperature(length=bad)),
         ("length", lambda: LogLengthTemperature(bad)),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=f"{name}: expected a positive number"):
             call()
     with pytest.raises(ValueError, match=r"length: .* at least 2"):

@@ -62,14 +62,18 @@ CASES = {
     "holes": Case(document=((0, -1, 0, -1, -1, 0, 0, -1, 0), (0,) * 9)),
     "interleaved": Case(document=((0, 1, 0, 1, 2, 2, 0, -1, 1), (5, 5, 3, 3, 5, 5, 3, 3, 5))),
     "nothing but padding": Case(document=((-1,) * 9, (0,) * 9)),
-}  # fmt: skip
+}
 
 
 def draw(case, dtype=torch.float64):
     """q, k, v and the vector, largest distance first, then the two integer inputs."""
     generator = torch.Generator().manual_seed(case.i * 100 + case.j)
-    shapes = ((case.b, case.h, case.i, case.d), (case.b, case.g, case.j, case.d), (case.b, case.g, case.j, case.dv),
-              (case.h, case.vectors, case.i + case.j - 1))  # fmt: skip
+    shapes = (
+        (case.b, case.h, case.i, case.d),
+        (case.b, case.g, case.j, case.d),
+        (case.b, case.g, case.j, case.dv),
+        (case.h, case.vectors, case.i + case.j - 1),
+    )
     q, k, v, vector = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
     document = None if case.document is None else torch.tensor(case.document)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
@@ -290,8 +294,10 @@ def test_opcheck(name, learned, dtype):
     torch.library.opcheck(operator.default, (*leaves, *integers, 0.3, True))
     plain = [tensor.detach() for tensor in leaves]
     out, sums = operator(*plain, *integers, 0.3, True)
-    torch.library.opcheck(torch.ops.posenc.toeplitz_attention_backward.default,
-                          (torch.ones_like(out), *plain, *integers, out, sums, None, 0.3, True, learned))  # fmt: skip
+    torch.library.opcheck(
+        torch.ops.posenc.toeplitz_attention_backward.default,
+        (torch.ones_like(out), *plain, *integers, out, sums, None, 0.3, True, learned),
+    )
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -305,8 +311,9 @@ def test_channels_need_not_lie_side_by_side(name, causal):
     leaves = [x.requires_grad_() for x in apart]
     for first, second in zip(
         torch.autograd.grad(fused(*leaves, tensors[3], *integers, 0.3, causal).sum(), leaves),  # a gradient of stride 0
-        torch.autograd.grad(by_loops(*leaves, tensors[3], *integers, 0.3, causal).sum(), leaves), strict=True,
-    ):  # fmt: skip
+        torch.autograd.grad(by_loops(*leaves, tensors[3], *integers, 0.3, causal).sum(), leaves),
+        strict=True,
+    ):
         torch.testing.assert_close(first, second, rtol=1e-12, atol=1e-12)
 
 
@@ -320,7 +327,7 @@ FEW = {
     "as wide as a vector": Case(b=1, h=2, i=16, j=16, d=16, dv=16),
     "past a vector": Case(h=2, g=1, i=18, j=18, d=20, dv=20),
     "several vectors": Case(b=1, h=1, g=1, i=37, j=37, d=9, dv=9),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=["C++", "torch"])
@@ -471,8 +478,10 @@ def by_hand(q, k, v, encoding, at_q, at_k, causal):
                         continue
                     distance = float(at_q.coords[row, query] - at_k.coords[row, key])
                     slope = 2.0 ** (-8 * (head + 1) / h)
-                    logits.append(q[row, head, query].double() @ k[row, head * g // h, key].double() / math.sqrt(d)
-                                  - slope * abs(distance))  # fmt: skip
+                    logits.append(
+                        q[row, head, query].double() @ k[row, head * g // h, key].double() / math.sqrt(d)
+                        - slope * abs(distance)
+                    )
                     seen.append(v[row, head * g // h, key].double())
                 if seen:
                     out[row, head, query] = torch.stack(logits).softmax(0) @ torch.stack(seen)
@@ -497,7 +506,7 @@ PLACES = {
     "packed and shifted": (Positions.packed([0, 2, 3, 7]).shift(9), None),
     "padded": (Positions.from_mask(torch.tensor([[0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]])), None),
     "holes": (Positions.from_mask(torch.tensor([[0, 1, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 0, 0]])), None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -540,8 +549,15 @@ def test_what_it_refuses():
     assert toeplitz.refuses_call(q, ALiBi(2), at, at, True) is None
     packed = Positions.packed([0, 1, 4])
     assert toeplitz.refuses_call(q, ALiBi(2), packed, packed, True) is None
-    for at_q, at_k in ((scattered, scattered), (at, scattered), (scattered, at), (at.take(torch.arange(4)), at),
-                       (packed, Positions.packed([0, 1, 4])), (packed, at), (at, packed)):  # fmt: skip
+    for at_q, at_k in (
+        (scattered, scattered),
+        (at, scattered),
+        (scattered, at),
+        (at.take(torch.arange(4)), at),
+        (packed, Positions.packed([0, 1, 4])),
+        (packed, at),
+        (at, packed),
+    ):
         assert "count up" in toeplitz.refuses_call(q, ALiBi(2), at_q, at_k, True)
     grid = Positions.grid(2, 2)
     assert "several coordinates" in toeplitz.refuses_call(q, ALiBi(2), grid, grid, True)

@@ -71,9 +71,12 @@ def test_queries_and_keys_elsewhere():
     q, k, v = draw(1, 1, H, 2, D), draw(2, 1, H, 5, D), draw(3, 1, H, 5, D)
     at_q, at_k, encoding = [[8, 3]], [[0, 12, 5, 4, 9]], filled()
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, Positions.at(torch.tensor(at_q)), Positions.at(torch.tensor(at_k)),
+        *map(torch.from_numpy, (q, k, v)),
+        encoding,
+        Positions.at(torch.tensor(at_q)),
+        Positions.at(torch.tensor(at_k)),
         causal=False,
-    )  # fmt: skip
+    )
     close(got, attention(sum(terms(q, k, encoding, at_q, at_k)), v, lambda b, i, j: True))
 
 

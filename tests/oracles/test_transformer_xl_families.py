@@ -91,9 +91,18 @@ def test_whole_attention_of_funnel(block, kind, separate):
     """Block 1 reads pooled queries: positions -1, 1, 3, … where the class token stands apart, 0, 2, 4, … elsewhere."""
     module = importlib.import_module("transformers.models.funnel.modeling_funnel")
     config = module.FunnelConfig(
-        d_model=M, n_head=H, d_head=D, block_sizes=[1, 1], attention_type=kind, separate_cls=separate, hidden_dropout=0.0,
-        attention_dropout=0.0, activation_dropout=0.0, truncate_seq=True, pool_q_only=True,
-    )  # fmt: skip
+        d_model=M,
+        n_head=H,
+        d_head=D,
+        block_sizes=[1, 1],
+        attention_type=kind,
+        separate_cls=separate,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        truncate_seq=True,
+        pool_q_only=True,
+    )
     structure = module.FunnelAttentionStructure(config).eval()
     their = drawn(module.FunnelRelMultiheadAttention(config, block).double()).eval()
     kinds = torch.tensor([[2, 0, 0, 0, 1, 1, 1, 1], [2, 0, 1, 1, 1, 1, 1, 1]])
@@ -105,10 +114,15 @@ def test_whole_attention_of_funnel(block, kind, separate):
         places = torch.tensor(structure.stride_pool_pos(list(range(8)), 1))
     expected = their.to(torch.float64)(queries, x, x, inputs, output_attentions=True)[1]
     encoding = Funnel(M, H, d_head=D, separate=separate).double()
-    encoding.load_state_dict({
-        "u": their.r_w_bias, "v": their.r_r_bias, "w_r": their.r_kernel.permute(1, 2, 0), "s": their.r_s_bias,
-        "e": their.seg_embed.transpose(0, 1).flip(1),
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "u": their.r_w_bias,
+            "v": their.r_r_bias,
+            "w_r": their.r_kernel.permute(1, 2, 0),
+            "s": their.r_s_bias,
+            "e": their.seg_embed.transpose(0, 1).flip(1),
+        }
+    )
     q, k = (split(part) for part in (their.q_head(queries), their.k_head(x)))
     kept = torch.tensor([0, *range(1, 7, 2)]) if separate else torch.arange(0, 8, 2)
     segment = torch.where(kinds == 2, -1, kinds)

@@ -194,10 +194,14 @@ def test_whole_attention_of_swin_v2(family, window, trained):
     their = drawn(their.double()).eval()
     encoding = ContinuousWindowBias(H, window, trained=trained).double()
     mlp = their.continuous_position_bias_mlp
-    encoding.load_state_dict({
-        "log_scale": their.logit_scale.flatten(), "inner": mlp[0].weight, "inner_offset": mlp[0].bias,
-        "outer": mlp[2].weight,
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "log_scale": their.logit_scale.flatten(),
+            "inner": mlp[0].weight,
+            "inner_offset": mlp[0].bias,
+            "outer": mlp[2].weight,
+        }
+    )
     n = window[0] * window[1]
     x = torch.from_numpy(draw(5, 2, n, H * D))
     q, k, v = (getattr(their, p)(x).unflatten(-1, (H, D)).transpose(1, 2) for p in ("query", "key", "value"))

@@ -38,17 +38,23 @@ def test_paths_by_loops():
 def test_markuplm():
     markuplm = importlib.import_module("transformers.models.markuplm.modeling_markuplm")
     config = SimpleNamespace(
-        max_depth=3, xpath_unit_hidden_size=2, hidden_size=4, hidden_dropout_prob=0.0, max_xpath_tag_unit_embeddings=5,
+        max_depth=3,
+        xpath_unit_hidden_size=2,
+        hidden_size=4,
+        hidden_dropout_prob=0.0,
+        max_xpath_tag_unit_embeddings=5,
         max_xpath_subs_unit_embeddings=6,
-    )  # fmt: skip
+    )
     module = markuplm.XPathEmbeddings(config).double().eval()
     encoding, state = filled(), module.state_dict()
-    encoding.load_state_dict({
-        "tags": torch.stack([state[f"xpath_tag_sub_embeddings.{n}.weight"] for n in range(3)]),
-        "subscripts": torch.stack([state[f"xpath_subs_sub_embeddings.{n}.weight"] for n in range(3)]),
-        **{f"inner.{name}": state[f"xpath_unitseq2_inner.{name}"] for name in ("weight", "bias")},
-        **{f"outer.{name}": state[f"inner2emb.{name}"] for name in ("weight", "bias")},
-    })  # fmt: skip
+    encoding.load_state_dict(
+        {
+            "tags": torch.stack([state[f"xpath_tag_sub_embeddings.{n}.weight"] for n in range(3)]),
+            "subscripts": torch.stack([state[f"xpath_subs_sub_embeddings.{n}.weight"] for n in range(3)]),
+            **{f"inner.{name}": state[f"xpath_unitseq2_inner.{name}"] for name in ("weight", "bias")},
+            **{f"outer.{name}": state[f"inner2emb.{name}"] for name in ("weight", "bias")},
+        }
+    )
     got = encoding.embed(torch.zeros(2, 2, 4, dtype=torch.float64), Positions.at(PATHS))
     close(got, module(PATHS[..., :3], PATHS[..., 3:]).detach())
 

@@ -25,8 +25,12 @@ def run_on(size: int, tasks: list[str], seconds: int = 500) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     given = {
-        **os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
+        **os.environ,
+        "WORLD_SIZE": str(size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+    }
     ranks = [
         subprocess.Popen(
             [sys.executable, "-m", "stress.ranks", *tasks],

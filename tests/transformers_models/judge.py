@@ -141,9 +141,14 @@ def repeated(model: Any) -> float:
 
 
 LAWS: dict[str, Callable[[Any], float]] = {
-    "cached": cached, "chunked": chunked, "padded": padded, "padded_uncounted": padded_uncounted, "packed": packed,
-    "generated": generated, "repeated": repeated,
-}  # fmt: skip
+    "cached": cached,
+    "chunked": chunked,
+    "padded": padded,
+    "padded_uncounted": padded_uncounted,
+    "packed": packed,
+    "generated": generated,
+    "repeated": repeated,
+}
 
 
 # --- columns -----------------------------------------------------------------------------------------------------------

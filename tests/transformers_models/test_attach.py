@@ -121,7 +121,7 @@ KEPT = {
     "softcap": ("gemma2", {"head_dim": WIDTH, "attn_logit_softcapping": 0.02, "sliding_window": 64}, "softcap"),
     "sinks": ("gpt_oss", {"head_dim": WIDTH}, "s_aux"),
     "window": ("mistral", {"sliding_window": 3}, "attention_mask"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", KEPT)

@@ -66,8 +66,9 @@ def test_float32_has_the_models_own_bits_and_gradients(model_type, monkeypatch):
     loss, gradients = losses(model)
     assert len(calls) == ROTARY_LAYERS[model_type]
     assert torch.equal(loss, own_loss)
+    sums = 1e-6 if model_type == "deepseek_v2" else 1e-7  # gradients of complex products are summed in another order
     for gradient, expected in zip(gradients, own, strict=True):
-        torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(gradient, expected, rtol=1e-6, atol=sums)
     pt.slow(model)
     calls.clear()
     assert torch.equal(losses(model)[0], own_loss)

@@ -1,5 +1,8 @@
 """Keys are rotated once, by the call that brings them; positions and tables are computed once a call."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -16,14 +19,19 @@ def test_a_decoded_token_rotates_one_key_a_layer(monkeypatch):
     model = model_of()
     pt.attach(model, made("rope"))
     turned = []
-    rotate = RoPE.rotate
+    rotate, rotate_both = RoPE.rotate, RoPE.rotate_both
 
     def counted(self, x, at, side, out=None):
         if side == "key":
             turned.append(x.shape[2])
         return rotate(self, x, at, side, out)
 
+    def counted_both(self, q, k, at_q, at_k):
+        turned.append(k.shape[2])
+        return rotate_both(self, q, k, at_q, at_k)
+
     monkeypatch.setattr(RoPE, "rotate", counted)
+    monkeypatch.setattr(RoPE, "rotate_both", counted_both)
     first = model(input_ids=IDS[:, :9], use_cache=True)
     assert turned == [9] * LAYERS
     model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)
@@ -98,3 +106,70 @@ def test_a_mask_without_padding_costs_no_fast_path(monkeypatch):
     settings = {"max_new_tokens": 2, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
     model.generate(input_ids=IDS, attention_mask=torch.ones_like(IDS), **settings)
     assert len(served) == 2 * LAYERS
+
+
+def own_rotation_calls(monkeypatch):
+    """Counts how often Llama's own rotation runs in models that look it up from now on."""
+    from transformers.models.llama import modeling_llama
+
+    calls, own = [], modeling_llama.apply_rotary_pos_emb
+
+    def counted(q, k, cos, sin, unsqueeze_dim=1):
+        calls.append(1)
+        return own(q, k, cos, sin, unsqueeze_dim)
+
+    monkeypatch.setattr(modeling_llama, "apply_rotary_pos_emb", counted)
+    return calls
+
+
+@torch.no_grad()
+def test_the_models_own_rotation_does_not_run_where_another_is_attached(monkeypatch):
+    calls = own_rotation_calls(monkeypatch)
+    model = model_of()
+    own = logits(model)
+    pt.attach(model, made("rope"), layers=[0, 2])
+    pt.attach(model, made("alibi"), layers=[3])
+    calls.clear()
+    expected = logits(model)
+    assert len(calls) == 1
+    assert torch.equal(logits(copy.deepcopy(model)), expected)
+    assert len(calls) == 2
+    pt.fast(model)
+    calls.clear()
+    near(logits(model), expected, 1e-6)
+    assert not calls
+    pt.slow(model)
+    assert torch.equal(logits(model), expected)
+    pt.detach(model)
+    assert torch.equal(logits(model), own)
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+@torch.no_grad()
+def test_a_forward_that_is_replaced_afterwards_computes_the_same():
+    """Pickled models lose the bound forward, and other libraries wrap it: the encoding is then applied in attention."""
+    model = model_of()
+    pt.attach(model, made("rope"))
+    expected = logits(model)
+    near(logits(pickle.loads(pickle.dumps(model))), expected)
+    for module in model.modules():
+        if "forward" in vars(module):
+            kept = module.forward
+            module.forward = lambda *given, kept=kept, **named: kept(*given, **named)
+    near(logits(model), expected)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["rope", "xpos"])
+def test_values_that_turn_are_turned_in_the_cache(name):
+    """The model's rotation has no values: an encoding that turns them goes the other way, with the same laws."""
+    model = model_of()
+    sides = ("query", "key", "value", "output")
+    encoding = posenc.create("rope", d_head=WIDTH) if name == "rope" else posenc.create("xpos", d_head=WIDTH)
+    if name == "rope":
+        encoding = RoPE(WIDTH, sides=sides)
+    pt.attach(model, encoding)
+    first = model(input_ids=IDS[:, :6], use_cache=True)
+    rest = model(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits
+    near(torch.cat([first.logits, rest], dim=1), logits(model))
+    assert any("forward" in vars(module) for module in model.modules()) == (name == "xpos")

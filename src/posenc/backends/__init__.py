@@ -23,6 +23,8 @@ from posenc.positions import Positions
 
 # In the order in which "auto" tries them.
 NAMES = ("toeplitz", "relative", "sdpa", "reference", "flex")
+_OTHERS = [name for name in NAMES if name != "flex"]
+_ON_CUDA_WITH_BIAS = ["flex", *_OTHERS]
 BACKENDS: dict[str, ModuleType] = {name: importlib.import_module(f"posenc.backends.{name}") for name in NAMES}
 
 
@@ -32,8 +34,7 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
     `flex` is left out on the CPU, where it compiles for seconds at every new shape. On CUDA it is the first for an encoding
     with a bias; without one torch's own kernel is the fastest there is.
     """
-    others = [name for name in BACKENDS if name != "flex"]
-    return ["flex", *others] if device == "cuda" and encoding.sites & Site.BIAS else others
+    return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.sites & Site.BIAS else _OTHERS
 
 
 def choose(
@@ -50,8 +51,10 @@ def choose(
     Raises ValueError for an unknown name, and for a backend asked for by name that cannot serve the call.
     """
     if impl == "auto":
-        able = (BACKENDS[name] for name in candidates(q.device.type, encoding))
-        return next(one for one in able if not reason(one, q, encoding, at_q, at_k, causal, options))
+        for name in candidates(q.device.type, encoding):  # `reference`, the last, serves every call
+            if not reason(BACKENDS[name], q, encoding, at_q, at_k, causal, options):
+                break
+        return BACKENDS[name]
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal, options):

@@ -13,8 +13,8 @@
     with pt.length(model, prompt + new): …                           dynamic NTK and LongRoPE: one length per request
     pt.register_rope("mine", frequencies), pt.unregister_rope(…)     a rope_type of one's own, global to the process
 
-Registered interfaces of transformers, module hooks and, for `fast`, a forward of each module's own: nothing of transformers
-is changed. Needs the package transformers.
+Registered interfaces of transformers and module hooks. Where the model's rotation is replaced, an attention module has a
+forward of its own. Nothing of transformers is changed. Needs the package transformers.
 """
 
 from posenc.transformers.attach import attach as attach

@@ -13,6 +13,7 @@ from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.transformers import interface
+from posenc.transformers.bound_forward import ATTACHED, bind, rotations, unbind
 from posenc.transformers.decoder import (
     Decoder,
     Unsupported,
@@ -23,9 +24,9 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
-from posenc.transformers.fit import check_layer, common_device
+from posenc.transformers.fit import check_layer, common_device, leaves_values
 from posenc.transformers.kernel_rotation import is_fast, slow
-from posenc.transformers.layer import Layer
+from posenc.transformers.layer import Layer, in_place_of
 from posenc.transformers.saved import forget_config, write_config
 
 RECORD = "_posenc_attached"
@@ -99,6 +100,8 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         module = found.attention[n]
         _, groups, _, width = found.shapes[n][2]
         layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
+        if n in found.inline and not layer.reads and not shares_keys and leaves_values(found, n, one):
+            bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
     write_config(model, held, record.layers)
@@ -117,6 +120,8 @@ def detach(model: nn.Module) -> nn.Module:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     for handle in record.handles:
         handle.remove()
+    for module in model.modules():
+        unbind(module, ATTACHED)
     restore_implementations(record.implementations)
     delattr(model, PARAMETERS)
     object.__delattr__(model, RECORD)

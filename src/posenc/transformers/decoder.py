@@ -11,6 +11,8 @@ import torch
 from torch import nn
 
 from posenc.transformers import interface
+from posenc.transformers.bound_forward import ATTACHED, OBSERVED, bind, owner_of, rotations, unbind
+from posenc.transformers.rotation_forms import Rotate
 
 if TYPE_CHECKING:
     from posenc.dialects.spec import Layer, PositionSpec
@@ -33,6 +35,7 @@ class Decoder:
     rotated    those of them to which the model hands cos and sin
     shapes     of the hidden states that they are given for `TOKENS` tokens, and of their queries, keys and values
     carried    layers and their attention modules, where layers hand on cos and sin but no other keyword arguments
+    inline     layers whose attention is handed the very queries and keys that the model's rotation has returned
     """
 
     module: nn.Module
@@ -40,7 +43,8 @@ class Decoder:
     attention: dict[int, nn.Module]
     rotated: frozenset[int]
     shapes: dict[int, tuple[torch.Size, ...]]
-    carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
+    carried: tuple[tuple[nn.Module, nn.Module], ...]
+    inline: frozenset[int]
 
 
 def decoder_of(model: Any) -> nn.Module:
@@ -94,6 +98,9 @@ class _Probe:
         self.same: list[str] = []
         self.other_keys: list[str] = []
         self.error: Exception | None = None
+        self.tables: dict[nn.Module, Any] = {}
+        self.turned: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.inline: set[int] = set()
 
     def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """In the place of attention."""
@@ -102,6 +109,8 @@ class _Probe:
             if self.attention.setdefault(index, module) is not module:
                 self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
             self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
+            if all(one is other for one, other in zip(args, self.turned.get(module, (None,)), strict=False)):
+                self.inline.add(index)
         if args[1].shape[2] != TOKENS:
             self.other_keys.append(f"{type(module).__name__} attends to {args[1].shape[2]} keys for {TOKENS} tokens")
         if kwargs.get(interface.CALL) is None:
@@ -113,9 +122,29 @@ class _Probe:
         index = module.layer_idx
         if kwargs.get("position_embeddings") is not None:
             self.rotated.add(index)  # type: ignore[arg-type]
+            self.tables[module] = kwargs["position_embeddings"]
         given = args[0] if args else kwargs.get("hidden_states")
         if isinstance(given, torch.Tensor):
             self.hidden[index] = given.shape  # type: ignore[index]
+
+    def look_on_rotation(self, module: nn.Module, own: Rotate) -> Rotate:
+        """In the place of a rotation of queries and keys [b, h, t, d] together: keeps what it returns."""
+        signature = inspect.signature(own)
+
+        def rotated(*args: Any, **kwargs: Any) -> Any:
+            given, out = signature.bind(*args, **kwargs).arguments, own(*args, **kwargs)
+            held: Any = self.tables.get(module)
+            together = isinstance(out, tuple) and isinstance(held, tuple) and given.get("unsqueeze_dim", 1) == 1
+            if (
+                together
+                and list(given)[:4] == ["q", "k", "cos", "sin"]
+                and given["cos"] is held[0]
+                and given["sin"] is held[1]
+            ):
+                self.turned[module] = out
+            return out
+
+        return rotated
 
     @torch.no_grad()
     def run(self, model: Any, decoder: nn.Module, carriers: Iterable[tuple[nn.Module, nn.Module]] = ()) -> None:
@@ -132,14 +161,21 @@ class _Probe:
             *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in _of_layers(decoder)),
         ]
         was_training, configured = model.training, implementations(decoder)
+        rotating = {module: vars(module).get("forward") for module in _of_layers(decoder) if _has_own_rotation(module)}
         try:
             model.eval()
             set_implementation(decoder, self.NAME)
+            for module in rotating:
+                bind(module, {own: self.look_on_rotation(module, own) for own in rotations(module)}, OBSERVED)
             ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
             decoder(input_ids=ids, use_cache=False)
         except Exception as error:  # of the model's own code
             self.error = error
         finally:
+            for module, forward in rotating.items():
+                unbind(module, OBSERVED)
+                if forward is not None:
+                    module.forward = forward
             restore_implementations(configured)
             model.train(was_training)
             for handle in handles:
@@ -180,7 +216,13 @@ def tried(model: Any) -> Decoder:
         raise Unsupported(f"model: {seen.other_keys[0]}, so that the positions of its keys are not known")
     if seen.same:
         raise Unsupported(f"model: {name} has several stacks of layers: {seen.same[0]} have one layer_idx")
-    return Decoder(decoder, layers[0], dict(sorted(seen.attention.items())), frozenset(seen.rotated), seen.shapes, carried)
+    attention = dict(sorted(seen.attention.items()))
+    return Decoder(decoder, layers[0], attention, frozenset(seen.rotated), seen.shapes, carried, frozenset(seen.inline))
+
+
+def _has_own_rotation(module: nn.Module) -> bool:
+    """Whether the module's code, or `fast` in its place, rotates: not code of others, nor an encoding that is attached."""
+    return bool(rotations(module)) and owner_of(module) not in ("", ATTACHED)
 
 
 def _of_layers(module: nn.Module) -> list[nn.Module]:

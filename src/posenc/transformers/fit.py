@@ -29,6 +29,13 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     _try(decoder, n, encoding)
 
 
+@torch.no_grad()
+def leaves_values(decoder: Decoder, n: int, encoding: PositionalEncoding) -> bool:
+    """Whether the encoding hands back the values of layer n as they are."""
+    v = torch.zeros(decoder.shapes[n][3], device=next(encoding.parameters(), torch.zeros(())).device)
+    return encoding.rotate(v, Positions.arange(1, v.shape[2], device=v.device), "value") is v
+
+
 def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> torch.device:
     """Where the encoding's parameters belong: the device on which these attention modules compute.
 

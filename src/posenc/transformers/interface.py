@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.encoding import PositionalEncoding
+from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call
 
@@ -184,7 +185,11 @@ def _unpack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class EnterLayer:
-    """Pre-hook of an attention module: its model's rotation becomes one by the angle 0, its cache is given rotated keys."""
+    """Pre-hook of an attention module.
+
+    The model's rotation becomes the encoding's where `attach` has bound it, for which the call takes the place of cos and
+    sin. Elsewhere it becomes one by the angle 0, and the cache is given rotated keys.
+    """
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
@@ -193,16 +198,20 @@ class EnterLayer:
         call = kwargs.get(CALL)
         if call is None:
             raise _outside(module)
-        changed = dict(kwargs)
-        if (own := kwargs.get("position_embeddings")) is not None:
-            changed["position_embeddings"] = unrotated(own)
         entered = LayerCall(self.layer, call)
+        changed = kwargs | {CALL: entered}
+        if getattr(module.forward, OWNER, None) == ATTACHED:
+            changed["position_embeddings"] = entered, entered
+            return args, changed
+        if (own := kwargs.get("position_embeddings")) is not None:
+            _, changed["position_embeddings"] = call.once(id(own), lambda: (own, unrotated(own)))  # keeps `own` alive
         if self.layer.reads:
             entered.read(args[0] if args else kwargs["hidden_states"])
         if self.layer.caches_rotated:
-            caches = {name: one for name, one in kwargs.items() if hasattr(one, "get_seq_length")}
-            changed |= {name: RotatedKeys(one, entered) for name, one in caches.items()}
-        return args, changed | {CALL: entered}
+            for name, one in kwargs.items():
+                if hasattr(type(one), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
+                    changed[name] = RotatedKeys(one, entered)
+        return args, changed
 
 
 def unrotated(own: Any) -> Any:

@@ -3,26 +3,24 @@
     attention module ── forward ──► apply_rotary_pos_emb(q, k, cos, sin)      the model's own
     attention module ── forward with that one name bound to posenc's rotation  after fast(model)
 
-The forward of a module is a function that looks the name up in its module of transformers. `fast` gives each attention
-module of the model a forward of its own: the same code with that name bound to another function. Other models, and
-transformers itself, stay as they are. rotation_forms.py says which functions, and how each turns.
+bound_forward.py gives a module that forward; rotation_forms.py says which functions there are, and how each turns.
 """
 
 from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Iterator, Mapping
-from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from posenc.transformers.bound_forward import ATTACHED, OBSERVED, bind, owner_of, rotations, unbind
 from posenc.transformers.decoder import Unsupported, decoder_of, input_device
 from posenc.transformers.rotation_forms import NAMES, ROTATED, Rotate, is_served, matching
 
 RECORD = "_posenc_fast"
+FAST = "fast"
 Called = tuple[str, dict[str, Any]]  # the class of the module that called, and its arguments
 
 
@@ -42,12 +40,15 @@ def fast(model: nn.Module) -> nn.Module:
     if is_fast(model):
         raise ValueError(f"model: this {type(model).__name__} has posenc's rotation already")
     decoder = decoder_of(model)
-    modules = [module for module in decoder.modules() if _rotations(module)]
-    if not modules:
+    named = [module for module in decoder.modules() if rotations(module)]
+    modules = [module for module in named if owner_of(module) != ATTACHED]  # those have posenc's rotation or none
+    if not named:
         raise Unsupported(f"model: no attention module of {type(decoder).__name__} calls {NAMES[0]}")
+    if not modules:
+        raise ValueError(f"model: every rotary layer of this {type(model).__name__} has an encoding of posenc's attached")
     rotates = {own: _matching(own, calls) for own, calls in _observed(model, modules).items()}
     for module in modules:
-        module.forward = _forward(module, rotates)
+        bind(module, rotates, FAST)
     object.__setattr__(model, RECORD, modules)
     return model
 
@@ -57,59 +58,14 @@ def slow(model: nn.Module) -> nn.Module:
     if not is_fast(model):
         raise ValueError(f"model: this {type(model).__name__} has its own rotation; fast(model) changes it")
     for module in getattr(model, RECORD):
-        del module.forward
+        unbind(module, FAST)
     object.__delattr__(model, RECORD)
     return model
 
 
 def is_fast(model: nn.Module) -> bool:
     """Whether `fast` has been applied to this model."""
-    return any(_replaced(module) for module in getattr(model, RECORD, ()))
-
-
-def _rotations(module: nn.Module) -> dict[Rotate, str]:
-    """The families' rotations that the code of the module's forward names."""
-    return dict(_named(type(module).forward))
-
-
-def _named(function: Any) -> Iterator[tuple[Rotate, str]]:
-    """The same for a function and the one that it wraps, as torch.no_grad() wraps one."""
-    if isinstance(function, FunctionType):
-        yield from ((function.__globals__[name], name) for name in NAMES if _names(function, name))
-        yield from _named(getattr(function, "__wrapped__", None))
-
-
-def _names(function: FunctionType, name: str) -> bool:
-    return name in function.__code__.co_names and isinstance(function.__globals__.get(name), FunctionType)
-
-
-def _replaced(module: nn.Module) -> bool:
-    """Whether the module has another forward than its class. A pickled module has not: pickle keeps the name alone."""
-    forward = vars(module).get("forward")
-    return forward is not None and getattr(forward, "__func__", None) is not type(module).forward
-
-
-def _forward(module: nn.Module, rotates: Mapping[Rotate, Rotate]) -> MethodType:
-    """The module's forward with the names of the families' rotations bound to other functions."""
-    return MethodType(_bound(type(module).forward, rotates), module)
-
-
-def _bound(function: Any, rotates: Mapping[Rotate, Rotate]) -> Any:
-    """A function like this one, which calls others in the place of the families' rotations, as does the one it wraps.
-
-    The copied globals have no __name__, so that torch.compile does not look them up in transformers' module.
-    """
-    if not any(own in rotates for own, _ in _named(function)):
-        return function
-    names = {name: value for name, value in function.__globals__.items() if name != "__name__"}
-    names |= {name: rotates[names[name]] for name in NAMES if names.get(name) in rotates}
-    wrapped = getattr(function, "__wrapped__", None)
-    cells = function.__closure__ and tuple(
-        CellType(_bound(wrapped, rotates)) if cell.cell_contents is wrapped else cell for cell in function.__closure__
-    )
-    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    return any(owner_of(module) == FAST for module in getattr(model, RECORD, ()))
 
 
 @torch.no_grad()
@@ -140,29 +96,26 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[Rotate, list[Called]
         return look_on
 
     for module in modules:
-        if _replaced(module):
+        if owner_of(module) is not None:
             raise Unsupported(f"model: the forward of a {type(module).__name__} has been replaced already")
-        for own, name in _rotations(module).items():
+        for own, name in rotations(module).items():
             if not is_served(own):
                 said = f"{name}{inspect.signature(own)}"
                 raise Unsupported(f"model: {name} of {type(module).__name__} is called as {said}, which is not served")
-    observers = {
-        module: _forward(module, {own: looking_on(module, own) for own in _rotations(module)}) for module in modules
-    }
     handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in decoder.modules()]
     was_training = model.training
     try:
         model.eval()
-        for module, observer in observers.items():
-            module.forward = observer
+        for module in modules:
+            bind(module, {own: looking_on(module, own) for own in rotations(module)}, OBSERVED)
         decoder(input_ids=torch.ones(1, 3, dtype=torch.long, device=input_device(model)), use_cache=False)
     finally:
         for module in modules:
-            vars(module).pop("forward", None)
+            unbind(module, OBSERVED)
         for handle in handles:
             handle.remove()
         model.train(was_training)
-    served = {getattr(module, "layer_idx", None) for module in modules}  # some of them may leave their layer unrotated
+    served = {getattr(module, "layer_idx", None) for module in decoder.modules() if rotations(module)}
     if other := {name for index, name in rotary.items() if index not in served}:
         raise Unsupported(f"model: {', '.join(sorted(other))} rotates without {NAMES[0]}, which is not served")
     if not seen:

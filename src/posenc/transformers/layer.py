@@ -1,6 +1,10 @@
 """One attention layer with an attached encoding, within one call of its model.
 
+    hidden states ── q, k, v ── the model's rotation, bound to rotated_both: q and k rotated ──► cache ──► attention
     hidden states ── read ──► q, k, v ──► RotatedKeys.update: k and v rotated, then cached ──► attention: q rotated
+
+The first way is taken where the model hands what its rotation returns to attention as it is, and where the encoding reads
+no hidden states and rotates no values. It is one call of the kernel. The second way serves all other layers.
 
 What an encoding reads of hidden states, and needs of earlier tokens too, is cached as further channels of the keys. It
 follows them wherever the cache takes them: beams, cropping, windows, other devices.
@@ -24,6 +28,7 @@ from posenc.positions import Positions
 from posenc.stack import Stack
 from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
+from posenc.transformers.rotation_forms import Rotate
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -54,8 +59,9 @@ class LayerCall:
     def __init__(self, layer: Layer, call: Call) -> None:
         self.layer, self.call = layer, call
         self.encoding = layer.encoding
-        self.keys_are_rotated = False
+        self.queries_are_rotated = self.keys_are_rotated = False
         self.hidden: Tensor | None = None
+        self.new_with_tables: Positions | None = None  # of the dtype of queries, keys and values, which is one
         self.new_with_states: Positions | None = None
         self.keys_with_states: Positions | None = None
 
@@ -84,7 +90,11 @@ class LayerCall:
 
     def new(self, dtype: torch.dtype) -> Positions:
         """Positions of the new tokens, with the encoding's tables and what was read."""
-        return self._tabled(self.call.new, dtype) if self.new_with_states is None else self.new_with_states
+        if self.new_with_states is not None:
+            return self.new_with_states
+        if self.new_with_tables is None:
+            self.new_with_tables = self._tabled(self.call.new, dtype)
+        return self.new_with_tables
 
     def rotated(self, q: Float[Tensor, "b h t d"], keys: int) -> tuple[Tensor, Positions, Positions]:
         """The queries, rotated where the keys are, and the positions of queries and keys."""
@@ -95,16 +105,32 @@ class LayerCall:
             at_k = at_q
         elif not self.keys_are_rotated:
             at_k = self._tabled(at_k, q.dtype)
-        if not self.keys_are_rotated:
+        if self.queries_are_rotated or not self.keys_are_rotated:
             return q, at_q, at_k
         with full_precision(q):
             return self.encoding.rotate(q, at_q, "query"), at_q, at_k
+
+    def rotated_both(self, q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"]) -> tuple[Tensor, Tensor]:
+        """Queries and keys of the new tokens, rotated where the model would rotate them, before keys are cached."""
+        self.queries_are_rotated = self.keys_are_rotated = True
+        at = self.new(q.dtype)
+        with full_precision(q):
+            return self.encoding.rotate_both(q, k, at, at)
 
     def _tabled(self, at: Positions, dtype: torch.dtype) -> Positions:
         """With tables that the layers share. Learned ones are computed in each, which then has its own graph backwards."""
         if self.layer.learned_tables and torch.is_grad_enabled():
             return at
         return self.call.prepared(at, self.encoding, dtype)
+
+
+def in_place_of(own: Rotate) -> Rotate:
+    """A family's rotation that, handed a LayerCall for cos, rotates as the layer's encoding does."""
+
+    def rotated(q: Tensor, k: Tensor, cos: Any, *rest: Any, **named: Any) -> Any:
+        return cos.rotated_both(q, k) if isinstance(cos, LayerCall) else own(q, k, cos, *rest, **named)
+
+    return rotated
 
 
 class RotatedKeys:

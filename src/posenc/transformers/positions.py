@@ -70,13 +70,13 @@ class Call:
 
     def positions(self, keys: int) -> tuple[Positions, Positions]:
         """Positions of the new tokens, and of the `keys` that a layer hands to attention."""
-        queries, of_keys = self._once(keys, lambda: self._positions(keys))
+        queries, of_keys = self.once(keys, lambda: self._positions(keys))
         return (queries if keys == self.length else self.new), of_keys
 
     def prepared(self, at: Positions, encoding: PositionalEncoding, dtype: torch.dtype) -> Positions:
         """Some of these positions with the encoding's tables."""
         wanted = working_dtype(dtype)
-        made = self._once((id(at), id(encoding), wanted), lambda: (at, encoding.prepare(at, wanted)))  # keeps `at` alive
+        made = self.once((id(at), id(encoding), wanted), lambda: (at, encoding.prepare(at, wanted)))  # keeps `at` alive
         return made[1]
 
     def _positions(self, keys: int) -> tuple[Positions, Positions]:
@@ -90,7 +90,8 @@ class Call:
             device=self.device,
         )
 
-    def _once(self, key: Any, make: Callable[[], Made]) -> Made:
+    def once(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What `make` gives, for all layers of the call; `key` names it. Without a graph: see Call.made."""
         if torch.compiler.is_compiling():  # a length as a key would fix it; the compiler removes what is computed twice
             return make()
         if key not in self.made:

@@ -56,7 +56,7 @@ def attention(encoding, n_kv_heads=2):
 
 def of_tokens(name):
     """Attention over x [b, t, d] that builds its positions inside."""
-    inner = attention(drawn(name), 4 if name in (*OWN_KEYS, "com_rope") else 2)
+    inner = attention(drawn(name), 4 if name in OWN_KEYS else 2)
     return Called(lambda x: inner(x, tokens_of(name, x.shape[0], x.shape[1])), inner)
 
 

@@ -80,13 +80,15 @@ def test_the_examples_of_every_encoding_run(name):
         made["attention"].encoding = posenc.laws.draw_parameters(made["encoding"], seed=1)
         assert not made["attention"](made["words"], made["at"]).equal(plain(made["words"], made["at"]))
     elif "out" in made:
-        assert made["out"].shape == made["q"].shape
+        rows, heads, *rest = made["q"].shape
+        assert made["out"].shape == (rows, heads * made["encoding"].query_copies, *rest)
         drawn = posenc.laws.draw_parameters(made["encoding"].at_layer(0), seed=1)  # some tables start at zero
         at = made["at"].replaced(tables={})
         if posenc.catalogue.BY_NAME[name].kind == "tempered":
             at = at.shift(20_000)  # some are one up to their length
         qkv = made["q"], made["k"], made["v"]
         with_positions, without = posenc.attend(*qkv, drawn, at), posenc.attend(*qkv, posenc.create("nope"), at)
+        without = without.repeat_interleave(drawn.query_copies, dim=1)
         assert with_positions.equal(without) == (drawn.sites == posenc.Site.NONE)
     assert {"x", "out"} & made.keys()
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.backends import choose
 from posenc.checked import explained
 from posenc.checks import shown
-from posenc.encoding import PositionalEncoding, check_one_layer, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_one_layer, full_precision
 from posenc.options import PLAIN, Given, Options
 from posenc.positions import Positions
 from posenc.windows import by_pieces
@@ -80,7 +80,7 @@ def attend(
 
         q̂, k̂ = rotate(q), rotate(k)
         logits = context(cap(q̂·k̂·scale) + bias) + mask
-        out    = rotate(softmax(logits)·v + value)
+        out    = rotate(softmax(logits)·v + value)          or weights(logits) in the softmax's place
 
     q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q        positions of the queries; at_k of the keys, the same where it is left out
@@ -97,16 +97,17 @@ def attend(
     impl        "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
 
     `embed` is not called: absolute encodings are added to the embeddings, before the projections.
-    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, for values of options out
-    of range, for a scale or softcap with an encoding that replaces q·k (PaTH, Self-Extend), and for a backend that cannot
-    express the encoding or an option; TypeError for mixed or integer dtypes.
+    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, for values of options
+    out of range, for a scale or softcap with an encoding that replaces q·k (PaTH, Self-Extend), for sinks and return_lse
+    with one that replaces the softmax (stick-breaking), and for a backend that cannot express the encoding or an option;
+    TypeError for mixed or integer dtypes.
     """
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
-    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     with full_precision(q):
         q, k = encoding.rotate_both(q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
+    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
 
 
@@ -166,6 +167,10 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
         return PLAIN
     options = Options(*given)
     options.check(q, k)
+    if encoding.sites & Site.WEIGHTS and (options.sinks is not None or options.return_lse):
+        raise ValueError(
+            f"sinks, return_lse: {encoding.owner} has something else in the place of the softmax; leave both out"
+        )
     if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
         raise ValueError(
             f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"

@@ -82,7 +82,7 @@ class Attention(nn.Module):
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
-        self.out = nn.Linear(n_heads * self.d_head, d_model, bias=bias)
+        self.out = nn.Linear(n_heads * encoding.query_copies * self.d_head, d_model, bias=bias)
 
     @explained
     def forward(

@@ -21,6 +21,7 @@ NEEDS: dict[Need, Words] = {
     "parameters": Words("parameters", "参数"),
     "hidden_states": Words("hidden states", "隐藏状态"),
     "causal": Words("a causal mask", "因果掩码"),
+    "wide_output": Words("a wider output projection", "更宽的输出投影"),
 }
 SEAMS = {
     "embed": Words("embedding", "词向量"),
@@ -28,6 +29,7 @@ SEAMS = {
     "bias": Words("bias", "偏置"),
     "context": Words("logits", "分数"),
     "value": Words("value", "值"),
+    "weights": Words("in the softmax's place", "代替 softmax"),
 }
 
 

@@ -1,8 +1,9 @@
 """The contract: where position enters attention. Read this first.
 
-Position can enter at five seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
+Position can enter at six seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
 
     x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value
+                                                                                  weights
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
 """
@@ -47,6 +48,7 @@ class Site(Flag):
     BIAS = auto()
     CONTEXT = auto()
     VALUE = auto()
+    WEIGHTS = auto()
 
 
 # What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
@@ -75,7 +77,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "context", "value", "at_length"))
+PER_CALL = frozenset(("bias", "context", "value", "weights", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
@@ -109,6 +111,7 @@ class PositionalEncoding(nn.Module):
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
 
     replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
+    query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -204,7 +207,7 @@ class PositionalEncoding(nn.Module):
             check_arguments(PositionalEncoding.read, self, x, at, past)
         return at
 
-    # The five seams.
+    # The six seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
@@ -217,7 +220,8 @@ class PositionalEncoding(nn.Module):
     ) -> Float[Tensor, "b h t d"]:
         """Turns queries and keys; identity on values and outputs unless the method says so.
 
-        The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns.
+        The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns. Queries
+        and keys may become wider (PoPE), queries more: `query_copies` for each head (RoPE++).
         """
         if not _plain(x, at, 4) or side not in SIDES:
             check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
@@ -257,6 +261,17 @@ class PositionalEncoding(nn.Module):
     @checked
     def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
         """The addend to the output."""
+        return None
+
+    @checked
+    def weights(
+        self,
+        logits: Float[Tensor, "b h i j"],
+        at_q: Positions,
+        at_k: Positions,
+        may_attend: Bool[Tensor, "b #h i j"],
+    ) -> Float[Tensor, "b h i j"] | None:
+        """What values are multiplied with, in the place of the softmax; None: the softmax."""
         return None
 
     def softmax_scale(self, d_head: int) -> float:

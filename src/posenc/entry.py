@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
 
 Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
-Need = Literal["parameters", "hidden_states", "causal"]
+Need = Literal["parameters", "hidden_states", "causal", "wide_output"]
 
 # In the order in which the catalogue lists them.
 KINDS: dict[Kind, Words] = {
@@ -73,7 +73,8 @@ class Entry:
     used_by      models, the best known first
     source       paper and section
     idea         two or three sentences
-    needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional
+    needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional;
+                 wide_output: attention has more heads than queries, and its output projection as many
     axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images
     per_layer    the paper gives each layer its own parameters
     small        options of an example whose tables fit on a page
@@ -126,8 +127,9 @@ class Entry:
 
     @property
     def in_a_row(self) -> bool:
-        """Whether it acts in one layer on words in a row, without a model's hidden states: so that it can be drawn."""
-        return self.kind not in ("positions", "preset") and self.axes == 1 and "hidden_states" not in self.needs
+        """Whether it acts in one layer on words in a row, without hidden states or more heads: so that it can be drawn."""
+        elsewhere = {"hidden_states", "wide_output"} & set(self.needs)
+        return self.kind not in ("positions", "preset") and self.axes == 1 and not elsewhere
 
     @property
     def module(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Iterator
 
@@ -27,6 +28,8 @@ class Stack(PositionalEncoding):
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
+        if sum(bool(part.sites & Site.WEIGHTS) for part in parts) > 1:
+            raise ValueError("parts: expected at most one that takes the place of the softmax, got several")
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.of_one_layer = all(part.of_one_layer for part in parts)
@@ -34,6 +37,10 @@ class Stack(PositionalEncoding):
     @property
     def owner(self) -> str:
         return f"Stack({', '.join(part.owner for part in self)})"
+
+    @property
+    def query_copies(self) -> int:  # type: ignore[override]
+        return math.prod(part.query_copies for part in self)
 
     @property
     def replaces_products(self) -> bool:  # type: ignore[override]
@@ -95,6 +102,10 @@ class Stack(PositionalEncoding):
         given = [part.value(probs, at_q, at_k) for part in self]
         addends = [addend for addend in given if addend is not None]
         return functools.reduce(operator.add, addends) if addends else None
+
+    def weights(self, logits: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
+        given = [part.weights(logits, at_q, at_k, may_attend) for part in self if part.sites & Site.WEIGHTS]
+        return given[0] if given else None
 
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}

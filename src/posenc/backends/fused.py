@@ -11,4 +11,6 @@ def hidden_from(encoding: PositionalEncoding) -> str | None:
         return "it reads the logits, which the fused kernel does not expose"
     if encoding.sites & Site.VALUE:
         return "it adds to the output by the attention probabilities, which the fused kernel does not expose"
+    if encoding.sites & Site.WEIGHTS:
+        return "it has something else in the place of the softmax, which is part of the fused kernel"
     return None

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.options import PLAIN, Options, allowed, capped, softmax_scale
 from posenc.positions import Positions
 
@@ -44,7 +44,7 @@ def attend(
     A query that may see no key gets zeros, and a log-sum-exp of -inf.
     """
     logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
-    probs = normalised(logits, seen, options.sinks)
+    probs = weighted(logits, seen, encoding, at_q, at_k, options)
     if options is not PLAIN and options.dropout:
         probs = F.dropout(probs, options.dropout)
     out = probs @ v.to(probs.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)
@@ -63,9 +63,9 @@ def probabilities(
     causal: bool,
     options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
-    """The softmax of rotated q and k; zeros where a query may see no key."""
+    """The softmax of rotated q and k, or what the encoding has in its place; zeros where a query may see no key."""
     logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
-    return normalised(logits, seen, options.sinks)
+    return weighted(logits, seen, encoding, at_q, at_k, options)
 
 
 def visible_logits(
@@ -84,6 +84,19 @@ def visible_logits(
     if options.mask is not None and options.mask.dtype != torch.bool:
         logits = logits + options.mask.to(dtype)
     return logits.masked_fill(~seen, float("-inf")), seen
+
+
+def weighted(
+    logits: Float[Tensor, "b h i j"],
+    seen: Bool[Tensor, "b #h i j"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    options: Options,
+) -> Float[Tensor, "b h i j"]:
+    """What values are multiplied with: the softmax, or what the encoding has in its place."""
+    own = encoding.weights(logits, at_q, at_k, seen) if encoding.sites & Site.WEIGHTS else None
+    return normalised(logits, seen, options.sinks) if own is None else own
 
 
 def normalised(

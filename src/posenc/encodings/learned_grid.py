@@ -122,10 +122,10 @@ class LearnedGrid(AbsoluteEncoding):
     def _weights_of_cells(self, coords: Int[Tensor, "b t 4"], dtype: torch.dtype) -> Float[Tensor, "b t cells"]:
         """How much each cell of the table counts for a patch (y, x, height, width); tokens off the grid get any cell."""
         y, x, height, width = (coords[..., axis].clamp(min=least) for axis, least in enumerate((0, 0, 1, 1)))
-        weights_y, weights_x = self.weights(y, height, self.height), self.weights(x, width, self.width)
+        weights_y, weights_x = self.cell_weights(y, height, self.height), self.cell_weights(x, width, self.width)
         return (weights_y.to(dtype)[..., :, None] * weights_x.to(dtype)[..., None, :]).flatten(-2)
 
-    def weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
+    def cell_weights(self, index: Int[Tensor, "b t"], size: Int[Tensor, "b t"], cells: int) -> Float[Tensor, "b t cells"]:
         """How much each of `cells` on an axis counts for patch `index` of `size`: 1 in sum, less at a zero border."""
         cell = torch.arange(cells, device=index.device)
         if self.mode == "nearest":

@@ -28,6 +28,7 @@ from posenc.frequencies.lengths import LongRoPE as LongRoPE
 from posenc.frequencies.lengths import dynamic as dynamic
 from posenc.frequencies.lengths import longrope as longrope
 from posenc.frequencies.scalings import clipped as clipped
+from posenc.frequencies.scalings import dype as dype
 from posenc.frequencies.scalings import linear as linear
 from posenc.frequencies.scalings import llama3 as llama3
 from posenc.frequencies.scalings import mscale_of as mscale_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from posenc.checked import checked
 from posenc.frequencies.base import Frequencies, rotary
@@ -222,6 +222,48 @@ def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: 
         )
     values = [slower if pair == chosen else w for pair, w in enumerate(f)]
     return _scaled(f, values, f"riflex(length={length}, repeats={repeats}, margin={margin:g})")
+
+
+@checked
+def dype(
+    f: Frequencies, factor: float, time: float, original_length: int, *, method: Literal["yarn", "ntk"] = "yarn"
+) -> Frequencies:
+    """Frequencies of a diffusion step: stretched by `factor` at time 1, f's own at time 0.
+
+        ntk     rotary of base·factor^(2·time²·d/(d-2))
+        yarn    from ω/factor to NTK's ω at 1.25 … 0.75 turns, from there to ω at 16 … 2 turns in original_length;
+                all turns times time². cos_sin_scale is 1 + 0.1·ln factor at every time
+
+    Issachar et al. 2025, DyPE, section 4, with the numbers of the authors' code. Raises ValueError for a time outside
+    0 … 1, a factor below 1, and if f is not plain rotary frequencies.
+    """
+    if not 0 <= time <= 1:
+        raise ValueError(f"time: expected a number 0 … 1, got {time!r}")
+    if factor < 1:
+        raise ValueError(f"factor: expected a number from 1, got {factor!r}")
+    said = f"dype(factor={factor:g}, time={time:g}, method={method})"
+    if method == "ntk":
+        return rebased(f, factor ** (2 * time**2), said)
+    base, d = check_plain(f)
+    stretched = rebased(f, factor, said)
+
+    def ramps(fast: float, slow: float) -> list[float]:
+        """0 for pairs that make more than `fast` turns, 1 for fewer than `slow`, times time²."""
+        low, high = (_pair_of(turns * time**2, original_length, base, d) for turns in (fast, slow))
+        low, high = min(max(math.floor(low), 0), d // 2), min(math.ceil(high), d // 2)
+        return [min(max((i - low) / (high - low if high > low else 0.001), 0.0), 1.0) for i in range(d // 2)]
+
+    values = []
+    for w, between, far, near in zip(f, stretched, ramps(1.25, 0.75), ramps(16.0, 2.0), strict=True):
+        slow = between * (1 - far) + w / factor * far
+        values.append(w * (1 - near) + slow * near)
+    scale = f.cos_sin_scale * mscale_of(factor)
+    return _scaled(f, values, said, cos_sin_scale=scale, cos_sin_scale_from=f"1 + 0.1·ln {factor:g}")
+
+
+def _pair_of(turns: float, length: int, base: float, d: int) -> float:
+    """The pair that makes so many turns in that length; none is slow enough for no turn."""
+    return d * math.log(length / (2 * math.pi * turns)) / (2 * math.log(base)) if turns > 0 else float(d)
 
 
 @checked

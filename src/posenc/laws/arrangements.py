@@ -250,4 +250,5 @@ def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
         except NotImplementedError as why:  # its heads read one another
             raise NotApplicable(str(why)) from why
         out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read(x, plain))
-        close(head_slices, encoding, out, whole[:, part], setting.dtype, f"heads {part.start}:{part.stop}")
+        theirs = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
+        close(head_slices, encoding, out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")

@@ -53,7 +53,7 @@ def _with_projections_of(world: World, encoding: PositionalEncoding) -> Attentio
     """The module with the world's projections; the output projection changes nothing."""
     setting = world.setting
     module = Attention(setting.d_model, setting.n_heads, encoding, n_kv_heads=setting.n_kv_heads)
-    identity = torch.eye(setting.d_model, dtype=setting.dtype, device=setting.device)
+    identity = torch.eye(setting.d_model * encoding.query_copies, dtype=setting.dtype, device=setting.device)
     for linear, weight in (
         (module.query, world.w_q),
         (module.key, world.w_k),

@@ -10,7 +10,7 @@ import torch
 
 from posenc.attention import attend
 from posenc.backends import BACKENDS
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, Site
 from posenc.laws.compare import close
 from posenc.laws.errors import LawBroken
 from posenc.laws.registry import law
@@ -23,22 +23,31 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
 
     The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk. A sink s
     leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding. An encoding that replaces q·k refuses a
-    scale and a soft cap, which would act on the product that it takes back.
+    scale and a soft cap, which would act on the product that it takes back; one that replaces the softmax refuses sinks
+    and the log-sum-exp.
     """
     world = World(setting)
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     drawn = world.draw("mask", setting.batch, 1, setting.length, setting.length)
+    sinks = world.draw("sinks", setting.n_heads * encoding.query_copies)
+    softmax = not encoding.sites & Site.WEIGHTS
     combinations: list[dict[str, Any]] = [
         {"window": (3, 0)},
         {"chunk": 5},
         {"mask": drawn > -1},
         {"mask": drawn, "scale": 0.5},
-        {"window": (4, None), "sinks": world.draw("sinks", setting.n_heads)},
+        {"window": (4, None), "sinks": sinks},
         {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},
     ]
     for options in combinations:
         if encoding.replaces_products and {"scale", "softcap"} & options.keys():
-            _must_refuse(functools.partial(attend, q, k, v, encoding, at, causal=setting.causal, **options), encoding)
+            _must_refuse(
+                functools.partial(attend, q, k, v, encoding, at, causal=setting.causal, **options),
+                encoding,
+                "scale, softcap",
+            )
+            continue
+        if not softmax and "sinks" in options:
             continue
         expected = attend(q, k, v, encoding, at, causal=setting.causal, impl="reference", **options)
         for impl in (*expressible(encoding, setting.device), "auto"):
@@ -53,13 +62,16 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             if lacking:
                 raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
             close(options_agree, encoding, out, expected, setting.dtype, about)
-    out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
-    sinks = world.draw("sinks", setting.n_heads)
-    with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
-    share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]
-    close(
-        options_agree, encoding, with_sinks, (out.to(lse.dtype) * share).to(out.dtype), setting.dtype, "sinks by return_lse"
-    )
+    if softmax:
+        out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
+        with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
+        share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]
+        shared = (out.to(lse.dtype) * share).to(out.dtype)
+        close(options_agree, encoding, with_sinks, shared, setting.dtype, "sinks by return_lse")
+    else:
+        plain = functools.partial(attend, q, k, v, encoding, at, causal=setting.causal)
+        for call in (functools.partial(plain, sinks=sinks), functools.partial(plain, return_lse=True)):
+            _must_refuse(call, encoding, "sinks, return_lse")
     hidden = torch.zeros_like(drawn, dtype=torch.bool)
     if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
         raise LawBroken(f"options_agree: {encoding.owner}: a query that may see no key gets something else than zeros")
@@ -71,11 +83,11 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             close(options_agree, encoding, alone, whole, setting.dtype, f"{' '.join(options)} of one token")
 
 
-def _must_refuse(call: Callable[[], Any], encoding: PositionalEncoding) -> None:
+def _must_refuse(call: Callable[[], Any], encoding: PositionalEncoding, what: str) -> None:
     try:
         call()
     except ValueError as error:
-        if "scale, softcap" in str(error):
+        if what in str(error):
             return
         raise
-    raise LawBroken(f"options_agree: {encoding.owner}: replaces q·k, and did not refuse a scale or softcap of the call")
+    raise LawBroken(f"options_agree: {encoding.owner}: takes the place of what {what} act on, and did not refuse them")

@@ -58,6 +58,11 @@ def _device(module: nn.Module) -> torch.device:
 
 
 def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
+    if encoding.query_copies != 1:
+        raise Unsupported(
+            f"encoding: {type(encoding).__name__} makes {encoding.query_copies} heads of each query head; the output "
+            f"projection of layer {n} is too narrow for them"
+        )
     heads = _heads(module)
     wanted = encoding.configuration.get("n_heads")
     if heads is not None and wanted is not None and wanted != heads:

@@ -237,7 +237,9 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
         lines += ["scores = products"]
     lines += [
         "masked = scores.masked_fill(~may_attend[0], -torch.inf)",
-        "weights = masked.softmax(-1)",
+        "weights = encoding.weights(masked[None], at, at, may_attend)[0]"
+        if Site.WEIGHTS in sites
+        else "weights = masked.softmax(-1)",
         "mixed = weights @ v",
     ]
     if Site.VALUE in sites:

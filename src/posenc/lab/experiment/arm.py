@@ -23,8 +23,9 @@ RANDOMIZED = "+randomized"
 
 
 def trainable() -> tuple[str, ...]:
-    """The names that a trial can train: those that read one coordinate, as every task's tokens have."""
-    return tuple(name for name in catalogue.names() if catalogue.BY_NAME[name].axes == 1)
+    """The names that a trial can train: they read one coordinate, as every task's tokens have, and keep the heads."""
+    entries = (catalogue.BY_NAME[name] for name in catalogue.names())
+    return tuple(entry.name for entry in entries if entry.axes == 1 and "wide_output" not in entry.needs)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Arm:
             )
         if source is None and arm.encoding not in trainable():
             axes = catalogue.BY_NAME[arm.encoding].axes
+            if axes == 1:
+                raise ValueError(f"{arm.encoding} needs a wider output projection than the lab's model has")
             raise ValueError(f"{arm.encoding} reads {axes} coordinates of a token; the tokens of every task have one")
         return arm
 

@@ -1,0 +1,109 @@
+"""RoPE++: beside the real part of the rotated product, which RoPE is, heads that have its imaginary part.
+
+    real head        R(i)q · R(j)k                        = Re Σ q̃ k̃* e^(i(i - j)ω)
+    imaginary head   R(i)R(-π/2)q · R(j)k                 = Im of the same sum
+
+Liu et al. 2025, "Beyond Real: Imaginary Extension of Rotary Position Embeddings for Long-Context LLMs", section 3. Both
+heads of a pair have the same query, key and value; a quarter turn of a query with weights of its own would be RoPE
+again. So attention has two rotated queries for each query head, real then imaginary, and an output of twice as many
+heads. With the query and key heads of a model with RoPE, the cache stays as it was (RoPE++EC); with half of both, the
+heads do (RoPE++EH). Legend: b batch, h query heads, t tokens, d d_head.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import Side, check_tokens, check_width, into
+from posenc.encodings.rope import RoPE
+from posenc.entry import Entry
+from posenc.frequencies import ByLength
+from posenc.kernels.rotation import rotate
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class RoPEPlusPlus(RoPE):
+    """RoPE with two rotated queries for each: as they are, and a quarter turn back. The output has 2·n_heads heads.
+
+    d_head       channels of a head, even
+    base         of the frequencies; 10 000 if left out
+    layout       which channels make a pair
+    frequencies  other frequencies, as RoPE takes them
+
+    `Attention` makes its output projection as wide. No parameters. Time and cache as with RoPE of the same key heads, and
+    twice as many query heads.
+    """
+
+    query_copies = 2
+    traits = frozenset({"local", "shift_invariant"})
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        *,
+        base: float | None = None,
+        layout: Layout = "interleaved",
+        frequencies: ByLength | None = None,
+    ) -> None:
+        super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
+        self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
+        if self.rotary_dim != d_head:
+            raise ValueError(f"frequencies: all {d_head} channels must turn, got pairs for {self.rotary_dim}")
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b n t d"]:
+        """Keys as by RoPE; of queries two heads for each, real and imaginary."""
+        if side != "query":
+            return super().rotate(x, at, side, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
+        cos, sin = self.tables_at(at, x.dtype)
+        real = rotate(x, cos, sin, self.layout)
+        imaginary = rotate(x, sin, -cos, self.layout)  # the angle less π/2
+        return into(torch.stack([real, imaginary], dim=2).flatten(1, 2), out)
+
+    def at_length(self, n: int) -> RoPEPlusPlus:
+        given = self.configuration["frequencies"]
+        if given is None or given.at_length(n) is given:
+            return self
+        return RoPEPlusPlus(**{**self.configuration, "frequencies": given.at_length(n)})
+
+
+ENTRY = Entry(
+    name="rope_pp",
+    class_name="RoPEPlusPlus",
+    title=Words("RoPE++", "RoPE++ 虚部扩展"),
+    kind="rotated",
+    published="2025-12",
+    needs=("wide_output",),
+    formula="Re and Im of q̃ k̃* e^(i(p-p')ω)",
+    also_called=("rope++", "ropepp", "imaginary_rope", "imaginary_extension", "imag2", "imag1"),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
+    source="Liu et al. 2025, arXiv 2512.07525, section 3, and the authors' code",
+    idea=Words(
+        "RoPE's score is the real part of a complex product. RoPE++ gives every query a second head that has the "
+        "imaginary part, at the cost of one quarter turn. Imaginary heads look further away, and keys and values are "
+        "those of the real heads.",
+        "RoPE 的分数是一个复数乘积的实部。RoPE++ 让每个查询多一个取虚部的头，只需多转四分之一圈。"
+        "虚部的头看得更远，键和值与实部的头共用。",
+    ),
+    latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j) \;\text{and}\; (R(i)\, R(-\pi/2)\, q_i) \cdot (R(j)\, k_j)",
+    breaks=Words(
+        "The output has twice as many heads as the query, so that a trained model's output projection does not fit: it "
+        "must be trained so from the start.",
+        "输出的头数是查询的两倍，因此训练好的模型的输出投影不合适：必须从头这样训练。",
+    ),
+    code="OpenMOSS/rope_pp",
+    options={"base": "频率的底数；省略时为 10 000"},
+)

@@ -1,0 +1,108 @@
+"""Stick-breaking: from the nearest key backwards, each takes a share of what is left of a stick of length 1.
+
+    a_ij = β_ij · Π_{j < t < i} (1 - β_it),   β = σ(q·k/√d)        in the place of the softmax, over the keys before the
+    query
+
+Tan et al. 2024, "Scaling Stick-Breaking Attention: An Efficient Implementation and In-depth Study", section 2. It stands
+for the softmax and for any positional encoding: of two equal keys the nearer one gets more. The weights of a query sum
+to at most 1; what is left of the stick goes to no value, as in the paper, or to the query's own value.
+Legend: b batch, h query heads, i query, j key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.content_dependent import by_document_and_order
+from posenc.encoding import PositionalEncoding, Site, full_precision
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Bool, Float
+
+Own = Literal["none", "share", "rest"]
+
+
+class StickBreaking(PositionalEncoding):
+    """Shares of a stick, broken off from the nearest key to the farthest. No parameters, any length.
+
+    own  what the query's own key gets: "none", "share": it is the first to break off, "rest": all that the others left
+
+    Products are sums of logarithms. A call's sinks and return_lse are refused, since there is no softmax.
+    Time and memory O(queries·keys) beside the product of queries and keys, in plain torch: no fused kernel can serve it.
+    Raises ValueError for another `own`.
+    """
+
+    sites = Site.WEIGHTS
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+
+    @checked
+    def __init__(self, *, own: Own = "none") -> None:
+        checks.one_of(get_args(Own), own=own)
+        super().__init__(own=own)
+        self.own = own
+
+    def weights(
+        self,
+        logits: Float[Tensor, "b h i j"],
+        at_q: Positions,
+        at_k: Positions,
+        may_attend: Bool[Tensor, "b #h i j"],
+    ) -> Float[Tensor, "b h i j"]:
+        index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)
+        z, seen = logits.masked_fill(~may_attend, 0), may_attend.expand_as(logits)
+        here = (at_q.order[:, :, None] == at_k.order[:, None, :])[:, None]
+        breaks = seen if self.own == "share" else seen & ~here
+        z, breaks = _along_keys(z, index), _along_keys(breaks, index)
+        with full_precision(logits):
+            left = F.logsigmoid(-z).masked_fill(~breaks, 0)  # ln(1 - β)
+            after = F.pad(left[..., 1:], (0, 1)).flip(-1).cumsum(dim=-1).flip(-1)  # over the keys nearer than j
+            shares = (F.logsigmoid(z) + after).exp().masked_fill(~breaks, 0)
+            shares = _along_keys(shares, None if index is None else index.argsort(dim=1))
+            if self.own == "rest":
+                shares = shares + left.sum(dim=-1, keepdim=True).exp() * (seen & here)
+        return shares
+
+
+def _along_keys(x: Tensor, index: Tensor | None) -> Tensor:
+    """[b, h, i, j] with the keys of every row in the order of index [b, j]; as they stand without one."""
+    return x if index is None else x.gather(-1, index[:, None, None, :].expand(-1, *x.shape[1:]))
+
+
+ENTRY = Entry(
+    name="stick_breaking",
+    class_name="StickBreaking",
+    title=Words("Stick-breaking", "折棒注意力"),
+    kind="contextual",
+    published="2024-10",
+    needs=("causal",),
+    formula="σ(q·k)·Π (1 - σ(q·k')) over the keys between",
+    also_called=("stickbreaking", "stick_breaking_attention", "sb_attn", "StickBreakingAttention", "折棒"),
+    used_by=(Words("research: language models of 1 and 3 billion parameters", "研究：十亿与三十亿参数的语言模型"),),
+    source="Tan et al. 2024, arXiv 2410.17980, section 2, and the authors' code",
+    idea=Words(
+        "A query looks backwards from the nearest key. Each key takes a share of the attention that is left, as large as "
+        "its score says, and leaves the rest to those before it. Order comes from this alone: of two equal keys the "
+        "nearer one gets more.",
+        "查询从最近的键向后看。每个键按自己的分数从剩下的注意力中取走一份，其余留给更早的键。"
+        "顺序只由此而来：两个相同的键中，较近的得到更多。",
+    ),
+    latex=r"a_{ij} = \beta_{ij} \prod_{j < t < i} (1 - \beta_{it}), \quad \beta = \sigma(q \cdot k / \sqrt{d})",
+    breaks=Words(
+        "Only causal attention. Fused kernels of the softmax cannot serve it; the authors have a Triton kernel of their "
+        "own. The first token of a text sees no key, and its output is zero.",
+        "只适用于因果注意力。softmax 的融合内核不能用于它；作者有自己的 Triton 内核。文本的第一个词看不到任何键，"
+        "输出为零。",
+    ),
+    code="shawntan/stickbreaking-attention",
+    options={
+        "own": '查询自己的键得到什么："none" 没有；"share" 最先折取；"rest" 其他键剩下的全部',
+    },
+)

@@ -15,7 +15,6 @@ import torch
 
 from posenc import PositionalEncoding, Positions, catalogue
 from posenc.catalogue import BY_NAME, FOUNDATION
-from posenc.description import written
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
@@ -49,10 +48,8 @@ def draw(name: str, among: Sequence[One], what: str = "") -> One:
 
 def tokens_of(name: str, batch: int, length: int) -> Positions:
     """Positions that an entry reads: words in a row, or as many tokens along the diagonal of its axes."""
-    entry = BY_NAME[name]
-    if entry.tokens:
-        return written(entry.tokens, length).expand(batch)
-    return Positions.arange(batch, length) if entry.axes == 1 else diagonal(Positions.arange(batch, length), entry.axes)
+    axes = BY_NAME[name].axes
+    return Positions.arange(batch, length) if axes == 1 else diagonal(Positions.arange(batch, length), axes)
 
 
 def diagonal(at: Positions, axes: int, *, flat: bool = False) -> Positions:

@@ -18,7 +18,7 @@ from posenc import checks
 from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -60,6 +60,7 @@ class BlockRotation(PositionalEncoding):
         """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
         self.check_coords(at)
         floating(dtype)
+        beside(next(self.parameters()), at=at.coords)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(coords):
             return (_exponential(self.exponents(coords)).to(dtype).flatten(2).clone(),)

@@ -20,7 +20,7 @@ from posenc.checked import checked
 from posenc.encoding import AbsoluteEncoding, full_precision
 from posenc.entry import Entry
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.tensor_checks import beside, floating
 
 
 class CoordinateProjection(AbsoluteEncoding):
@@ -47,6 +47,7 @@ class CoordinateProjection(AbsoluteEncoding):
         """What is added, [b, t, d]."""
         self.check_coords(at)
         floating(dtype)
+        beside(self.weight, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.weight):
             return (F.linear(coords.double(), self.weight.double(), self.offset.double()).to(dtype),)

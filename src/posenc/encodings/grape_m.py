@@ -26,7 +26,7 @@ from posenc.frequencies import rotary
 from posenc.kernels.rotation import rotate
 from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -74,6 +74,7 @@ class GrapeM(PositionalEncoding):
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
         self.check_coords(at)
         floating(dtype)
+        beside(self.log_frequencies, at=at.coords)
         with full_precision(at.coords):
             angle = at.coords.double()[..., None, None] * self.log_frequencies.double().exp()
             return angle.cos().to(dtype), angle.sin().to(dtype)

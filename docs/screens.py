@@ -62,7 +62,7 @@ def section(page: Page, name: str, language: str, number: int) -> str:
     if not number:
         return f"## {START[language]}\n\n![{START[language]}](pictures/explorer/{name}-{language}.png)\n"
     title = page.inner_text("h1")
-    idea = (" " if language == "en" else "").join(page.locator(".lead, .about").all_inner_texts())
+    idea = (" " if language == "en" else "").join(page.locator(".lead, .notice > .about").all_inner_texts())
     return f"## {number}. {title}\n\n{idea}\n\n![{title}](pictures/explorer/{name}-{language}.png)\n"
 
 

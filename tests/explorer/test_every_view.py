@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from posenc.explorer import views
@@ -83,7 +85,7 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
     assert page.title().startswith(page.inner_text("h1") if name else "posenc")
     assert page.get_attribute("html", "lang") == ("zh-CN" if lang == "zh" else "en")
     if name:
-        idea = ("" if lang == "zh" else " ").join(page.locator(".lead, .about").all_inner_texts())
+        idea = ("" if lang == "zh" else " ").join(page.locator(".lead, .notice > .about").all_inner_texts())
         ends = re.findall(r"[。！？]" if lang == "zh" else r"[.!?](?=\s|$)", idea)
         assert len(ends) == 2, f"not two sentences: {idea!r}"
         shown = (DOCS / f"explorer{'.zh-CN' if lang == 'zh' else ''}.md").read_text("utf-8")
@@ -142,6 +144,22 @@ def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
     expect(page.locator(".facts thead th").first).to_be_visible()
     expect(page.locator(".trouble")).to_be_hidden()
     assert page.locator(".stage.refused").count() == 0
+
+
+@pytest.mark.parametrize("name", ["table", "rotary_pair", "attention"])
+def test_the_drawing_is_saved_as_a_picture(visit, name):
+    """Twice the size on the screen, with the colours of the screen."""
+    page = visit(name)
+    box = page.locator(".stage").bounding_box()
+    with page.expect_download() as download:
+        page.click("[data-role=picture]")
+    assert download.value.suggested_filename == f"posenc-{name}.png"
+    saved = np.asarray(Image.open(download.value.path()).convert("RGB"), dtype=float)
+    assert saved.shape[:2] == (round(box["height"] * 2), round(box["width"] * 2))
+    page.evaluate("scrollTo(0, 0)")
+    seen = Image.open(io.BytesIO(page.locator(".stage").screenshot())).convert("RGB")
+    small = np.asarray(Image.fromarray(saved.astype(np.uint8)).resize((48, 48), Image.Resampling.BOX), dtype=float)
+    assert np.abs(small - np.asarray(seen.resize((48, 48), Image.Resampling.BOX), dtype=float)).mean() < 4
 
 
 @pytest.fixture(scope="module")

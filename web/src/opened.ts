@@ -8,6 +8,7 @@ import type { Data } from "./data";
 import { fill, h } from "./dom";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
+import { savePicture } from "./parts/picture";
 import { canonical, type Parameter, type Source, type State } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
@@ -160,7 +161,8 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
         view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
       code.element),
     h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
-      copyButton(() => address.link(written(view.name, state, initial)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" })), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
+      h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
+        copyButton(() => address.link(written(view.name, state, initial)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();

@@ -1,0 +1,45 @@
+// The drawing as a PNG for slides: its elements and the page's rules inside an SVG, drawn at twice their size.
+
+import { isDark } from "../colours";
+import { h } from "../dom";
+
+const TIMES = 2;
+
+/** Offers the drawing as a file. */
+export async function savePicture(stage: HTMLElement, name: string): Promise<void> {
+  const { width, height } = stage.getBoundingClientRect();
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asSvg(stage, width, height))}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [Math.round(width * TIMES), Math.round(height * TIMES)];
+  const pen = canvas.getContext("2d")!;
+  pen.scale(TIMES, TIMES);
+  pen.drawImage(image, 0, 0, width, height);
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+  const url = URL.createObjectURL(blob!);
+  h("a", { href: url, download: `posenc-${name}.png` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+function asSvg(stage: HTMLElement, width: number, height: number): string {
+  const copy = stage.cloneNode(true) as HTMLElement;
+  const drawn = stage.querySelectorAll("canvas");
+  copy.querySelectorAll("canvas").forEach((canvas, index) => {
+    const image = h("img", { src: drawn[index]!.toDataURL(), style: `${canvas.getAttribute("style") ?? ""}; display: block; image-rendering: pixelated` });
+    canvas.replaceWith(image);
+  });
+  const fields = stage.querySelectorAll("input, select");
+  copy.querySelectorAll("input, select").forEach((field, index) => {
+    const shown = fields[index] as HTMLInputElement | HTMLSelectElement;
+    if (field instanceof HTMLSelectElement) for (const one of field.options) one.toggleAttribute("selected", one.value === shown.value);
+    else field.setAttribute("value", shown.value);
+  });
+  copy.style.margin = "0";
+  const root = stage.getRootNode() as Document | ShadowRoot;
+  const rules = root.adoptedStyleSheets.flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join("\n");
+  const page = h("div", { class: "posenc", "data-theme": isDark(stage) ? "dark" : "light", lang: stage.closest<HTMLElement>("[lang]")?.lang ?? "en" }, h("style", {}, rules), copy);
+  page.setAttribute("xmlns", "http://www.w3.org/1999/xhtml");
+  const inside = new XMLSerializer().serializeToString(page);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><foreignObject width="100%" height="100%">${inside}</foreignObject></svg>`;
+}

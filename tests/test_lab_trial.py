@@ -112,10 +112,12 @@ def test_encodings_parameters_are_trained_without_decay() -> None:
 
 def test_randomised_positions_reach_the_longest_length() -> None:
     generator = torch.Generator().manual_seed(0)
-    drawn = [Arm("rope", randomized=True).training_positions(8, 64, generator).coords[0] for _ in range(200)]
+    drawn = [Arm("rope", randomized=True).drawn_positions(8, 64, generator).coords[0] for _ in range(200)]
     assert all(bool((row.diff() > 0).all()) and len(row) == 8 for row in drawn)
     assert {value for row in drawn for value in row.tolist()} == set(range(64))
-    assert Arm("rope").training_positions(8, 64, generator).coords[0].tolist() == list(range(8))
+    assert Arm("rope").drawn_positions(8, 64, generator).coords[0].tolist() == list(range(8))
+    further = [Arm("rope", randomized=True, spread=2).drawn_positions(64, 64, generator).coords[0] for _ in range(50)]
+    assert {value for row in further for value in row.tolist()} == set(range(128))
 
 
 @pytest.mark.parametrize(

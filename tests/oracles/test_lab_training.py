@@ -92,7 +92,7 @@ def test_scores_of_items_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(scoring.CHUNK, "cpu", chunk)
         found = scoring.scores(model, tokens, targets)  # type: ignore[arg-type]
         rows = Rows()
-        scoring.add_items(rows, found, item, mode="same targets", length=6)
+        scoring.add_items(rows, [found], item, mode="same targets", length=6)
         scoring.add_positions(rows, found, 6)
         bits, right, exact = (read(rows, kind, "item", "weight") for kind in ("bits", "right", "exact"))
         assert {key: (bits[key], right[key], exact[key]) for key in bits} == {

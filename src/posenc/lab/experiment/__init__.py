@@ -8,10 +8,10 @@ A trial holds everything that decides its numbers, except the text that it reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import (
@@ -33,11 +33,16 @@ from posenc.lab.experiment.arm import Arm, trainable
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
-Change = Literal["interpolation", "ntk", "yarn"]
+Change = Literal["interpolation", "ntk", "yarn", "self_extend"]
 Precision = Literal["32-true", "bf16-mixed"]
-PRESETS = ("compare", "quick", "standard", "full", "gpu", "micro")
+TextName = Literal["library", "prose"]
+PRESETS = ("compare", "quick", "standard", "study", "full", "gpu", "micro")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
+SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
+DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
+SPREAD = 2  # number of positions to draw from over the longest scored length; Ruoss et al.: 2048 for lengths up to 500
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Options = tuple[tuple[str, POSITIVE], ...]
 
 
 class Strict(BaseModel):
@@ -75,6 +80,8 @@ class Trial(Strict):
     """One model: trained once, scored at every length.
 
     source      the text of the file that holds a user's own encoding
+    options     settings of the encoding that differ from its paper's, by name: (("base", 500.0),)
+    draws       of random positions that scores are the mean over; 0: scored at 0, 1, 2, … only, as posenc 0.1 did
     after       changes of the frequencies after training, scored in separate rows
     oracle      trained at the longest scored length instead of `task.length`, on as many tokens
     precision   float32 throughout, or bfloat16 matrix products with float32 parameters
@@ -83,6 +90,8 @@ class Trial(Strict):
     task: SerializeAsAny[Task]
     encoding: str
     source: str | None = None
+    options: Options = ()
+    draws: int = Field(default=0, ge=0)
     seed: int
     size: Size
     training: Training
@@ -95,9 +104,38 @@ class Trial(Strict):
     def _task_by_name(cls, given: Any) -> Any:
         return task_of(given)
 
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Options and draws are written only if there are any, so that the keys of older results stay."""
+        unset = [name for name in ("options", "draws") if not getattr(self, name)]
+        return {name: value for name, value in serialize(self).items() if name not in unset}
+
+    @model_validator(mode="after")
+    def _random_positions_are_drawn(self) -> Trial:
+        if self.draws > 0 and not self.arm.randomized:
+            raise ValueError(f"draws: expected 0 without random positions, got {self.draws} for {self}")
+        return self
+
+    @property
+    def arm(self) -> Arm:
+        return Arm.parse(self.encoding, self.source, self.options, SPREAD if self.draws else 1)
+
     def key(self, text: str) -> str:
         """64 hexadecimal digits of everything that decides the numbers; `text` is the digest of the experiment's text."""
         return key_of(self.model_dump(mode="json"), self.text(text), NUMERICS_VERSION)
+
+    def weights_key(self, text: str) -> str:
+        """64 hexadecimal digits of what decides the trained weights: the key without what only scoring reads.
+
+        The longest length decides the weights of a model that is trained there, or at random positions up to there.
+        """
+        given = self.model_dump(mode="json")
+        reads_longest = self.oracle or self.arm.randomized
+        given["task"] = {name: value for name, value in given["task"].items() if name not in self.task.scoring}
+        given["task"]["longest"] = self.task.lengths[-1] if reads_longest else None
+        return key_of(
+            {name: value for name, value in given.items() if name not in SCORING}, self.text(text), NUMERICS_VERSION
+        )
 
     def text(self, digest: str) -> str:
         """The digest where the task reads the text, "" where it reads none."""
@@ -110,10 +148,21 @@ class Trial(Strict):
         return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
 
 
+class Choice(NamedTuple):
+    """What tuning chooses for an encoding: a learning rate, and settings of its own."""
+
+    learning_rate: float
+    options: Options = ()
+
+
 class TaskPlan(Strict):
     """A task of an experiment: its settings, its training settings, and its encodings if not all.
 
     learning_rates   if more than one: a model is trained with each, which is not compared, and the best rate is used
+    own_scales       settings of single encodings that are tried too, at the rate of `training`: {rope: {base: [500]}}. They
+                     replace as many of the last learning rates, so that all encodings have equally many tries
+    tuning_steps     steps of the models that are not compared, which are then scored at the trained length only; those of
+                     `training` if left out
     """
 
     task: SerializeAsAny[Task]
@@ -121,12 +170,39 @@ class TaskPlan(Strict):
     encodings: tuple[str, ...] | None = None
     after: tuple[Change, ...] = ()
     learning_rates: tuple[POSITIVE, ...] = ()
+    own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
+    tuning_steps: int | None = Field(default=None, ge=1)
     oracle: bool = False
 
     @field_validator("task", mode="before")
     @classmethod
     def _task_by_name(cls, given: Any) -> Any:
         return task_of(given)
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Older results do not have these settings."""
+        unset = [name for name in ("own_scales", "tuning_steps") if not getattr(self, name)]
+        return {name: value for name, value in serialize(self).items() if name not in unset}
+
+    @model_validator(mode="after")
+    def _tries_are_equal(self) -> TaskPlan:
+        for encoding in self.own_scales:
+            if (count := len(self.scales(encoding))) >= len(self.learning_rates):
+                raise ValueError(
+                    f"own_scales: {encoding} has {count} values; expected fewer than the {len(self.learning_rates)} "
+                    "learning_rates, because every encoding has as many tries"
+                )
+        return self
+
+    def scales(self, encoding: str) -> list[tuple[str, float]]:
+        return [(name, value) for name, values in self.own_scales.get(encoding, {}).items() for value in values]
+
+    def tries(self, encoding: str) -> list[Choice]:
+        """What is tried for an encoding: learning rates, and then values of its own scale at the rate of `training`."""
+        scales = self.scales(encoding)
+        rates = self.learning_rates[: len(self.learning_rates) - len(scales)]
+        return [*(Choice(rate) for rate in rates), *(Choice(self.training.learning_rate, (scale,)) for scale in scales)]
 
 
 class Experiment(Strict):
@@ -136,6 +212,9 @@ class Experiment(Strict):
     first_seed   the seeds are first_seed, first_seed + 1, …
     budget       seconds for the whole sweep; the steps of every task are multiplied by the largest number that fits
     properties   whether properties that need no training are measured too (`trial.fp64_properties`)
+    fewer_seeds  encodings with fewer seeds than the others, which run after the others: {fire: 3}
+    draws        of random positions, for encodings that are trained at random positions
+    text         "library": the sources of Python's standard library; "prose": generated (`experiment.prose`)
     """
 
     name: str
@@ -149,11 +228,15 @@ class Experiment(Strict):
     first_seed: int = Field(default=0, ge=0)
     budget: POSITIVE | None = None
     properties: bool = False
+    fewer_seeds: dict[str, Annotated[int, Field(ge=1)]] = {}
+    text: TextName = "library"
+    draws: int = Field(default=DRAWS, ge=0)
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The settings after `sources` are written only if they are set, because older results do not have them."""
-        unset = [name for name in ("first_seed", "budget", "properties") if not getattr(self, name)]
+        unset = [name for name in ("first_seed", "budget", "properties", "fewer_seeds") if not getattr(self, name)]
+        unset += [name for name in ("text", "draws") if getattr(self, name) == type(self).model_fields[name].default]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -162,47 +245,88 @@ class Experiment(Strict):
             Arm.parse(word, self.sources.get(word))
         if len({plan.task.name for plan in self.tasks}) < len(self.tasks):
             raise ValueError("tasks: every task may appear once")
+        for plan in self.tasks:
+            words = self.of(plan)
+            if plan.after and "rope" not in words:
+                raise ValueError(
+                    f"after: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
+                    f"{', '.join(words)}"
+                )
+            if unknown := sorted(plan.own_scales.keys() - set(words)):
+                raise ValueError(f"own_scales: {unknown[0]} is none of the encodings of {plan.task.name}")
+            for word in plan.own_scales:
+                for scale in plan.scales(word):
+                    Arm.parse(word, self.sources.get(word), (scale,))
+        if unknown := sorted(self.fewer_seeds.keys() - set(self.encodings)):
+            raise ValueError(f"fewer_seeds: {unknown[0]} is none of the encodings")
+        if more := sorted(word for word, count in self.fewer_seeds.items() if count > self.seeds):
+            raise ValueError(f"fewer_seeds: expected at most {self.seeds} for {more[0]}, got {self.fewer_seeds[more[0]]}")
         return self
 
     def tuning(self) -> list[Trial]:
-        """The trials that choose a learning rate; empty if there is nothing to choose."""
+        """The trials that choose a learning rate or a scale; empty if there is nothing to choose."""
         return [
-            self._trial(plan, word, TUNING_SEED, rate)
+            self._trial(plan, word, TUNING_SEED, choice, steps=plan.tuning_steps)
             for plan in self.tasks
-            for word in self._encodings(plan)
-            for rate in plan.learning_rates
+            for word in self.of(plan)
+            for choice in plan.tries(word)
         ]
 
-    def trials(self, chosen: dict[tuple[str, str], float] | None = None) -> list[Trial]:
-        """All trials, by seed, so that an interrupted sweep has all encodings; `chosen`: rates by task and encoding."""
+    def trials(self, chosen: Mapping[tuple[str, str], Choice] | None = None) -> list[Trial]:
+        """All trials, by seed, so that an interrupted sweep has all encodings; `chosen` is by task and encoding.
+
+        Encodings with fewer seeds come after the others.
+        """
         return list(self._trials(chosen or {}))
 
-    def _trials(self, chosen: dict[tuple[str, str], float]) -> Iterator[Trial]:
-        for seed in range(self.first_seed, self.first_seed + self.seeds):
-            for plan in self.tasks:
-                for word in self._encodings(plan):
-                    rate = chosen.get((plan.task.name, word), plan.training.learning_rate)
-                    yield self._trial(plan, word, seed, rate)
-                    if plan.oracle:
-                        yield self._trial(plan, word, seed, rate, oracle=True)
+    def _trials(self, chosen: Mapping[tuple[str, str], Choice]) -> Iterator[Trial]:
+        for stage in self.stages():
+            for seed in range(self.first_seed, self.first_seed + self.seeds_of(stage[0])):
+                for plan in self.tasks:
+                    for word in (word for word in self.of(plan) if word in stage):
+                        choice = chosen.get((plan.task.name, word), Choice(plan.training.learning_rate))
+                        yield self._trial(plan, word, seed, choice)
+                        if plan.oracle:
+                            yield self._trial(plan, word, seed, choice, oracle=True)
+
+    def stages(self) -> list[tuple[str, ...]]:
+        """The encodings by their number of seeds, the most first: a stage is tuned and trained before the next one."""
+        words = dict.fromkeys(word for plan in self.tasks for word in self.of(plan))
+        counts = sorted({self.seeds_of(word) for word in words}, reverse=True)
+        return [tuple(word for word in words if self.seeds_of(word) == count) for count in counts]
 
     def first_trials(self, plan: TaskPlan) -> list[Trial]:
         """One trial for each encoding of a task, for what is measured without comparing seeds."""
-        return [self._trial(plan, word, self.first_seed, plan.training.learning_rate) for word in self._encodings(plan)]
+        default = Choice(plan.training.learning_rate)
+        return [self._trial(plan, word, self.first_seed, default) for word in self.of(plan)]
 
-    def _encodings(self, plan: TaskPlan) -> tuple[str, ...]:
+    def of(self, plan: TaskPlan) -> tuple[str, ...]:
+        """The encodings of a task."""
         return self.encodings if plan.encodings is None else plan.encodings
 
-    def _trial(self, plan: TaskPlan, word: str, seed: int, rate: float, oracle: bool = False) -> Trial:
+    def seeds_of(self, word: str) -> int:
+        """The number of seeds of an encoding."""
+        return self.fewer_seeds.get(word, self.seeds)
+
+    def _trial(
+        self, plan: TaskPlan, word: str, seed: int, choice: Choice, *, oracle: bool = False, steps: int | None = None
+    ) -> Trial:
+        changed = {"learning_rate": choice.learning_rate, "steps": steps or plan.training.steps}
+        randomized = Arm.parse(word, self.sources.get(word)).randomized
+        task = plan.task
+        if steps is not None and not randomized:  # which draws positions up to the longest length
+            task = task.model_copy(update={"lengths": (task.length,)})
         return Trial(
-            task=plan.task,
+            task=task,
             encoding=word,
             source=self.sources.get(word),
+            options=choice.options,
+            draws=self.draws if randomized else 0,
             seed=seed,
             size=self.size,
-            training=plan.training.model_copy(update={"learning_rate": rate}),
+            training=plan.training.model_copy(update=changed),
             oracle=oracle,
-            after=plan.after if word == "rope" and not oracle else (),
+            after=plan.after if word == "rope" and not oracle and steps is None else (),
             precision=self.precision,
         )
 
@@ -263,8 +387,9 @@ def _line(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        return f"{where}: {first['msg']}" + (f", got {first['input']!r}"[:120] if first["type"] != "value_error" else "")
-    return str(error)
+        message = " ".join(first["msg"].split())
+        return f"{where}: {message}" + (f", got {first['input']!r}"[:120] if first["type"] != "value_error" else "")
+    return " ".join(str(error).split())
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from posenc.bilingual import Words
+from posenc.lab.experiment import prose
 
 if TYPE_CHECKING:
     from posenc.shapes import Int
@@ -78,13 +79,17 @@ class Windows:
         return self.take((torch.arange(n) * self.count + self.count // 2) // n)
 
 
-def read_corpus(path: Path | None, width: int) -> Corpus:
-    """The text under `path`, a file or a folder; Python's own standard library where it is None.
+def read_corpus(path: Path | None, width: int, name: str = "library") -> Corpus:
+    """The text under `path`, a file or a folder. Where it is None: Python's own standard library, or generated prose if
+    `name` is "prose".
 
     Raises ValueError for no text, binary text, and text too short to hold out windows of `width` bytes; OSError for what
     cannot be read.
     """
-    source, found, notes = _standard_library() if path is None else _user_text(path)
+    if path is not None:
+        source, found, notes = _user_text(path)
+    else:
+        source, found, notes = prose.documents() if name == "prose" else _standard_library()
     unlike = sorted({hashlib.sha256(text).digest(): text for text in found}.items())
     if len(unlike) < len(found):
         repeated = len(found) - len(unlike)

@@ -14,8 +14,8 @@ attention   | step, layer, head, position                | mean probability at t
 similarity  | step, position, other                      | cosine of two rows of a learned table
 link        | step, layer, head, item, note, weight      | probability of one token for another; `weight`: uniform attention
 
-change      "" | interpolation | ntk | yarn: of the frequencies, after training
-mode        same targets | non-overlapping
+change      "" | interpolation | ntk | yarn | self_extend: of the frequencies, after training
+mode        same targets | non-overlapping | random positions: same targets, the mean over draws of random positions
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 METADATA = b"posenc"
 SEAL, UNSEALED = b"posenc seal ", b"0" * 64
-SAME_TARGETS, NON_OVERLAPPING = "same targets", "non-overlapping"
+SAME_TARGETS, NON_OVERLAPPING, RANDOM_POSITIONS = "same targets", "non-overlapping", "random positions"
 
 SCHEMA = pa.schema(
     [

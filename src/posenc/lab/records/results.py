@@ -4,6 +4,7 @@
     DIR/verified.jsonl                                   code whose results are known to be the same (verified.py)
     DIR/trials/TASK-ENCODING-sSEED[-oracle]-KEY16.parquet    one finished trial
     DIR/measurements/NAME-KEY16.json                     one finished measurement
+    DIR/weights/KEY16.pt                                 trained weights, if they are kept (kept_weights.py)
     DIR/claims/KEY.lock                                  held by the process that runs that trial
 
 A file is accepted only if the trial, text and version of the numerics in it hash to the requested key, and if its seal is
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from posenc.lab.experiment import Experiment, Trial
 
-MANIFEST, TRIALS, MEASUREMENTS, CLAIMS = "experiment.json", "trials", "measurements", "claims"
+MANIFEST, TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS = "experiment.json", "trials", "measurements", "claims", "weights"
 FORMAT = 2  # 1 had keys that depended on the code: results/standard/rekey.py carries such a folder over
 LOCK = ".lock"
 
@@ -252,7 +253,7 @@ class Folder:
             return
         marker = self.path / MANIFEST
         if not marker.is_file():
-            ours = (TRIALS, MEASUREMENTS, CLAIMS)
+            ours = (TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS)
             if any(path.name not in ours and path.suffix != files.TEMPORARY for path in self.path.iterdir()):
                 raise ValueError(f"--out: {self.path} holds files that posenc lab did not write; choose another folder")
             return
@@ -273,7 +274,12 @@ class Folder:
 
 def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, Trial]:
     """The trials of an experiment by key, on the text and at the learning rates of a manifest."""
-    chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
+    from posenc.lab.experiment import Choice
+
+    chosen = {
+        (one["task"], one["encoding"]): Choice(one["learning_rate"], tuple(map(tuple, one.get("options", ()))))
+        for one in manifest["chosen"]
+    }
     return {trial.key(text_of(manifest)): trial for trial in experiment.trials(chosen)}
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posenc.lab.engines import line as one_line
-from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.key import canonical
 from posenc.lab.records.results import Unwritable
 
@@ -122,7 +121,7 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
 def _inputs(experiment: Experiment, plan: TaskPlan, trials: list[Trial]) -> dict[str, Any]:
     """The inputs without the number of steps, which with a budget is a result and does not affect the measurement."""
     training = plan.training if experiment.budget is None else plan.training.model_copy(update={"steps": 1})
-    arms = [Arm.parse(trial.encoding, trial.source) for trial in trials]
+    arms = [trial.arm for trial in trials]
     recipe = {"task": plan.task, "size": experiment.size, "training": training}
     return {
         "arms": [{"encoding": arm.encoding, "randomized": arm.randomized, "source": arm.source} for arm in arms],

@@ -23,11 +23,11 @@ import pyarrow.compute as pc
 
 from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
-from posenc.lab.experiment import Experiment, Trial, corpus
-from posenc.lab.records import verified
+from posenc.lab.experiment import Choice, Experiment, Trial, corpus
+from posenc.lab.records import learning_curve, verified
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.provenance import provenance
-from posenc.lab.records.record import SAME_TARGETS
+from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.run import budget
 from posenc.lab.run.measurements import LOOK_AGAIN, measure
@@ -164,7 +164,7 @@ def with_steps(
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
     """The text; None if no task reads it."""
     rows = [plan.task.tokens(plan.task.lengths[-1]) for plan in experiment.tasks if plan.task.reads_text]
-    return corpus.read_corpus(path, max(rows) + 1) if rows else None
+    return corpus.read_corpus(path, max(rows) + 1, experiment.text) if rows else None
 
 
 class _Sweep:
@@ -208,14 +208,20 @@ class _Sweep:
             self.time_left.waits(key, trial)
         if not self.goes_on() and tuning:
             self.keep_manifest(tuning=list(tuning))
-        chosen, unchosen = self.choose(tuning, self.run(tuning, scored))
-        trials, missing = self.possible(chosen, unchosen)
-        for key in expected.keys() - trials.keys():
-            self.time_left.ends(key)
-        for key, trial in trials.items():
-            self.time_left.waits(key, trial)
-        self.keep_manifest(tuning=list(tuning), keys=list(trials))
-        stops = self.run(trials, lambda trial, record: record.about["failed"])
+        chosen, unchosen, stops = dict[Pair, Choice](), dict[Pair, str](), dict[str, str | None]()
+        for stage in self.experiment.stages():
+            tried = {key: trial for key, trial in tuning.items() if trial.encoding in stage}
+            choices, problems = self.choose(tried, self.run(tried, scored))
+            chosen, unchosen = chosen | choices, unchosen | problems
+            trials, missing = self.possible(chosen, unchosen)
+            for key in expected.keys() - trials.keys():
+                self.time_left.ends(key)
+            for key, trial in trials.items():
+                self.time_left.waits(key, trial)
+            expected = trials
+            self.keep_manifest(tuning=list(tuning), keys=list(trials))
+            now = {key: trial for key, trial in trials.items() if trial.encoding in stage}
+            stops |= self.run(now, stopped)
         self.keep_manifest(failures={key: problem.line for key, problem in self.failed.items()}, **self.measure())
         return Outcome(
             self.ran,
@@ -225,7 +231,7 @@ class _Sweep:
             self.folder.others(),
             time.monotonic() - self.begun,
             self.unverified,
-            tuple(Problem(trials[key], why) for key, why in stops.items() if why is not None),
+            tuple(Problem(expected[key], why) for key, why in stops.items() if why is not None),
         )
 
     # Who and where --------------------------------------------------------------------------------------------------
@@ -269,25 +275,23 @@ class _Sweep:
 
     # Choosing a learning rate ---------------------------------------------------------------------------------------
 
-    def choose(self, tuning: Mapping[str, Trial], scores: Mapping[str, Score]) -> tuple[dict[Pair, float], dict[Pair, str]]:
-        """The learning rate that scores best at the trained length, by task and encoding, or why there is none."""
-        tried, unchosen = dict[Pair, list[tuple[Score, float]]](), dict[Pair, str]()
+    def choose(
+        self, tuning: Mapping[str, Trial], scores: Mapping[str, Score]
+    ) -> tuple[dict[Pair, Choice], dict[Pair, str]]:
+        """What scores best at the trained length, by task and encoding, or why nothing was chosen."""
+        tried, unchosen = dict[Pair, list[tuple[Score, Choice]]](), dict[Pair, str]()
         for key, trial in tuning.items():
-            pair, rate = (trial.task.name, trial.encoding), trial.training.learning_rate
+            pair, choice = (trial.task.name, trial.encoding), Choice(trial.training.learning_rate, trial.options)
             if key in scores:
-                tried.setdefault(pair, []).append((scores[key], rate))
+                tried.setdefault(pair, []).append((scores[key], choice))
             else:
-                unchosen[pair] = f"no learning rate was chosen: at {rate:g}, {self.failed[key].line}"
-        chosen = {pair: min(rates)[1] for pair, rates in tried.items() if pair not in unchosen}
-        self.manifest["chosen"] = [
-            {"task": task, "encoding": encoding, "learning_rate": rate, "tried": sorted(rate for _, rate in tried[pair])}
-            for pair, rate in chosen.items()
-            for task, encoding in [pair]
-        ]
+                unchosen[pair] = f"no learning rate was chosen: at {choice.learning_rate:g}, {self.failed[key].line}"
+        chosen = {pair: min(choices)[1] for pair, choices in tried.items() if pair not in unchosen}
+        self.manifest["chosen"] += [_chosen(pair, choice, tried[pair]) for pair, choice in chosen.items()]
         return chosen, unchosen
 
     def possible(
-        self, chosen: dict[Pair, float], unchosen: Mapping[Pair, str]
+        self, chosen: dict[Pair, Choice], unchosen: Mapping[Pair, str]
     ) -> tuple[dict[str, Trial], tuple[Problem, ...]]:
         trials = self.experiment.trials(chosen)
         why = {trial: unchosen.get((trial.task.name, trial.encoding)) for trial in trials}
@@ -393,18 +397,36 @@ class _Sweep:
         self.time_left.took(trial, sum(record.about["seconds"].values()))
 
 
+def _chosen(pair: Pair, choice: Choice, tried: list[tuple[Score, Choice]]) -> dict[str, Any]:
+    """As plain JSON."""
+    task, encoding = pair
+    entry = {"task": task, "encoding": encoding, "learning_rate": choice.learning_rate}
+    entry["tried"] = sorted({one.learning_rate for _, one in tried})
+    if choice.options:
+        entry["options"] = [list(option) for option in choice.options]
+    return entry
+
+
+def stopped(trial: Trial, record: Record) -> str | None:
+    """Why the training counts as diverged: it stopped early, or its loss ended above the loss that it began with."""
+    if (failed := record.about["failed"]) is not None:
+        return str(failed)
+    return learning_curve.diverged(learning_curve.of(record.rows))
+
+
 def scored(trial: Trial, record: Record) -> Score:
     """The score at the trained length, smaller is better: bits, or the negative share of right rows and then bits."""
     if record.about["failed"] is not None:
         return (math.inf, math.inf)
-    measures = {name: _mean(record.rows, name, trial.task.length) for name in ("bits", "exact")}
+    mode = RANDOM_POSITIONS if trial.draws else SAME_TARGETS
+    measures = {name: _mean(record.rows, name, trial.task.length, mode) for name in ("bits", "exact")}
     return (measures["bits"], 0.0) if trial.task.measure == "bits" else (-measures["exact"], measures["bits"])
 
 
-def _mean(rows: pa.Table, kind: str, length: int) -> float:
+def _mean(rows: pa.Table, kind: str, length: int, mode: str) -> float:
     """The mean over the targets; infinite without targets."""
     of = pc.and_(pc.equal(rows["kind"].cast("string"), kind), pc.equal(rows["length"], length))
-    of = pc.and_(of, pc.equal(rows["mode"].cast("string"), SAME_TARGETS))
+    of = pc.and_(of, pc.equal(rows["mode"].cast("string"), mode))
     of = pc.and_(of, pc.equal(rows["change"].cast("string").fill_null(""), ""))
     found = rows.filter(of)
     weights = found["weight"].to_numpy().astype("float64") if kind == "bits" else None

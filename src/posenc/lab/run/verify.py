@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from posenc.lab.engines.engine import Context
 from posenc.lab.experiment import Trial
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from posenc.lab.records.results import Folder
     from posenc.lab.trial.training import Hardware
 
+IN_TRAINING = ("attention", "link", "similarity")  # kinds of rows recorded in training on held-out rows
 SAME = ("failed", "cannot", "chance", "baseline", "trained_tokens", "parameters", "encoding_parameters")
 
 
@@ -149,23 +152,34 @@ def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Ma
 
 
 def differences(one: Record, other: Record) -> tuple[str, ...]:
-    """A line for every difference, bit for bit. Times, dates and machines are not compared."""
+    """A line for every difference, bit for bit. Times, dates and machines are not compared.
+
+    Attention that was recorded in training is not compared if a record was made from kept weights of a trial with other
+    scoring, because it was recorded on that trial's held-out rows.
+    """
+    rows_of_one, rows_of_other = one.rows, other.rows
+    if "trained_as" in one.about or "trained_as" in other.about:
+        rows_of_one, rows_of_other = map(_without_attention, (rows_of_one, rows_of_other))
     lines = [
         f"{name}: {one.about[name]!r} instead of {other.about[name]!r}"
         for name in SAME
         if one.about[name] != other.about[name]
     ]
-    where = [name for name in one.rows.schema.names if name != "value"]
-    if one.rows.select(where).to_pydict() != other.rows.select(where).to_pydict():
-        return (*lines, f"other rows: {len(one.rows)} instead of {len(other.rows)}")
-    ours, theirs = (rows["value"].to_numpy().astype(np.float32) for rows in (one.rows, other.rows))
+    where = [name for name in rows_of_one.schema.names if name != "value"]
+    if rows_of_one.select(where).to_pydict() != rows_of_other.select(where).to_pydict():
+        return (*lines, f"other rows: {len(rows_of_one)} instead of {len(rows_of_other)}")
+    ours, theirs = (rows["value"].to_numpy().astype(np.float32) for rows in (rows_of_one, rows_of_other))
     unlike = ours.view(np.uint32) != theirs.view(np.uint32)
-    kinds = np.array(one.rows["kind"].to_pylist())
+    kinds = np.array(rows_of_one["kind"].to_pylist())
     for kind in dict.fromkeys(kinds[unlike].tolist()):
         there = unlike & (kinds == kind)
         most = np.abs(ours[there].astype(float) - theirs[there].astype(float)).max()
         lines.append(f"{kind}: {there.sum()} of {(kinds == kind).sum()} numbers differ, by up to {most:.3g}")
     return tuple(lines)
+
+
+def _without_attention(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows["kind"].cast("string"), pa.array(IN_TRAINING))))
 
 
 def record_equal(folder: Folder, stood_for: Sequence[Kept], reruns: Sequence[Rerun], hardware: Hardware) -> int:

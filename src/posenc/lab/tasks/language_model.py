@@ -32,10 +32,11 @@ class LanguageModel(Task):
     name: Literal["language_model"] = "language_model"
     length: int = Field(default=64, ge=1)
     lengths: tuple[int, ...] = (64, 72, 96, 128, 256, 512)
-    held_out: int = Field(default=64, ge=1)
+    held_out: int = Field(default=256, ge=1)
     targets: int = Field(default=32, ge=1)
     cut_up: Literal["every length", "longest"] = "every length"
 
+    scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets", "cut_up"}
     title: ClassVar[Words] = Words("Language model on bytes", "字节语言模型")
     unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"

@@ -40,6 +40,7 @@ class MaskedLanguageModel(Task):
     targets: int = Field(default=32, ge=1)
     hidden: float = Field(default=0.15, gt=0, lt=1)
 
+    scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets"}
     title: ClassVar[Words] = Words("Masked language model on bytes", "字节掩码语言模型")
     unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"

@@ -60,6 +60,7 @@ class Task(BaseModel, ABC):
     lengths: tuple[int, ...]
     held_out: int = Field(default=256, ge=1)
 
+    scoring: ClassVar[frozenset[str]] = frozenset({"lengths", "held_out"})  # settings that do not affect training
     title: ClassVar[Words]
     unit: ClassVar[Words]  # the unit of lengths: "bytes of context"
     measure: ClassVar[Literal["bits", "exact"]]  # bits per target, lower is better; or the share of rows entirely right

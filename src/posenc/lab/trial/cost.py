@@ -22,7 +22,6 @@ import torch
 from posenc.attention_module import Attention
 from posenc.encoding import PositionalEncoding
 from posenc.lab.experiment import Trial
-from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.trial.fp64_properties import table_bytes_per_token
 from posenc.lab.trial.training import Run, new_model
@@ -57,7 +56,7 @@ def cost(
     `trials` are one for each encoding, of one task and size. 5 to 25 rounds take about `seconds`. An encoding that fails
     is left out, and `failures` says why.
     """
-    nope = trials[0].model_copy(update={"encoding": "nope", "source": None})
+    nope = trials[0].model_copy(update={"encoding": "nope", "source": None, "options": (), "draws": 0, "after": ()})
     failures: dict[str, str] = {}
     with single_threaded():
         contenders: dict[tuple[str, str], Callable[[], object]] = {
@@ -125,7 +124,7 @@ def _take_turns(
 
 
 def _calls(trial: Trial, text: Corpus | None, sizes: Sizes) -> Calls:
-    arm = Arm.parse(trial.encoding, trial.source)
+    arm = trial.arm
     encoding = arm.create(d_model=sizes.d_model, n_heads=sizes.n_heads, n_layers=1, positions=sizes.prompt + 1)[0].eval()
     assert isinstance(encoding, PositionalEncoding)
     attention = Attention(sizes.d_model, sizes.n_heads, encoding).requires_grad_(False)

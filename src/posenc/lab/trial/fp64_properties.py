@@ -30,7 +30,7 @@ SAME = 1e-9  # in fp64, outputs of size one: rounding is 1e-15, an ODE solver's 
 
 def properties(trial: Trial) -> dict[str, Any]:
     """All properties of the trial's encoding at its size, as plain JSON."""
-    model, arm, size = new_model(trial), Arm.parse(trial.encoding, trial.source), trial.size
+    model, arm, size = new_model(trial), trial.arm, trial.size
     encoding = model.encoding(0)
     return {
         "order": {

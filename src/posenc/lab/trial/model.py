@@ -104,17 +104,17 @@ class Transformer(nn.Module):
             self.encodings = arm.create(
                 d_model=size.d_model, n_heads=size.n_heads, n_layers=size.n_layers, positions=positions, causal=causal
             )
-            self._draw_tables()
+            self._draw_tables(arm.table_std(EMBEDDING))
 
     @torch.no_grad()
-    def _draw_tables(self) -> None:
+    def _draw_tables(self, std: float) -> None:
         """Draws the parameters. Learned rows have the scale of the embeddings that they are added to, as in BERT and GPT-2.
 
         With a deviation of 0.02 beside 1, the model does not use them during half of a short training (LOG.md).
         """
         for encoding in self.encodings:
             if isinstance(encoding, Learned):
-                encoding.table.normal_(0, EMBEDDING)
+                encoding.table.normal_(0, std)
 
     def prepare(self, at: Positions) -> Positions:
         """Computes tables for all layers. Layers with the same configuration share one table."""
@@ -142,6 +142,10 @@ class Transformer(nn.Module):
         own = self.encodings[n if len(self.encodings) > 1 else 0].at_layer(n)  # type: ignore[operator]
         assert isinstance(own, PositionalEncoding)
         return own
+
+    def drop_positions(self) -> None:
+        """Removes the encoding from all layers; the other weights stay."""
+        self.encodings = nn.ModuleList([PositionalEncoding()])
 
     def encoding_parameters(self) -> int:
         return sum(parameter.numel() for parameter in self.encodings.parameters())

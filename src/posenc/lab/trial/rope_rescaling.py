@@ -2,11 +2,13 @@
 
 interpolation   ω / s                                     Chen et al. 2023, section 3.2
 ntk             base · s^(d/(d-2)) instead of base        Peng et al. 2023, section 3.1
+self_extend     unchanged up to half the trained length, groups of 2s positions beyond    Jin et al. 2024, section 3
 yarn            fast pairs ω, slow pairs ω / s, a ramp between; logits · (0.1 ln s + 1)²      the same, section 3.3
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,12 +16,16 @@ from torch import nn
 
 from posenc import frequencies
 from posenc.encodings.rope import RoPE
+from posenc.encodings.self_extend import SelfExtend
 from posenc.frequencies import Frequencies
 from posenc.lab.trial.model import Transformer
 
 
 def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
-    """The encoding with other frequencies; `trained` is the trained length. At factor 1 nothing changes."""
+    """The encoding with other frequencies; `trained` is the trained length. At factor 1 nothing changes.
+
+    Self-Extend reaches (trained - w)·G + w positions: all of factor · trained, with w = trained / 2 and G = 2 · factor.
+    """
     change_of: dict[str, Callable[[Frequencies], Frequencies]] = {
         "interpolation": lambda f: frequencies.linear(f, factor),
         "ntk": lambda f: frequencies.ntk(f, factor),
@@ -27,6 +33,9 @@ def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
     }
     if factor == 1:
         return rope
+    if change == "self_extend":
+        group, window = math.ceil(2 * factor), max(1, trained // 2)
+        return SelfExtend(rope.d_head, group=group, window=window, layout=rope.layout, frequencies=rope.frequencies)
     return RoPE(rope.d_head, layout=rope.layout, frequencies=change_of[change](rope.frequencies))
 
 

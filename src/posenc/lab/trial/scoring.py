@@ -2,6 +2,7 @@
 
     same targets       ………………………│ targets │      the task's rows at that length, with the task's targets
     non-overlapping    │ row │ row │ row │ row │    language model: the longest windows cut into rows, every byte a target
+    random positions   ……0..3.4…..7│..9.11.12│      as same targets, at random positions as in training: the mean over draws
 
 Legend: b rows, t tokens, n target positions.
 """
@@ -9,20 +10,22 @@ Legend: b rows, t tokens, n target positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
-from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Rows
+from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.trial.limits import TABLE_ENDS
-from posenc.lab.trial.model import Transformer
+from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.parallel import Part
 from posenc.positions import Positions
 
@@ -46,13 +49,22 @@ class Scores:
     def finite(self) -> bool:
         return bool(self.bits.isfinite().all())
 
+    def only(self, asked: Bool[Tensor, "b t"]) -> Scores:
+        """The scores of some of the targets."""
+        return Scores(self.bits.where(asked, 0.0), self.right.where(asked, 0.0), asked)
+
 
 @torch.no_grad()
-def scores(model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"]) -> Scores:
-    """Computes on the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64."""
+def scores(
+    model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions | None = None
+) -> Scores:
+    """Computes on the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64.
+
+    `at` are the positions of every row: 0, 1, 2, … if left out.
+    """
     model.eval()
     device = model.head.weight.device
-    at = model.prepare(Positions.arange(1, tokens.shape[1], device=device))
+    at = model.prepare(Positions.arange(1, tokens.shape[1], device=device) if at is None else at.to(device))
     rows = max(1, CHUNK.get(device.type, CHUNK_ELSEWHERE) // tokens.shape[1])
     asked = targets != IGNORE
     bits, right = torch.zeros(2, *targets.shape, dtype=torch.float64)
@@ -69,23 +81,43 @@ def score_lengths(
     model: Transformer, task: Task, text: Corpus | None, rows: Rows, report: Callable[[float], None]
 ) -> dict[str, str]:
     """Adds a row for every item at every length. Returns the lengths that cannot be scored, with the reason."""
-    cannot = dict[str, str]()
+    cannot, whole = dict[str, str](), None
     for length in task.lengths:
         if (why := out_of_reach(model, task.tokens(length))) is not None:
             cannot[str(length)] = why
             continue
         batch = task.scored(length, text)
-        found = scores(model, batch.tokens, batch.targets)
+        if isinstance(task, LanguageModel) and task.cut_up == "longest" and length == task.lengths[-1]:
+            whole = side_by_side(model, task, length, text)  # the longest rows are read once for both modes
+            found = whole.only(batch.targets != IGNORE)
+        else:
+            found = scores(model, batch.tokens, batch.targets)
         if not found.finite:
             cannot[str(length)] = NO_NUMBER
             continue
-        add_items(rows, found, items(batch), mode=SAME_TARGETS, length=length)
+        add_items(rows, [found], items(batch), mode=SAME_TARGETS, length=length)
         if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
             add_positions(rows, found, length)
         report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
     if isinstance(task, LanguageModel):
-        non_overlapping(model, task, text, rows, cannot)
+        non_overlapping(model, task, text, rows, cannot, whole)
     return cannot
+
+
+def score_draws(
+    model: Transformer, arm: Arm, task: Task, text: Corpus | None, rows: Rows, draws: int, cannot: dict[str, str]
+) -> None:
+    """Adds the mean over draws of random positions for every item at every length. All trials have the same draws."""
+    longest = task.tokens(max(task.lengths))
+    for length in task.lengths if draws else ():
+        if str(length) in cannot:
+            continue
+        batch = task.scored(length, text)
+        random = torch.Generator().manual_seed(seed_of("scored positions", length))
+        positions = [arm.drawn_positions(batch.tokens.shape[1], longest, random) for _ in range(draws)]
+        found = [scores(model, batch.tokens, batch.targets, at) for at in positions]
+        if all(one.finite for one in found):
+            add_items(rows, found, items(batch), mode=RANDOM_POSITIONS, length=length)
 
 
 def out_of_reach(model: Transformer, tokens: int) -> str | None:
@@ -94,38 +126,52 @@ def out_of_reach(model: Transformer, tokens: int) -> str | None:
 
 
 def non_overlapping(
-    model: Transformer, task: LanguageModel, text: Corpus | None, rows: Rows, cannot: dict[str, str]
+    model: Transformer,
+    task: LanguageModel,
+    text: Corpus | None,
+    rows: Rows,
+    cannot: dict[str, str],
+    whole: Scores | None = None,
 ) -> None:
-    """Adds the non-overlapping scores. Every byte is a target, so these rows also give the bits by position."""
+    """Adds the non-overlapping scores. Every byte is a target, so these rows also give the bits by position.
+
+    `whole` are those at the longest length, if they are known.
+    """
     for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
         if str(length) in cannot:
             continue
-        batch = task.side_by_side(length, text)
-        found = scores(model, batch.tokens, batch.targets)
+        found = whole if whole is not None and length == task.lengths[-1] else side_by_side(model, task, length, text)
         if found.finite:
-            add_items(rows, found, items(batch), mode=NON_OVERLAPPING, length=length)
+            item = items(task.side_by_side(length, text))
+            add_items(rows, [found], item, mode=NON_OVERLAPPING, length=length)
             if length in (task.length, task.lengths[-1]):
                 add_positions(rows, found, length)
+
+
+def side_by_side(model: Transformer, task: LanguageModel, length: int, text: Corpus | None) -> Scores:
+    batch = task.side_by_side(length, text)
+    return scores(model, batch.tokens, batch.targets)
 
 
 def items(batch: Batch) -> Int[Tensor, "b"]:
     return torch.arange(len(batch.tokens)) if batch.item is None else batch.item
 
 
-def add_items(rows: Rows, found: Scores, item: Int[Tensor, "b"], **where: Any) -> None:
-    """Sums the rows of each item; `exact` is 1 if all targets of the item are right."""
+def add_items(rows: Rows, found: Sequence[Scores], item: Int[Tensor, "b"], **where: Any) -> None:
+    """Sums the rows of each item; `exact` is 1 if all targets of the item are right. `found`: draws, of which the mean."""
     number, place = item.unique(return_inverse=True)
 
     def summed(of_row: Tensor) -> Tensor:
         return torch.zeros(len(number), dtype=torch.float64).index_add_(0, place, of_row.double())
 
-    weight, bits, right = summed(found.asked.sum(1)), summed(found.bits.sum(1)), summed(found.right.sum(1))
+    weight = summed(found[0].asked.sum(1))
+    draws = [(summed(one.bits.sum(1)), summed(one.right.sum(1))) for one in found]
     for n, one in enumerate(number.tolist()):
         if count := weight[n].item():
             columns = {"change": "", **where, "item": one, "weight": count}
-            rows.add("bits", bits[n].item() / count, **columns)
-            rows.add("right", right[n].item() / count, **columns)
-            rows.add("exact", float(right[n] == weight[n]), **columns)
+            rows.add("bits", mean(bits[n].item() / count for bits, _ in draws), **columns)
+            rows.add("right", mean(right[n].item() / count for _, right in draws), **columns)
+            rows.add("exact", mean(float(right[n] == weight[n]) for _, right in draws), **columns)
 
 
 def add_positions(rows: Rows, found: Scores, length: int) -> None:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,17 +27,17 @@ from torch import Tensor, nn
 import posenc
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Precision, Trial
-from posenc.lab.experiment.arm import Arm
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
 from posenc.lab.trial import parallel
 from posenc.lab.trial.attention_profile import Profile
+from posenc.lab.trial.kept_weights import KeptWeights, rows_of
 from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
 from posenc.lab.trial.parallel import Part, part_of
 from posenc.lab.trial.rope_rescaling import changed, wearing
-from posenc.lab.trial.scoring import add_items, items, score_lengths, scores
+from posenc.lab.trial.scoring import add_items, items, score_draws, score_lengths, scores
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -91,23 +92,42 @@ def ignore(_: float) -> None:
     pass
 
 
-def run_trial(trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> Record | None:
+def run_trial(
+    trial: Trial,
+    text: Corpus | None,
+    hardware: Hardware = Hardware(),
+    report: Report = ignore,
+    weights: Path | None = None,
+) -> Record | None:
     """Runs the trial and returns its record; None on every process but the first. `report` takes the share done.
+
+    `weights` is a folder that keeps trained weights. A trial whose weights are there is scored and not trained again.
 
     Raises ValueError for a task that needs a text and has none, for `after` without frequencies to change, and for missing
     hardware. Errors of an encoding are passed on.
     """
     if trial.task.reads_text and text is None:
         raise ValueError(f"text: the task {trial.task.name} reads one, got None")
-    return Run(trial, text, hardware, report).record()
+    kept = None
+    if weights is not None and hardware.devices == 1:
+        digest = "" if text is None else text.sha256
+        kept = KeptWeights.of(weights, trial.weights_key(digest), trial.key(digest))
+    return Run(trial, text, hardware, report, kept).record()
 
 
 class Run:
     """`record()` runs the whole trial, `losses()` yields the loss of each step, `score()` scores the model as it is."""
 
-    def __init__(self, trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore) -> None:
-        self.trial, self.text, self.report, self.hardware = trial, text, report, hardware
-        self.arm = Arm.parse(trial.encoding, trial.source)
+    def __init__(
+        self,
+        trial: Trial,
+        text: Corpus | None,
+        hardware: Hardware = Hardware(),
+        report: Report = ignore,
+        kept: KeptWeights | None = None,
+    ) -> None:
+        self.trial, self.text, self.report, self.hardware, self.kept = trial, text, report, hardware, kept
+        self.arm = trial.arm
         self.task, self.steps, self.rows_a_step = plan(trial)
         self.fabric = hardware.fabric(trial.precision)
         task, self.longest = self.task, self.task.tokens(max(self.task.lengths))
@@ -116,6 +136,7 @@ class Run:
             raise ValueError(f"after: only RoPE has frequencies to change, got {trial.encoding}")
         self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
         self.tokens = 0
+        self.trained_as = dict[str, str]()
 
     def record(self) -> Record | None:
         """Scores in the first process; the others wait, so that no process ends during communication."""
@@ -125,19 +146,41 @@ class Run:
 
     def measured(self) -> Record | None:
         failed, cannot, begun = None, dict[str, str](), time.perf_counter()
+        training, scoring = 0.0, begun
         if not self.task.causal and "causal_only" in self.model.encoding(0).traits:
-            trained, cannot = begun, {str(length): CAUSAL_ONLY for length in self.task.lengths}
+            cannot = {str(length): CAUSAL_ONLY for length in self.task.lengths}
         else:
-            failed = self.train()
-            trained = time.perf_counter()
+            if (seconds := self.recall()) is None:
+                failed = self.train()
+                training = time.perf_counter() - begun
+                if self.kept is not None and failed is None:
+                    self.kept.keep(self.model.state_dict(), self.rows, self.tokens, training)
+            else:
+                training = seconds
+            scoring = time.perf_counter()
             if self.fabric.global_rank:
                 return None
             if failed is None:
                 with self.fabric.autocast():
                     cannot = self.score()
         self.report(1.0)
-        seconds = {"training": trained - begun, "scoring": time.perf_counter() - trained}
-        return Record(self.about(failed, cannot, seconds), self.rows.table()) if self.fabric.global_rank == 0 else None
+        times = {"training": training, "scoring": time.perf_counter() - scoring}
+        return Record(self.about(failed, cannot, times), self.rows.table()) if self.fabric.global_rank == 0 else None
+
+    def recall(self) -> float | None:
+        """Loads kept weights and what was recorded in their training. Returns the seconds it took, None without weights."""
+        if self.kept is None or (found := self.kept.load()) is None:
+            return None
+        if self.arm.dropped:
+            self.model.drop_positions()
+        self.model.load_state_dict(found["weights"])
+        for row in rows_of(found["rows"]):
+            self.rows.add(**row)
+        self.tokens = found["tokens"]
+        if found["key"] != self.kept.key:
+            self.trained_as = {"trained_as": found["key"]}
+        seconds: float = found["seconds"]
+        return seconds
 
     def train(self) -> str | None:
         """Trains in place. Returns the reason if training ended early, else None."""
@@ -168,11 +211,14 @@ class Run:
         optimizer: Any = torch.optim.AdamW(groups(self.model, training.weight_decay), betas=training.betas, fused=True)
         objective, optimizer = self.fabric.setup(Objective(self.model), optimizer, _reapply_compile=False)
         self.model.train()
-        for step in range(self.steps):
+        phases = self.arm.phases(self.steps)
+        for step, (begin, end) in ((step, phase) for phase in phases for step in range(*phase)):
+            if step == begin > 0:
+                self.model.drop_positions()
             for group in optimizer.param_groups:
-                group["lr"] = training.learning_rate * schedule(step, self.steps, training.warmup)
+                group["lr"] = training.learning_rate * schedule(step - begin, end - begin, training.warmup)
             batch = self.task.training_batch(self.rows_a_step, data, self.text)
-            at = self.arm.training_positions(batch.tokens.shape[1], self.longest, places)
+            at = self.arm.drawn_positions(batch.tokens.shape[1], self.longest, places)
             asked = max(1, int((batch.targets != IGNORE).sum()))
             part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
             loss = objective(part) * (self.fabric.world_size / asked)  # DDP averages over processes
@@ -193,6 +239,7 @@ class Run:
         cannot = score_lengths(
             self.model, self.task, self.text, self.rows, lambda share: self.report(TRAINING + (1 - TRAINING) * share)
         )
+        score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
         self.score_changes()
         return cannot
 
@@ -208,7 +255,7 @@ class Run:
                 with wearing(self.model, changed(rope, change, factor, trained)):
                     found = scores(self.model, batch.tokens, batch.targets)
                 if found.finite:
-                    add_items(self.rows, found, items(batch), mode=SAME_TARGETS, length=length, change=change)
+                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=change)
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {
@@ -224,6 +271,7 @@ class Run:
             "baseline": self.task.baseline(self.text),
             "machine": machine(self.fabric.device),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            **self.trained_as,
         }
 
 
@@ -242,9 +290,9 @@ class Objective(nn.Module):
 
 
 def new_model(trial: Trial) -> Transformer:
-    """The number of positions of learned tables: the trained length, or the longest one with randomised positions."""
-    arm, (task, _, _) = Arm.parse(trial.encoding, trial.source), plan(trial)
-    positions = task.tokens(max(task.lengths) if arm.randomized else task.length)
+    """The number of positions of learned tables: the trained length, or all that random positions are drawn from."""
+    arm, (task, _, _) = trial.arm, plan(trial)
+    positions = arm.largest(task.tokens(max(task.lengths))) if arm.randomized else task.tokens(task.length)
     return Transformer(
         arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=positions, seed=trial.seed
     )

@@ -1,0 +1,48 @@
+"""What the training loss of a trial says: whether it diverged, and whether it still fell at its end.
+
+    slope of the last fifth   bits that a straight line through the points of the last fifth of the steps falls within it
+
+A curve is pairs of step and loss: the mean training loss, in bits, since the point before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Curve = Sequence[tuple[int, float]]
+LAST = 0.2  # share of the steps
+
+
+def of(rows: pa.Table) -> list[tuple[int, float]]:
+    """The curve in the rows of a record."""
+    curve = rows.filter(pc.equal(rows["kind"].cast("string"), "curve")).sort_by("step")
+    return list(zip(curve["step"].to_pylist(), curve["value"].to_pylist(), strict=True))
+
+
+def diverged(curve: Curve) -> str | None:
+    """The reason why a training counts as diverged: its last loss is above its first. None otherwise."""
+    if len(curve) < 2 or curve[-1][1] <= curve[0][1]:
+        return None
+    (first, before), (last, after) = curve[0], curve[-1]
+    return f"the loss rose from {before:.3g} bits up to step {first} to {after:.3g} bits up to step {last}"
+
+
+def slope(curve: Curve) -> float | None:
+    """Bits by which the loss fell within the last fifth; negative if it rose. None with fewer than three points there.
+
+    A point is the mean over the steps since the point before, so it stands in their middle.
+    """
+    if not curve:
+        return None
+    end = curve[-1][0]
+    middles = [((before + step) / 2, loss) for (before, _), (step, loss) in pairwise([(0, 0.0), *curve])]
+    last = np.array([(step, loss) for step, loss in middles if step >= (1 - LAST) * end])
+    if len(last) < 3:
+        return None
+    per_step, _ = np.polyfit(last[:, 0], last[:, 1], 1)
+    return float(-per_step * LAST * end)

@@ -6,6 +6,7 @@ import os
 import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,6 +64,7 @@ class Wanted:
     command: str = ""
     named: str = ""
     as_json: bool = False
+    keep_weights: bool = False
     language: Language = "en"
     called: str = "posenc lab"
     again: str = ""
@@ -105,6 +107,13 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the experiment in --out, with its settings and device.")
     ] = False,
+    keep_weights: Annotated[
+        bool,
+        typer.Option(
+            "--keep-weights",
+            help="Keep trained weights in OUT/weights. If only the scoring changes later, nothing is trained again.",
+        ),
+    ] = False,
     shard: Annotated[
         Shard | None,
         typer.Option(
@@ -139,6 +148,7 @@ def command(
             address=address,
             as_json=as_json,
             language=language,
+            keep_weights=keep_weights,
             device=device.value if device else wanted.device,
             shard=shard.value if shard else wanted.shard,
         )
@@ -265,8 +275,9 @@ def say_plan(wanted: Wanted, console: Console) -> None:
 
 
 def swept(wanted: Wanted, tell: Any) -> Outcome:
-    from posenc.lab.records.results import Folder
+    from posenc.lab.records.results import WEIGHTS, Folder
     from posenc.lab.run.sweep import sweep
+    from posenc.lab.trial.training import run_trial
 
     return sweep(
         wanted.experiment,
@@ -276,6 +287,7 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
         hardware=hardware_of(wanted),
         command=wanted.command or wanted.repeat or command_of(wanted),
         progress=tell,
+        train=partial(run_trial, weights=wanted.out / WEIGHTS) if wanted.keep_weights else None,
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc.lab.experiment import Experiment
-from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record, Rows
+from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Record, Rows
 from posenc.lab.records.results import Folder
 
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5")
@@ -74,7 +74,8 @@ def experiment_of(
 ) -> Experiment:
     plans = [
         {"task": {"name": name, "length": TASKS[name]["length"], "lengths": TASKS[name]["lengths"], "held_out": 24},
-         "training": {"steps": 500}, "oracle": oracle, "after": after if TASKS[name]["measure"] == "bits" else ()}
+         "training": {"steps": 500}, "oracle": oracle,
+         "after": after if TASKS[name]["measure"] == "bits" and "rope" in encodings else ()}
         for name in names
     ]  # fmt: skip
     about = {"en": "Made-up numbers.", "zh": "虚构的数字。"}
@@ -98,6 +99,7 @@ def write(
     causal_only: Collection[tuple[str, str]] = (),  # (task, encoding)
     oracle: bool = False,
     after: Sequence[str] = ("interpolation", "ntk", "yarn"),
+    curve: Callable[[str, int], list[tuple[int, float]]] | None = None,  # of encoding and seed; it converges if left out
     looks: bool = True,  # attention, links, similarity
     cost: bool = True,
 ) -> Path:
@@ -116,7 +118,7 @@ def write(
             failures[key] = crashed[who]
         elif who not in left_out:
             record = _record(trial.model_dump(mode="json"), items, value, failed.get(who), cannot,
-                             who[:2] in causal_only, looks)  # fmt: skip
+                             who[:2] in causal_only, looks, curve)  # fmt: skip
             results.put(key, record, trial.text(TEXT), PROVENANCE)
     manifest = {
         "name": "made-up", "experiment": experiment.model_dump(mode="json"), "keys": keys,
@@ -132,7 +134,7 @@ def write(
 
 def _record(
     trial: dict[str, Any], items: int, value: Callable[[Asked], float], failed: str | None, cannot: Mapping[str, str],
-    causal_only: bool, looks: bool,
+    causal_only: bool, looks: bool, curve: Callable[[str, int], list[tuple[int, float]]] | None,
 ) -> Record:  # fmt: skip
     task, encoding, seed = trial["task"]["name"], trial["encoding"], trial["seed"]
     length, lengths, about = trial["task"]["length"], trial["task"]["lengths"], TASKS[task]
@@ -146,7 +148,7 @@ def _record(
             if str(far) not in why:
                 for change in ("", *trial["after"])[: 1 if far <= length else None]:
                     _score(rows, trial, far, items, value, change)
-        _along(rows, trial, looks)
+        _along(rows, trial, looks, curve or converging)
     return Record(
         {
             "format": 1, "trial": trial, "seconds": {"training": 20.0 + seed, "scoring": 2.0}, "trained_tokens": 512000,
@@ -163,7 +165,8 @@ def _record(
 def _score(rows: Rows, trial: dict[str, Any], far: int, items: int, value: Callable[[Asked], float], change: str) -> None:
     task, length = trial["task"]["name"], trial["task"]["length"]
     measure = TASKS[task]["measure"]
-    for mode in (SAME_TARGETS, NON_OVERLAPPING)[: 2 if task == "language_model" else 1]:
+    modes = [SAME_TARGETS, *[NON_OVERLAPPING] * (task == "language_model"), *[RANDOM_POSITIONS] * ("draws" in trial)]
+    for mode in modes:
         for item in range(items):
             asked = Asked(task, trial["encoding"], trial["seed"], far, item, far / length, change, trial["oracle"], mode)
             where = {"change": change, "mode": mode, "length": far, "item": item, "weight": 32.0 + item % 3}
@@ -172,12 +175,18 @@ def _score(rows: Rows, trial: dict[str, Any], far: int, items: int, value: Calla
             rows.add("right", number if measure == "exact" else 2.0**-number, **where)
 
 
-def _along(rows: Rows, trial: dict[str, Any], looks: bool) -> None:
+def converging(encoding: str, seed: int) -> list[tuple[int, float]]:
+    """The loss of a training that ends long before its last fifth begins."""
+    home = BITS.get(encoding, (2.7, 0.2))[0]
+    return [(step, home + 5 * math.exp(-step / 60) + 0.02 * seed) for step in range(25, 501, 25)]
+
+
+def _along(rows: Rows, trial: dict[str, Any], looks: bool, curve: Callable[[str, int], list[tuple[int, float]]]) -> None:
     """What is seen along the way: the curve, loss by position, attention, similarity, links."""
     task, encoding, seed = trial["task"]["name"], trial["encoding"], trial["seed"]
     home = BITS.get(encoding, (2.7, 0.2))[0]
-    for step in range(50, 501, 50):
-        rows.add("curve", home + 5 * math.exp(-step / 120) + 0.02 * seed, step=step)
+    for step, loss in curve(encoding, seed):
+        rows.add("curve", loss, step=step)
     if task != "language_model":
         if task == "word_order" and looks:
             for head in range(4):

@@ -120,7 +120,7 @@ def _task(found: Mapping[str, Any]) -> Json:
                 "learnt": arm["learnt"],
                 "why": _reason(arm["state"]),
                 "factor": arm["factor"],
-                "cells": [_cell(arm["cells"][length]) for length in lengths],
+                "cells": [_of_arm(arm, length, found["length"]) for length in lengths],
             }
             for arm in found["arms"]
         ],
@@ -133,6 +133,13 @@ def _task(found: Mapping[str, Any]) -> Json:
             for one in found["after"]
         ],
     }
+
+
+def _of_arm(arm: Mapping[str, Any], length: str, trained: int) -> Json:
+    """The cell; beyond the trained length only if that was learnt, because curves are drawn to be compared."""
+    if not arm["learnt"] and arm["state"] is not None and int(length) > trained and arm["cells"][length]["state"] is None:
+        return {"why": _reason(arm["state"])}
+    return _cell(arm["cells"][length])
 
 
 def _cell(cell: Mapping[str, Any]) -> Json:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab import tasks
-from posenc.lab.findings import statistics
-from posenc.lab.findings.criteria import MISSING, NOT_LEARNT, Measure
+from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings.criteria import MISSING, Measure
 from posenc.lab.findings.queries import Json, Results
-from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS
+from posenc.lab.records import learning_curve
+from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS
 from posenc.lab.trial.scoring import NO_NUMBER
 
 
@@ -42,6 +43,20 @@ class TaskResults:
             if (task, name, at_end) == wanted
         }
 
+    def mode(self, word: str) -> str:
+        """How the encoding is scored: at random positions if its trials draw some, as in training."""
+        drawn = any(about["trial"].get("draws") for about in self.trials(word).values())
+        return RANDOM_POSITIONS if drawn else SAME_TARGETS
+
+    def slopes(self, word: str) -> dict[str, float]:
+        """Bits by which the training loss fell in the last fifth, by seed."""
+        curves = dict[int, list[tuple[int, float]]]()
+        for row in self.results.training_curves[self.name]:
+            if row["encoding"] == word:
+                curves.setdefault(row["seed"], []).append((row["step"], row["bits"]))
+        found = {str(seed): learning_curve.slope(curve) for seed, curve in curves.items()}
+        return {seed: slope for seed, slope in found.items() if slope is not None}
+
     def crash(self, word: str, oracle: bool = False) -> str | None:
         """The reason why a trial of the encoding has no record."""
         wanted = (self.name, word, oracle)
@@ -56,13 +71,17 @@ class TaskResults:
 def arm(of: TaskResults, word: str) -> Json:
     """One encoding's part of the findings, before the gate and without conclusions about longer lengths."""
     trials = of.trials(word)
-    oracle = cells(of, word, oracle=True)
-    curve = [row for row in of.results.training_curves[of.name] if row["encoding"] == word]
+    oracle = cells(of, word, oracle=True, mode=of.mode(word))
+    curve, slopes = of.results.mean_curve(of.name, word), of.slopes(word)
+    mode = of.mode(word)
     return {
         "name": word,
         "learnt": False,
+        "slopes": slopes,
+        "converged": criteria.converged(list(slopes.values())),
         "state": _state(of, trials, of.crash(word)),
-        "cells": cells(of, word),
+        "cells": cells(of, word, mode=mode),
+        "contiguous": None if mode == SAME_TARGETS else cells(of, word),
         "non_overlapping": {
             length: {"mean": cell["mean"], "seeds": cell["seeds"]}
             for length, cell in cells(of, word, mode=NON_OVERLAPPING).items()
@@ -73,8 +92,8 @@ def arm(of: TaskResults, word: str) -> Json:
         "area": None,
         "rank": None,
         "behaviour": None,
-        "by_position": _by_position(of, word),
-        "curve": columns(curve, "step", "bits"),
+        "by_position": _by_position(of, word) if mode == SAME_TARGETS else None,
+        "curve": curve,
         "oracle": oracle if any(cell["seeds"] for cell in oracle.values()) else None,
         "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
         "seconds": mean([about["seconds"]["training"] for about in trials.values()]),
@@ -92,15 +111,6 @@ def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "",
         str(length): _cell(of.measure, str(length), [row for row in rows if row["length"] == length], abouts)
         for length in of.lengths
     }
-
-
-def silence(arm: Json, trained: int) -> None:
-    """Removes the scores at longer lengths of an arm that has not learnt the trained length."""
-    for length, cell in arm["cells"].items():
-        if int(length) > trained and cell["state"] is None:
-            arm["cells"][length] = _empty(NOT_LEARNT, {})
-    arm["non_overlapping"] = {length: cell for length, cell in arm["non_overlapping"].items() if int(length) <= trained}
-    arm["by_position"] = None
 
 
 def columns(rows: Sequence[Json], *names: str) -> Json:

@@ -83,7 +83,7 @@ def _wanted(experiment: Json) -> list[tuple[str, str, int, bool]]:
         (plan["task"]["name"], word, seed, oracle)
         for plan in experiment["tasks"]
         for word in _words(plan, experiment)
-        for seed in _seeds(experiment)
+        for seed in _seeds(experiment)[: experiment.get("fewer_seeds", {}).get(word)]
         for oracle in (False, True)[: 1 + plan["oracle"]]
     ]
 

@@ -15,6 +15,17 @@ def worse(task: Json, score: float) -> float:
     return criteria.worse(task["measure"], score)
 
 
+def ranked(task: Json) -> list[Json]:
+    """The arms that sentences may rank: those that learnt the trained length and did not still improve at their end.
+
+    None if an arm that still improved is already better at the trained length than all of these.
+    """
+    learnt = [arm for arm in task["arms"] if arm["learnt"]]
+    finished = [arm for arm in learnt if arm["converged"] is not False]
+    first = min(learnt, key=lambda arm: worse(task, arm["cells"][str(task["length"])]["mean"]), default=None)
+    return finished if first in finished else []
+
+
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
     """The best of `arms` at a length, then those that are as good or better with at least one seed. Every arm needs a score
     at that length.

@@ -15,11 +15,11 @@ from posenc.lab.findings.queries import Json
 
 
 def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
-    """Adds these measures to `arms`, all of which learnt the trained length."""
+    """Adds these measures to `arms`, all of which learnt the trained length. Ranks are those of the converged ones."""
     draws = _draws(of, [arm["name"] for arm in arms])
     for arm in arms:
         _beyond(of, arm, draws.get(arm["name"]))
-    _rank(of, arms)
+    _rank(of, [arm for arm in arms if arm["converged"] is not False])
 
 
 def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
@@ -73,7 +73,7 @@ def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
     items = of.results.items(of.name, of.measure)
     drawn = {}
     for word in enough:
-        mine = (items["encoding"] == word) & (items["length"] >= of.length)
+        mine = (items["encoding"] == word) & (items["length"] >= of.length) & (items["mode"] == of.mode(word))
         lengths, at = np.unique(items["length"][mine], return_inverse=True)
         seeds, which_seed = np.unique(items["seed"][mine], return_inverse=True)
         numbers, which = np.unique(items["item"][mine], return_inverse=True)

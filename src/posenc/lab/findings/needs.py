@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from posenc.bilingual import Words, joined
-from posenc.lab.findings.comparing import best, fastest
-from posenc.lab.findings.criteria import RECOMMENDED
+from posenc.lab.findings.comparing import best, fastest, ranked
+from posenc.lab.findings.criteria import CONVERGED, RECOMMENDED
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import loss, score, times
 
@@ -28,9 +28,11 @@ def as_data(found: Json) -> list[dict[str, dict[str, str]]]:
 
 
 def needs(found: Json) -> Iterator[Need]:
-    """Only encodings that learnt the trained length are recommended."""
+    """Only encodings that learnt the trained length, in training that had converged, are recommended."""
     main = main_task(found)
-    learnt = [arm for arm in main["arms"] if arm["learnt"]]
+    learnt = ranked(main)
+    if unfinished := [arm for arm in main["arms"] if arm["learnt"] and arm["converged"] is False]:
+        yield _undecided(main, unfinished)
     if learnt:
         yield _best(Words("Text no longer than in training", "文本不超过训练长度"), main, learnt, main["length"])
         yield from _far(main, learnt)
@@ -39,6 +41,17 @@ def needs(found: Json) -> Iterator[Need]:
     yield from (_copying(task) for task in found["tasks"] if task["name"] == COPYING and _twice(task) > task["length"])
     if len(found["tasks"]) > 2:
         yield from _most_tasks(found)
+
+
+def _undecided(task: Json, arms: Sequence[Json]) -> Need:
+    """Which encodings no need can name, because their training was too short."""
+    names = _names([arm["name"] for arm in arms])
+    need = Words("Not ranked: training was too short", "未排名：训练太短")
+    why = Words(
+        f"{len(arms)} still improved by more than {CONVERGED:g} bits in the last fifth of training",
+        f"{len(arms)} 种在训练的最后五分之一仍改善 {CONVERGED:g} 比特以上",
+    )
+    return Need(need, names, why)
 
 
 def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
@@ -93,7 +106,7 @@ def _copying(task: Json) -> Need:
     length = _twice(task)
     at = times(task, length)
     need = Words(f"Exact copying at {at.en} the trained length", f"在训练长度的 {at.zh}处准确复制")
-    able = [arm for arm in task["arms"] if arm["learnt"] and arm["cells"][str(length)]["mean"] is not None]
+    able = [arm for arm in ranked(task) if arm["cells"][str(length)]["mean"] is not None]
     reached = max((arm["cells"][str(length)]["mean"] for arm in able), default=0.0)
     if reached < RECOMMENDED:
         return Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posenc.lab.records.record import SAME_TARGETS
-
 if TYPE_CHECKING:
     import duckdb
 
@@ -41,8 +39,8 @@ SIMILARITY = f"""
     GROUP BY ALL ORDER BY ALL
 """
 TRAINING_CURVES = """
-    SELECT task, encoding, step, avg(value) AS bits
-    FROM rows WHERE kind = 'curve' AND NOT oracle AND isfinite(value) GROUP BY ALL ORDER BY ALL
+    SELECT task, encoding, seed, step, value AS bits
+    FROM rows WHERE kind = 'curve' AND NOT oracle AND isfinite(value) ORDER BY ALL
 """
 BY_POSITION = """
     SELECT task, encoding, length, position, avg(value) AS bits
@@ -50,8 +48,8 @@ BY_POSITION = """
     GROUP BY ALL ORDER BY ALL
 """
 ITEMS = """
-    SELECT encoding, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
-    FROM rows WHERE task = ? AND kind = ? AND mode = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
+    SELECT encoding, mode, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
+    FROM rows WHERE task = ? AND kind = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
 """
 
 
@@ -77,4 +75,12 @@ class Results:
 
     def items(self, task: str, measure: str) -> Mapping[str, np.ndarray]:
         """Every scored item of a task, column by column."""
-        return self._database.execute(ITEMS, [task, measure, SAME_TARGETS]).fetchnumpy()
+        return self._database.execute(ITEMS, [task, measure]).fetchnumpy()
+
+    def mean_curve(self, task: str, encoding: str) -> Json:
+        """The training loss by step, mean over seeds."""
+        losses = dict[int, list[float]]()
+        for row in self.training_curves[task]:
+            if row["encoding"] == encoding:
+                losses.setdefault(row["step"], []).append(row["bits"])
+        return {"step": sorted(losses), "bits": [sum(losses[step]) / len(losses[step]) for step in sorted(losses)]}

@@ -7,8 +7,8 @@ from typing import Any
 
 from posenc.bilingual import Words, joined
 from posenc.lab.findings import property_sentences
-from posenc.lab.findings.comparing import after_training, worse
-from posenc.lab.findings.criteria import ENOUGH, FLAT, MISSING, NOT_LEARNT
+from posenc.lab.findings.comparing import after_training, ranked, worse
+from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
 from posenc.lab.findings.titles import CHANGES, main_task, title
 from posenc.lab.findings.wording import bounds, counted, listed, loss, name, score, task_title, times
 from posenc.lab.trial.training import CAUSAL_ONLY
@@ -22,6 +22,8 @@ def sentences(found: Json) -> list[Words]:
     told = (
         _trained(found),
         _at_trained_length(main),
+        _detectable(main),
+        _still_improving(found),
         *_at_longest_length(main),
         _cannot(main),
         _not_learnt(found),
@@ -64,11 +66,19 @@ def _at_trained_length(task: Json) -> Words:
         return Words(f"{called.en}: not run yet.", f"{called.zh}：尚未运行。")
     if not arms:
         return Words(
-            f"{called.en}: no encoding learnt the trained length at this budget, so longer lengths are not judged.",
-            f"{called.zh}：在此预算下没有一种编码学会训练长度，因此不评价更长的长度。",
+            f"{called.en}: no encoding learnt the trained length at this budget, so none is ranked.",
+            f"{called.zh}：在此预算下没有一种编码学会训练长度，因此不作排名。",
         )
-    best = min(arms, key=lambda arm: worse(task, arm["cells"][str(home)]["mean"]))
-    said, chance = score(task, best["cells"][str(home)]["mean"]), score(task, task["chance"][str(home)])
+    chance = score(task, task["chance"][str(home)])
+    if not (finished := ranked(task)):
+        return Words(
+            f"{called.en}: {len(arms)} of {len(task['arms'])} encodings learnt the trained length {home}; chance gives "
+            f"{chance.en}. The best ones still improved at the end of training, so none is called the best.",
+            f"{called.zh}：{len(task['arms'])} 种编码中有 {len(arms)} 种学会了训练长度 {home}（随机水平为 {chance.zh}）。"
+            "训练结束时较好的几种仍在改善，因此不说哪一种最好。",
+        )
+    best = min(finished, key=lambda arm: worse(task, arm["cells"][str(home)]["mean"]))
+    said = score(task, best["cells"][str(home)]["mean"])
     return Words(
         f"{called.en}: at the trained length {home}, {name(best).en} is best with {said.en}; chance gives {chance.en}. "
         f"{len(arms)} of {len(task['arms'])} encodings learnt this length.",
@@ -144,9 +154,43 @@ def _not_learnt(found: Json) -> Words | None:
         return None
     rows = joined(said, "; ", "；")
     return Words(
-        f"Not learnt at this budget, and therefore not judged at longer lengths: {rows.en}. More training may change this.",
-        f"在此预算下没有学会，因此不评价更长的长度：{rows.zh}。增加训练可能改变结果。",
+        f"Not learnt at this budget, and therefore not ranked: {rows.en}. More training may change this.",
+        f"在此预算下没有学会，因此不作排名：{rows.zh}。增加训练可能改变结果。",
     )
+
+
+def _detectable(task: Json) -> Words | None:
+    if (least := task["detectable"]) is None:
+        return None
+    said = f"{least:.2f} bits" if task["measure"] == "bits" else f"{100 * least:.1f} points"
+    zh = f"{least:.2f} 比特" if task["measure"] == "bits" else f"{100 * least:.1f} 个百分点"
+    return Words(
+        f"The smallest difference between two encodings that these seeds could show at the trained length is {said} "
+        "(paired by seed, 5 % level, 80 % power, one pair, no correction for many pairs).",
+        f"在训练长度上，这些种子能够分辨的两种编码之间的最小差异为 {zh}"
+        "（按种子配对，5% 水平，80% 功效，单独一对，未作多重比较校正）。",
+    )
+
+
+def _still_improving(found: Json) -> Words | None:
+    said = []
+    for task in found["tasks"]:
+        if arms := [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]:
+            rows = listed(arms, _last_fifth)
+            said.append(Words(f"{task_title(task).en}: {rows.en}", f"{task_title(task).zh}：{rows.zh}"))
+    if not said:
+        return None
+    rows = joined(said, "; ", "；")
+    return Words(
+        f"Still improving at the end of training, by more than {CONVERGED:g} bits of training loss in the last fifth of "
+        f"the steps, and therefore not ranked: {rows.en}.",
+        f"训练结束时仍在改善（最后五分之一的步数里训练损失下降超过 {CONVERGED:g} 比特），因此不作排名：{rows.zh}。",
+    )
+
+
+def _last_fifth(arm: Json) -> Words:
+    fell = sum(arm["slopes"].values()) / len(arm["slopes"])
+    return Words(f"{fell:.2f} bits", f"{fell:.2f} 比特")
 
 
 def _without_positions(found: Json) -> Iterator[Words]:
@@ -179,7 +223,7 @@ def _exact_tasks(found: Json, main: Json) -> Words | None:
     """The encodings with the largest valid length factor, for each other task."""
     said = []
     for task in found["tasks"]:
-        arms, called = [arm for arm in task["arms"] if arm["factor"] is not None], task_title(task)
+        arms, called = [arm for arm in ranked(task) if arm["factor"] is not None], task_title(task)
         if task is main or task["measure"] != "exact" or not arms:
             continue
         most = max(arm["factor"]["value"] for arm in arms)
@@ -218,15 +262,17 @@ def _training_time(found: Json) -> Words | None:
 
 
 def _published(found: Json) -> Words | None:
-    count = {verdict: sum(row["verdict"] == verdict for row in found["published"]) for verdict in ("agree", "disagree")}
+    verdicts = ("agree", "disagree", "undecided")
+    count = {verdict: sum(row["verdict"] == verdict for row in found["published"]) for verdict in verdicts}
     rest = len(found["published"]) - sum(count.values())
     if not found["published"]:
         return None
     return Words(
         f"Of {len(found['published'])} published claims, these numbers support {count['agree']} and contradict "
-        f"{count['disagree']}; {rest} could not be tested here.",
+        f"{count['disagree']}; {count['undecided']} are undecided because the seeds differ, and {rest} could not be tested "
+        "here.",
         f"在 {len(found['published'])} 条已发表的论断中，与此处数据一致的有 {count['agree']} 条，"
-        f"不一致的有 {count['disagree']} 条，此处无法检验的有 {rest} 条。",
+        f"不一致的有 {count['disagree']} 条，各种子不一而未定的有 {count['undecided']} 条，此处无法检验的有 {rest} 条。",
     )
 
 

@@ -4,6 +4,7 @@ mean        Σ w·v / Σ w over the items of a seed, w the number of targets; th
 interval    the middle 95 % of bootstrap draws of seeds and documents; all seeds share a draw of documents
 factor      the largest L / L_train such that `criteria.kept` holds at L and at every scored length below it
 area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by the trapezoidal rule
+detectable  the smallest true difference that a paired t-test at 5 % finds with a chance of 80 %
 rank        1 is best, ties share their average; over the seeds and lengths at which every encoding has a score
 
 Legend: n lengths, s seeds, i items (documents or examples), draws of the bootstrap.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
+from scipy.stats import rankdata, t
 
 from posenc.lab.findings.criteria import Measure, kept
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 DRAWS = 4000
+POWER = 0.8
 
 
 def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], seed: int = 0) -> Float[Array, "draws n"]:
@@ -95,6 +97,20 @@ def area(lengths: Sequence[int], means: Sequence[float]) -> float | None:
         return None
     at = np.log2(np.asarray(lengths, float))
     return float(np.trapezoid(np.asarray(means, float), at) / (at[-1] - at[0]))
+
+
+def detectable(differences: Sequence[Sequence[float]]) -> float | None:
+    """(t(97.5 %) + t(80 %)) · s / √n, each t with n - 1 degrees of freedom; None with fewer than two seeds.
+
+    `differences` are those of every pair of encodings, seed by seed. s² is the mean over pairs of their variance, n the
+    most seeds of a pair. Not corrected for the number of pairs.
+    """
+    n = max(map(len, differences), default=0)
+    variances = [np.var(pair, ddof=1) for pair in differences if len(pair) > 1]
+    if not variances:
+        return None
+    reach = t.ppf((1 + LEVEL) / 2, n - 1) + t.ppf(POWER, n - 1)
+    return float(reach * math.sqrt(np.mean(variances) / n))
 
 
 def mean_ranks(measure: Measure, blocks: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float] | None:

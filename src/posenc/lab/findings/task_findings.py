@@ -1,17 +1,17 @@
 """The findings of one task: the gate, every encoding, and the recorded attention.
 
-cells of every encoding ─► trained length learnt? ─no─► "not learnt at this budget", longer lengths are removed
+cells of every encoding ─► trained length learnt? ─no─► "not learnt at this budget", with all its numbers
                                   │ yes
                                   ▼
-                  rise, valid length factor, area, rank, behaviour
+                  rise, valid length factor, area, behaviour; rank if the training had converged
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from posenc.lab.findings import arm_cells, criteria
-from posenc.lab.findings.arm_cells import TaskResults, silence
+from posenc.lab.findings import arm_cells, criteria, statistics
+from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.extrapolation import extrapolate
 from posenc.lab.findings.queries import Json
@@ -23,9 +23,6 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
     baseline = any_trial.get("baseline")
     gate = _pass_gate(of, arms, baseline)
     extrapolate(of, [arm for arm in arms if arm["learnt"]])
-    for arm in arms:
-        if not arm["learnt"]:
-            silence(arm, of.length)
     rope = next((arm for arm in arms if arm["name"] == "rope"), None)
     return {
         "name": of.name,
@@ -41,6 +38,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "learning_rates": list(of.plan["learning_rates"]),
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},
+        "detectable": _detectable(of, arms),
         "arms": arms,
         "after": [] if rope is None else _after_training(of, rope),
         "attention": of.results.attention[of.name],
@@ -74,10 +72,20 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
                 cells[length] = rope["cells"][length]
             elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
                 cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}
-        if not rope["learnt"]:
-            silence({"cells": cells, "non_overlapping": {}}, of.length)
         found.append({"change": change, "cells": cells})
     return found
+
+
+def _detectable(of: TaskResults, arms: list[Json]) -> float | None:
+    """The smallest difference at the trained length that these seeds could have shown between two encodings."""
+    scores = [arm["cells"][str(of.length)]["seeds"] for arm in arms if arm["learnt"]]
+    return statistics.detectable(
+        [
+            [ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys()]
+            for n, ours in enumerate(scores)
+            for theirs in scores[:n]
+        ]
+    )
 
 
 def _similarity(of: TaskResults) -> Json | None:

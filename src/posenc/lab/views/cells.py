@@ -33,15 +33,13 @@ class Cell(NamedTuple):
 
 
 def cell(task: Task, arm: Arm, length: int) -> Cell:
-    """The cell at a length; longer lengths have no score if the trained length was not learnt."""
+    """The cell at a length."""
     found = arm["cells"].get(str(length)) or {}
     state = found.get("state") or (arm["state"] if found.get("mean") is None else None)
     if state and state != NOT_LEARNT:
         return Cell(kind_of(state), reason(state))
     if found.get("mean") is None:
         return Cell("missing", say("missing")) if arm["learnt"] else Cell("not learnt", say("not learnt"))
-    if not arm["learnt"] and length > task["length"]:
-        return Cell("not learnt", say("not learnt"))
     number = found["mean"]
     seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
     return Cell("number" if arm["learnt"] else "not learnt", same(value(task, number)), number, seeds)
@@ -130,6 +128,24 @@ def arms_of(findings: Findings) -> list[str]:
     return list(dict.fromkeys(arm["name"] for task in findings["tasks"] for arm in task["arms"]))
 
 
+def remark(arm: Arm) -> Words:
+    """Why the encoding is not ranked, in short: not learnt, or still improving at the end of training."""
+    if arm["state"] == NOT_LEARNT:
+        return say("not learnt short")
+    return say("improving short") if arm["converged"] is False else Words("", "")
+
+
+def beside(task: Task) -> Iterator[tuple[Arm, str]]:
+    """The encodings in order, each as it is scored, and then at positions 0, 1, 2, … if it is scored at random ones.
+
+    The second part names these positions; it is "" for the first.
+    """
+    for arm in in_order(task):
+        yield arm, ""
+        if arm["contiguous"]:
+            yield {**arm, "cells": arm["contiguous"], "factor": None}, "0, 1, 2, …"
+
+
 def find(task: Task, name: str) -> Arm | None:
     return next((arm for arm in task["arms"] if arm["name"] == name), None)
 
@@ -180,7 +196,8 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
     for task in findings["tasks"]:
         for arm in task["arms"]:
             for mode, setting, cells in (
-                ("same targets", "trained", arm["cells"]),
+                ("random positions" if arm["contiguous"] else "same targets", "trained", arm["cells"]),
+                ("same targets", "trained", arm["contiguous"] or {}),
                 ("non-overlapping", "trained", arm["non_overlapping"]),
                 ("same targets", "oracle", arm["oracle"] or {}),
             ):

@@ -11,11 +11,12 @@ from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
     Findings,
     Task,
+    beside,
     cell,
     factor,
     fold,
     home,
-    in_order,
+    remark,
     top,
     value,
 )
@@ -94,14 +95,10 @@ def _cells(task: Task, language: Language) -> str:
         *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"]),
     ]
     rows = []
-    for arm in in_order(task):
-        row = [escaped(title(arm["name"]).in_language(language))]
-        for length in task["lengths"]:
-            found = cell(task, arm, length)
-            said = found.words.in_language(language)
-            if found.number is not None and found.kind == "not learnt":
-                said += f" ({say('not learnt short').in_language(language)})"
-            row.append(escaped(said))
+    for arm, at in beside(task):
+        notes = [note for note in (at, remark(arm).in_language(language)) if note]
+        row = [escaped(title(arm["name"]).in_language(language) + (f" ({'; '.join(notes)})" if notes else ""))]
+        row += [escaped(cell(task, arm, length).words.in_language(language)) for length in task["lengths"]]
         rows.append(row + ([factor(arm["factor"], top(task))] if longer else []))
     return grid(head + ([say("factor").in_language(language)] if longer else []), rows)
 

@@ -23,6 +23,7 @@ from posenc.lab.views.cells import (
     Task,
     along,
     arms_of,
+    beside,
     cell,
     factor,
     fold,
@@ -30,6 +31,7 @@ from posenc.lab.views.cells import (
     in_order,
     is_bits,
     learnt,
+    remark,
     stretch,
     top,
     value,
@@ -40,9 +42,10 @@ from posenc.lab.views.properties import properties
 from posenc.lab.views.provenance import how
 from posenc.lab.views.style import look, sheet
 from posenc.lab.views.summary_table import Entry, stars
-from posenc.lab.views.words import listed, of, say
+from posenc.lab.views.words import listed, of, same, say
 
 BRAND = "posenc lab"
+VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
 MANY = 5  # with this many seeds or more there are intervals over seeds
 PARTS = (
     "answer",
@@ -193,18 +196,19 @@ def _heat_table(findings: Findings, task: Task) -> str:
         inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
         if found.kind == "number":
             return f'<td style="{heat(share(found.number))}">{inside}</td>'
-        return f'<td class="none {kind}">{inside}{tag("small", say("not learnt short"), "why")}</td>'
+        return f'<td class="none {kind}">{inside}</td>'
 
     head = [span(say("encoding"))]
     head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
     longer = top(task) > 1
     body = [
         [
-            _name(arm["name"], names),
+            _name(arm["name"], names)
+            + "".join(tag("small", words, "why") for words in (same(at), remark(arm)) if words.en),
             *_joined([td(arm, length) for length in task["lengths"]]),
             *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
         ]
-        for arm in in_order(task)
+        for arm, at in beside(task)
     ]
     return table(
         "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
@@ -340,13 +344,12 @@ def _published(findings: Findings) -> str:
     rows = findings["published"]
     if not rows:
         return ""
-    count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ("agree", "disagree", "not tested")}
+    count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
     head = [span(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
-    sign = {"agree": "✓", "disagree": "✗", "not tested": "–"}
 
     def verdict(row: Arm) -> str:
         kind = row["verdict"]
-        return f'<td class="verdict {kind.replace(" ", "-")}">{sign[kind]} {span(say(kind))}</td>'
+        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(say(kind))}</td>'
 
     body = [
         [
@@ -358,7 +361,7 @@ def _published(findings: Findings) -> str:
         ]
         for row in rows
     ]
-    text = say("published text", agree=count["agree"], disagree=count["disagree"], not_tested=count["not tested"])
+    text = say("published text", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})
     return tag("p", text) + table("published", head, body)
 
 

@@ -40,6 +40,7 @@ PROSE = {
     "exact": Words("% all right", "整行全对 %"),
     "not learnt": Words("not learnt at this budget", "此预算下未学会"),
     "not learnt short": Words("not learnt", "未学会"),
+    "improving short": Words("still improving", "仍在改善"),
     "cannot": Words("cannot: {why}", "不能：{why}"),
     "failed": Words("failed: {why}", "失败：{why}"),
     "missing": Words("missing", "缺失"),
@@ -53,6 +54,7 @@ PROSE = {
     "change interpolation": Words("interpolation", "位置插值"),
     "change ntk": Words("NTK", "NTK"),
     "change yarn": Words("YaRN", "YaRN"),
+    "change self_extend": Words("Self-Extend", "Self-Extend"),
     "numbers": Words("The same numbers as a table", "同样的数据，以表格给出"),
     # 1 The answer
     "answer": Words("The answer", "结论"),
@@ -132,17 +134,16 @@ PROSE = {
     ),
     "heat intervals": Words(
         "Each cell shows the mean and, below it, the 95 % interval over seeds and documents. Hatched: the trained "
-        "length was not learnt, so longer lengths are not judged. Empty cells state the reason. The colour shows the "
-        "same number: green is better.",
-        "每格上为平均，下为对随机种子与文档的 95% 区间。斜纹：训练长度尚未学会，因此不评价更长的长度。空格写明原因。"
+        "length was not learnt, so the encoding is not ranked. Empty cells state the reason. The colour shows the same "
+        "number: green is better.",
+        "每格上为平均，下为对随机种子与文档的 95% 区间。斜纹：训练长度尚未学会，因此不作排名。空格写明原因。"
         "颜色表示同一数字：绿色为好。",
     ),
     "heat": Words("Every encoding at every length", "每种编码，每个长度"),
     "heat text": Words(
-        "Each cell shows the mean and, below it, every seed. Hatched: the trained length was not learnt, so longer "
-        "lengths are not judged. Empty cells state the reason. The colour shows the same number: green is better.",
-        "每格上为平均，下为各个种子。斜纹：训练长度尚未学会，因此不评价更长的长度。空格写明原因。颜色表示同一数字："
-        "绿色为好。",
+        "Each cell shows the mean and, below it, every seed. Hatched: the trained length was not learnt, so the encoding "
+        "is not ranked. Empty cells state the reason. The colour shows the same number: green is better.",
+        "每格上为平均，下为各个种子。斜纹：训练长度尚未学会，因此不作排名。空格写明原因。颜色表示同一数字：绿色为好。",
     ),
     # 5 Changes after training
     "after": Words("Changed after training", "训练之后的改动"),
@@ -269,10 +270,10 @@ PROSE = {
     # 9 Published
     "published": Words("Published claims and these results", "已发表的论断与本实验的结果"),
     "published text": Words(
-        "{agree} agree, {disagree} disagree, {not_tested} not tested. The models are small and trained little, so a "
-        "disagreement is not a refutation. Disagreements stay in the table.",
-        "{agree} 项一致，{disagree} 项不一致，{not_tested} 项未检验。模型小、训练少，因此不一致并不等于反驳。"
-        "不一致的结果保留在表中。",
+        "{agree} agree, {disagree} disagree, {undecided} undecided because the seeds differ, {not_tested} not tested. The "
+        "models are small and trained little, so a disagreement is not a refutation. Disagreements stay in the table.",
+        "{agree} 项一致，{disagree} 项不一致，{undecided} 项因各种子结果不一而未定，{not_tested} 项未检验。"
+        "模型小、训练少，因此不一致并不等于反驳。不一致者保留在表中。",
     ),
     "source": Words("source", "来源"),
     "claim": Words("claim", "结论"),
@@ -281,6 +282,7 @@ PROSE = {
     "why": Words("why", "原因"),
     "agree": Words("agree", "一致"),
     "disagree": Words("disagree", "不一致"),
+    "undecided": Words("undecided", "未定"),
     "not tested": Words("not tested", "未检验"),
     # 10 How
     "how": Words("Method, and how to repeat it", "方法与重现"),

@@ -1,6 +1,6 @@
 """Our scores for a published claim, and whether they satisfy its inequality.
 
-    findings ─► our scores, mean and by seed ─► does the inequality hold for the means? for how many single seeds?
+    findings ─► our scores, mean and by seed ─► does the inequality hold in every seed? in none? otherwise undecided
                       └ one is missing ─► not tested, and why
 
 A length is taken at the same multiple of the trained one, or at the nearest scored one within a factor of 1.25. An encoding
@@ -43,10 +43,10 @@ class Score(NamedTuple):
 
 
 class Ours(NamedTuple):
-    """Our numbers, whether they satisfy the claim, and remarks."""
+    """Our numbers, whether they satisfy the claim (None: undecided), and remarks."""
 
     words: Words
-    holds: bool
+    holds: bool | None
     why: Words = NOTHING
 
 
@@ -132,14 +132,18 @@ def changed(task: Found, change: str, length: int) -> Score:
 
 
 def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes: Words) -> Ours:
-    """Decides by the means; adds the number of single seeds that agree."""
+    """Paired by seed: the claim holds if it does for the means and in every seed, fails if it does for neither, and is
+    undecided otherwise. Adds the number of seeds in which it holds. Without seeds, the means decide.
+    """
     shared = set.intersection(*(set(one.seeds) for one in scores.values()))
     agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
+    by_means = holds({name: one.mean for name, one in scores.items()})
+    verdict = by_means if agree == (len(shared) if by_means else 0) else None
     told = Words(
         f"holds for {agree} of {len(shared)} seed{'s' * (len(shared) != 1)}", f"{len(shared)} 个种子中有 {agree} 个成立"
     )
     why = joined([told, *(note for note in notes if note.en)], "; ", "；")
-    return Ours(words, holds({name: one.mean for name, one in scores.items()}), why)
+    return Ours(words, verdict, why)
 
 
 def descending(groups: Groups) -> Callable[[Means], bool]:

@@ -1,8 +1,9 @@
-"""Published claims compared with our scores: whether they agree. Disagreements are kept.
+"""Published claims compared with our scores: agree, disagree, undecided. Disagreements are kept.
 
     claim          2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73
     ours           2×: Sinusoidal 3.22, RoPE 2.87, T5 2.54, ALiBi 2.38 bits
-    verdict        agree: the inequality holds for the means;  why: for how many single seeds, and what is left out
+    verdict        agree: the inequality holds for the means and in every seed; disagree: in none; undecided: in some
+    why            in how many seeds it holds, and what is left out
 
 Published perplexities use other texts and tokens than our bits, so only sign and order are compared.
 """
@@ -33,6 +34,9 @@ FACTOR_SET = Words(
 NO_MORE = Words("the lab does not train on after a change", "实验台在改动之后不再继续训练")
 
 
+VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
+
+
 class PublishedClaim(NamedTuple):
     """A claim, its source, and the check that decides it."""
 
@@ -42,14 +46,14 @@ class PublishedClaim(NamedTuple):
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every claim with its verdict: agree, disagree, or not tested and why."""
+    """Every claim with its verdict: agree, disagree, undecided, or not tested and why."""
     return [row(claim, found) for claim in CLAIMS]
 
 
 def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
     try:
         ours = claim.judge(found)
-        words, verdict, why = ours.words, "agree" if ours.holds else "disagree", ours.why
+        words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
     except Untested as error:
         words, verdict, why = NOTHING, "not tested", error.words
     said = {"claim": claim.words, "ours": words, "why": why}

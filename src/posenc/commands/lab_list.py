@@ -66,7 +66,8 @@ def presets() -> list[dict[str, Any]]:
     described = []
     for name in PRESETS:
         experiment = read_experiment(name)
-        everything = [*experiment.trials(), *experiment.tuning()]
+        scales = [experiment.at(rung) for rung in experiment.rungs] or [experiment]
+        everything = [trial for scale in scales for trial in (*scale.trials(), *scale.tuning())]
         tokens = sum(
             trial.training.steps * trial.training.rows * trial.task.tokens(trial.task.length) for trial in everything
         )

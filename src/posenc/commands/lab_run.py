@@ -190,7 +190,23 @@ def resumed(out: Path | None) -> Wanted:
 
 
 def carry_out(wanted: Wanted) -> None:
-    """Runs the sweep and writes findings and report. Exit code 1 if a trial failed or diverged, 130 if interrupted."""
+    """Runs the sweep, or one sweep for every rung, and writes findings and report.
+
+    Exit code 1 if a trial failed or diverged, 130 if interrupted.
+    """
+    if not wanted.experiment.rungs:
+        carry_out_one(wanted)
+        return
+    from posenc.commands.lab_report import conclude_ladder
+
+    for rung in wanted.experiment.rungs:
+        again = f"the same command continues {wanted.out}"
+        carry_out_one(replace(wanted, experiment=wanted.experiment.at(rung), out=wanted.out / rung.name, again=again))
+    if int(os.environ.get("RANK", 0)) == 0:
+        conclude_ladder(wanted.out, wanted.language)
+
+
+def carry_out_one(wanted: Wanted) -> None:
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return
@@ -214,6 +230,8 @@ def carry_out(wanted: Wanted) -> None:
     if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
         typer.echo(f"posenc: {len(broken)} trials failed ({names}); the same command tries them again", err=True)
+    for problem in outcome.diverged:
+        typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
     if broken or outcome.diverged:
         raise typer.Exit(1)
 

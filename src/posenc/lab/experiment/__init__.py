@@ -36,7 +36,7 @@ from posenc.lab.tasks.task import Task
 Change = Literal["interpolation", "ntk", "yarn", "self_extend"]
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose"]
-PRESETS = ("compare", "quick", "standard", "study", "full", "gpu", "micro")
+PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -205,6 +205,14 @@ class TaskPlan(Strict):
         return [*(Choice(rate) for rate in rates), *(Choice(self.training.learning_rate, (scale,)) for scale in scales)]
 
 
+class Rung(Strict):
+    """One scale of a ladder: so many times the steps, and another size if there is one."""
+
+    name: str = Field(pattern=r"^[\w-]+$")
+    steps: int = Field(default=1, ge=1)
+    size: Size | None = None
+
+
 class Experiment(Strict):
     """An experiment, made by `read`.
 
@@ -213,6 +221,7 @@ class Experiment(Strict):
     budget       seconds for the whole sweep; the steps of every task are multiplied by the largest number that fits
     properties   whether properties that need no training are measured too (`trial.fp64_properties`)
     fewer_seeds  encodings with fewer seeds than the others, which run after the others: {fire: 3}
+    rungs        scales at which the whole experiment is run, each in a folder of its own; empty for one scale
     draws        of random positions, for encodings that are trained at random positions
     text         "library": the sources of Python's standard library; "prose": generated (`experiment.prose`)
     """
@@ -231,11 +240,12 @@ class Experiment(Strict):
     fewer_seeds: dict[str, Annotated[int, Field(ge=1)]] = {}
     text: TextName = "library"
     draws: int = Field(default=DRAWS, ge=0)
+    rungs: tuple[Rung, ...] = ()
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The settings after `sources` are written only if they are set, because older results do not have them."""
-        unset = [name for name in ("first_seed", "budget", "properties", "fewer_seeds") if not getattr(self, name)]
+        unset = [name for name in ("first_seed", "budget", "properties", "fewer_seeds", "rungs") if not getattr(self, name)]
         unset += [name for name in ("text", "draws") if getattr(self, name) == type(self).model_fields[name].default]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
@@ -257,11 +267,22 @@ class Experiment(Strict):
             for word in plan.own_scales:
                 for scale in plan.scales(word):
                     Arm.parse(word, self.sources.get(word), (scale,))
+        if len({rung.name for rung in self.rungs}) < len(self.rungs):
+            raise ValueError("rungs: every name may appear once")
         if unknown := sorted(self.fewer_seeds.keys() - set(self.encodings)):
             raise ValueError(f"fewer_seeds: {unknown[0]} is none of the encodings")
         if more := sorted(word for word, count in self.fewer_seeds.items() if count > self.seeds):
             raise ValueError(f"fewer_seeds: expected at most {self.seeds} for {more[0]}, got {self.fewer_seeds[more[0]]}")
         return self
+
+    def at(self, rung: Rung) -> Experiment:
+        """The experiment at one scale of the ladder."""
+        trainings = [plan.training.model_copy(update={"steps": rung.steps * plan.training.steps}) for plan in self.tasks]
+        tasks = tuple(
+            plan.model_copy(update={"training": training}) for plan, training in zip(self.tasks, trainings, strict=True)
+        )
+        named = {"name": f"{self.name}-{rung.name}", "rungs": (), "tasks": tasks, "size": rung.size or self.size}
+        return self.model_copy(update=named)
 
     def tuning(self) -> list[Trial]:
         """The trials that choose a learning rate or a scale; empty if there is nothing to choose."""

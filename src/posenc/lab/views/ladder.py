@@ -1,0 +1,124 @@
+"""The report of a ladder as Markdown in one language: scores by rung, stability of the order, what was learnt where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.bilingual import Language, Words, joined
+from posenc.lab.findings.titles import title
+from posenc.lab.views.markdown import escaped, grid
+
+Json = Mapping[str, Any]
+
+TITLE = Words("Is it the encoding or the budget?", "差别来自编码还是预算？")
+INTRODUCTION = Words(
+    "The same experiment at several scales. An order of encodings is stated only with the scale at which it was seen.",
+    "同一实验在多个规模上运行。编码的先后只连同其规模一起陈述。",
+)
+RUNG, STEPS, SIZE, TOKENS, TRIALS = (
+    Words("rung", "级"),
+    Words("steps", "步数"),
+    Words("layers × width", "层数 × 宽度"),
+    Words("tokens per model", "每个模型的词元数"),
+    Words("trials found", "已有试验"),
+)
+SCORES = Words("Scores at the trained length, and at the longest", "训练长度与最长长度上的分数")
+ORDER = Words("Is the order stable?", "先后是否稳定？")
+ORDER_TEXT = Words(
+    "Spearman's rank correlation of the mean scores between neighbouring rungs, with the middle 95 % over draws of seeds. "
+    "A pair changed places if every seed orders it one way at one rung and the other way at the next.",
+    "相邻两级平均分数的斯皮尔曼秩相关，括号内为对种子重抽样的中间 95%。若一对编码在一级上各种子都是一个次序、"
+    "在下一级上都是相反次序，则记为换位。",
+)
+HEAD = (
+    Words("from → to", "从 → 到"),
+    Words("length", "长度"),
+    Words("encodings", "编码数"),
+    Words("Spearman", "斯皮尔曼"),
+    Words("pairs that changed places", "换位的编码对"),
+    Words("changed by the means alone", "仅均值换位"),
+)
+LEARNT = Words("What was learnt from which rung on", "从哪一级起学会")
+NEVER = Words("at no rung", "各级均未学会")
+ENCODING, NONE, NOT_LEARNT, IMPROVING = (
+    Words("encoding", "编码"),
+    Words("none", "无"),
+    Words("not learnt", "未学会"),
+    Words("still improving", "仍在改善"),
+)
+
+
+def ladder_report(found: Json, language: Language) -> str:
+    def read(words: Words) -> str:
+        return escaped(words.read(language))
+
+    called = Words(**found["task"]["title"])
+    parts = [f"# {read(TITLE)}", read(INTRODUCTION), f"**{read(called)}**", _rungs(found, language)]
+    parts += [
+        f"## {read(SCORES)}",
+        _scores(found, language),
+        f"## {read(ORDER)}",
+        read(ORDER_TEXT),
+        _order(found, language),
+    ]
+    parts += [f"## {read(LEARNT)}", _learnt(found, language)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rungs(found: Json, language: Language) -> str:
+    rows = [
+        [
+            escaped(rung["name"]),
+            f"{rung['steps']:,}",
+            f"{rung['size']['n_layers']} × {rung['size']['d_model']}",
+            f"{rung['tokens'] or 0:,}",
+            f"{rung['trials']['found']} / {rung['trials']['expected']}",
+        ]
+        for rung in found["rungs"]
+    ]
+    return grid([words.read(language) for words in (RUNG, STEPS, SIZE, TOKENS, TRIALS)], rows)
+
+
+def _scores(found: Json, language: Language) -> str:
+    lengths = list(dict.fromkeys((found["task"]["length"], found["task"]["lengths"][-1])))
+    head = [ENCODING.read(language)]
+    head += [f"{escaped(rung['name'])}: {length}" for length in lengths for rung in found["rungs"]]
+    rows = []
+    for name, arms in found["arms"].items():
+        cells = [_score(found, arm, length, language) for length in lengths for arm in arms]
+        rows.append([escaped(title(name).read(language)), *cells])
+    return grid(head, rows)
+
+
+def _score(found: Json, arm: Json, length: int, language: Language) -> str:
+    mean = arm["means"][str(length)]
+    if mean is None:
+        return "–"
+    said = f"{mean:.2f}" if found["task"]["measure"] == "bits" else f"{100 * mean:.1f}"
+    notes = [NOT_LEARNT] * (not arm["learnt"]) + [IMPROVING] * (arm["learnt"] and arm["converged"] is False)
+    return said + (f" ({notes[0].read(language)})" if notes else "")
+
+
+def _order(found: Json, language: Language) -> str:
+    rows = []
+    for step in found["steps"]:
+        interval = step["interval"]
+        spearman = "–" if interval is None else f"{step['spearman']:.2f} ({interval[0]:.2f}–{interval[1]:.2f})"
+        pairs = [_pairs(step[kind], language) for kind in ("swapped", "unsure")]
+        who = f"{escaped(step['from'])} → {escaped(step['to'])}"
+        rows.append([who, str(step["length"]), str(len(step["encodings"])), spearman, *pairs])
+    return grid([words.read(language) for words in HEAD], rows)
+
+
+def _pairs(pairs: list[list[str]], language: Language) -> str:
+    each = [joined(map(title, pair), " / ", " / ").read(language) for pair in pairs]
+    return escaped(", ".join(each)) if each else NONE.read(language)
+
+
+def _learnt(found: Json, language: Language) -> str:
+    rows = [
+        [escaped(title(name).read(language)), escaped(rung) if rung else NEVER.read(language)]
+        for name, rung in found["learnt_from"].items()
+    ]
+    return grid([ENCODING.read(language), RUNG.read(language)], rows)

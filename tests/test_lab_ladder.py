@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab_results import Asked, write
-from posenc.lab.experiment import read
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.ladder import Scale, ladder
 from posenc.lab.views.ladder import ladder_report
@@ -103,7 +103,7 @@ def test_a_ladder_is_run_rung_by_rung_and_reported(tmp_path: Path) -> None:
 
 
 def test_the_preset_ladder_has_four_scales() -> None:
-    experiment = read("ladder")
+    experiment = read_experiment("ladder")
     assert len(experiment.encodings) == 8
     steps = [experiment.at(one).tasks[0].training.steps for one in experiment.rungs]
     assert [one / steps[0] for one in steps] == [1, 4, 16, 4]

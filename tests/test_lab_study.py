@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lab_sweeps import experiment, made_up, made_up_sweep
-from posenc.lab.experiment import Choice, Experiment, Trial, corpus, parse, prose, read
+from posenc.lab.experiment import Choice, Experiment, Trial, corpus, parse, prose, read_experiment
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.records import learning_curve
 from posenc.lab.records.record import RANDOM_POSITIONS, Record, Rows
@@ -153,12 +153,12 @@ def test_an_error_of_a_file_is_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"wrong\.yaml") as caught:
-        read(str(path))
+        read_experiment(str(path))
     assert "\n" not in str(caught.value)
 
 
 def test_the_preset_study_is_what_it_says() -> None:
-    study = read("study")
+    study = read_experiment("study")
     assert len(study.encodings) == 18
     assert len(study.trials()) == 8 * 5 + 10 * 3
     assert len(study.tuning()) == 18 * 5
@@ -268,7 +268,7 @@ def test_a_loss_that_rose_is_reported_as_diverged(tmp_path: Path) -> None:
 
 
 def test_generated_prose_is_a_corpus() -> None:
-    text = corpus.read(None, 2049, "prose")
-    assert text.sha256 == corpus.read(None, 129, "prose").sha256
+    text = corpus.read_corpus(None, 2049, "prose")
+    assert text.sha256 == corpus.read_corpus(None, 129, "prose").sha256
     assert len(text.held_out) > 90
     assert text.notes[0].zh.startswith("由 posenc 的语法")

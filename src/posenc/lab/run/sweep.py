@@ -107,7 +107,7 @@ def sweep(
 ) -> Outcome:
     """Runs the missing trials and returns the result. Under torchrun all processes call it; only the first one decides.
 
-    Raises as `corpus.read` does, ValueError if a process of torchrun has another text, and results.Unwritable if the
+    Raises as `read_corpus` does, ValueError if a process of torchrun has another text, and results.Unwritable if the
     folder cannot be written; KeyboardInterrupt passes through. Trials finished by then are kept.
     """
     if hardware is None:

@@ -51,7 +51,7 @@ ENCODING, NONE, NOT_LEARNT, IMPROVING = (
 
 def ladder_report(found: Json, language: Language) -> str:
     def read(words: Words) -> str:
-        return escaped(words.read(language))
+        return escaped(words.in_language(language))
 
     called = Words(**found["task"]["title"])
     parts = [f"# {read(TITLE)}", read(INTRODUCTION), f"**{read(called)}**", _rungs(found, language)]
@@ -77,17 +77,17 @@ def _rungs(found: Json, language: Language) -> str:
         ]
         for rung in found["rungs"]
     ]
-    return grid([words.read(language) for words in (RUNG, STEPS, SIZE, TOKENS, TRIALS)], rows)
+    return grid([words.in_language(language) for words in (RUNG, STEPS, SIZE, TOKENS, TRIALS)], rows)
 
 
 def _scores(found: Json, language: Language) -> str:
     lengths = list(dict.fromkeys((found["task"]["length"], found["task"]["lengths"][-1])))
-    head = [ENCODING.read(language)]
+    head = [ENCODING.in_language(language)]
     head += [f"{escaped(rung['name'])}: {length}" for length in lengths for rung in found["rungs"]]
     rows = []
     for name, arms in found["arms"].items():
         cells = [_score(found, arm, length, language) for length in lengths for arm in arms]
-        rows.append([escaped(title(name).read(language)), *cells])
+        rows.append([escaped(title(name).in_language(language)), *cells])
     return grid(head, rows)
 
 
@@ -97,7 +97,7 @@ def _score(found: Json, arm: Json, length: int, language: Language) -> str:
         return "–"
     said = f"{mean:.2f}" if found["task"]["measure"] == "bits" else f"{100 * mean:.1f}"
     notes = [NOT_LEARNT] * (not arm["learnt"]) + [IMPROVING] * (arm["learnt"] and arm["converged"] is False)
-    return said + (f" ({notes[0].read(language)})" if notes else "")
+    return said + (f" ({notes[0].in_language(language)})" if notes else "")
 
 
 def _order(found: Json, language: Language) -> str:
@@ -108,17 +108,17 @@ def _order(found: Json, language: Language) -> str:
         pairs = [_pairs(step[kind], language) for kind in ("swapped", "unsure")]
         who = f"{escaped(step['from'])} → {escaped(step['to'])}"
         rows.append([who, str(step["length"]), str(len(step["encodings"])), spearman, *pairs])
-    return grid([words.read(language) for words in HEAD], rows)
+    return grid([words.in_language(language) for words in HEAD], rows)
 
 
 def _pairs(pairs: list[list[str]], language: Language) -> str:
-    each = [joined(map(title, pair), " / ", " / ").read(language) for pair in pairs]
-    return escaped(", ".join(each)) if each else NONE.read(language)
+    each = [joined(map(title, pair), " / ", " / ").in_language(language) for pair in pairs]
+    return escaped(", ".join(each)) if each else NONE.in_language(language)
 
 
 def _learnt(found: Json, language: Language) -> str:
     rows = [
-        [escaped(title(name).read(language)), escaped(rung) if rung else NEVER.read(language)]
+        [escaped(title(name).in_language(language)), escaped(rung) if rung else NEVER.in_language(language)]
         for name, rung in found["learnt_from"].items()
     ]
-    return grid([ENCODING.read(language), RUNG.read(language)], rows)
+    return grid([ENCODING.in_language(language), RUNG.in_language(language)], rows)

@@ -42,6 +42,7 @@ TARGETS = {
     "backends": ["tests/oracles", "tests/test_compile.py", "tests/test_graphs.py", "tests/test_triton_rotation.py"],
     "lab": [
         "tests/test_compare.py",
+        "tests/test_lab_control.py",
         "tests/test_lab_engines.py",
         "tests/test_lab_sweep.py",
         "tests/test_shipped_results.py",

@@ -25,6 +25,8 @@ from posenc.laws import LawResult, Setting
 from posenc.positions import Positions
 
 ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
+SLICES = "head_slices"
+UNSLICED = "it has no heads(start, stop), which only tensor parallelism needs; the lab trains whole models"
 SHORT = 32  # tokens of the training step
 
 
@@ -76,7 +78,17 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
 def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[LawResult]:
     drawn = laws.draw_parameters(encoding)
     for name in names:
-        yield from laws.report(drawn, setting, [name])
+        for result in laws.report(drawn, setting, [name]):
+            yield (
+                result
+                if result.held or name != SLICES or _has_heads(encoding)
+                else LawResult(name, "not applicable", UNSLICED)
+            )
+
+
+def _has_heads(encoding: PositionalEncoding) -> bool:
+    """Whether the class, or one above it other than the base, says what a slice of its heads is."""
+    return next(above for above in type(encoding).__mro__ if "heads" in vars(above)) is not PositionalEncoding
 
 
 def _trains(arm: Arm, size: Size, task: Task) -> LawResult:

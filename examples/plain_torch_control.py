@@ -3,7 +3,7 @@
     python examples/plain_torch_control.py train.txt held-out.txt --steps 300
 
 Same model, training and scoring as the preset `quick` (docs/lab.md), written again from its description: a decoder of two
-layers, width 64, four heads, pre-norm, GELU, bytes. Random numbers and windows differ, so scores agree within seed noise and
+layers, width 64, four heads, pre-norm, GELU, bytes. Random numbers and windows differ, so scores agree within seed noise,
 not bit for bit. Prints bits per byte of the last 32 bytes of held-out windows, by context length.
 
 Legend: b rows, t tokens, h heads, c channels of a head.

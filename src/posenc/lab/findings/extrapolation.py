@@ -11,15 +11,16 @@ import numpy as np
 
 from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults, mean
+from posenc.lab.findings.comparing import ranked
 from posenc.lab.findings.queries import Json
 
 
 def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
-    """Adds these measures to `arms`, all of which learnt the trained length. Ranks are those of the converged ones."""
+    """Adds these measures to `arms`, all of which learnt the trained length. Only those that may be ranked have a rank."""
     draws = _draws(of, [arm["name"] for arm in arms])
     for arm in arms:
         _beyond(of, arm, draws.get(arm["name"]))
-    _rank(of, [arm for arm in arms if arm["converged"] is not False])
+    _rank(of, ranked({"arms": arms, "measure": of.measure, "length": of.length}))
 
 
 def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:

@@ -15,7 +15,7 @@ def worse(task: Json, score: float) -> float:
     return criteria.worse(task["measure"], score)
 
 
-def ranked(task: Json) -> list[Json]:
+def ranked(task: Json) -> list[Any]:
     """The arms that sentences may rank: those that learnt the trained length and did not still improve at their end.
 
     None if an arm that still improved is already better at the trained length than all of these.

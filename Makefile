@@ -7,6 +7,7 @@
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
 # make docs       generates pages and pictures; the explorer's pictures need chromium
+# make site       builds docs as a site, both languages, in build/site/html; needs npm
 # make web        builds the explorer's page from its sources; needs npm
 PYTHON ?= python3
 VENV   ?= .venv
@@ -14,7 +15,7 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run explore lab test acceptance bench wheels release docs web web-check clean
+.PHONY: run explore lab test acceptance bench wheels release docs site web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -49,6 +50,10 @@ release: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py
 	$(BIN)/python docs/screens.py
+
+site: $(VENV)/.dev
+	$(BIN)/python docs/site/build.py
+	$(BIN)/python docs/site/check.py
 
 web: web/node_modules/.package-lock.json
 	npm --prefix web run --silent build

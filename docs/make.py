@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from choose_page import choose_page
 from costs_page import costs_page
 from entry_page import GENERATED, SIZES_SHOWN, named, page
 from envelopes import picture
@@ -40,6 +41,7 @@ def pages() -> dict[Path, str]:
         made[HERE / f"catalogue{suffix}"] = catalogue(described, language)
         made[HERE / f"methods{suffix}"] = methods(language)
         made[HERE / f"costs{suffix}"] = costs_page(language)
+        made[HERE / f"choose{suffix}"] = choose_page(language)
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))
         made[HERE / "pictures" / f"envelopes{suffix.replace('.md', '.svg')}"] = picture(language)

@@ -47,6 +47,7 @@ def test_every_command_of_the_shell_blocks_exists():
     named = set(re.findall(r"^posenc ([\w-]+)", text, flags=re.MULTILINE))
     assert named == {
         "check",
+        "choose",
         "compare",
         "show",
         "walk",

@@ -17,6 +17,7 @@ COMMANDS = {
     "bench": "Check results against fp64, then measure speed and memory against a lower bound and other libraries.",
     "explore": "Open the interactive views of every encoding in a browser; offline, English and Chinese.",
     "list": "List the encodings: where each acts, its properties, the models that use it.",
+    "choose": "Choose an encoding from a few answers; each with its reasons, measured or cited.",
     "show": "Draw a picture of one encoding, in the terminal or to a file.",
     "convert": "Convert a checkpoint to the other rotary layout, bit for bit.",
     "export-tables": "Write the tables of an encoding to an npz, safetensors or C file, for programs outside torch.",

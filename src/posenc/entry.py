@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
 Need = Literal["parameters", "hidden_states", "causal", "wide_output"]
+Domain = Literal["text", "image", "audio", "graph"]
+Start = Literal["scratch", "trained"]
 
 # In the order in which the catalogue lists them.
 KINDS: dict[Kind, Words] = {
@@ -85,6 +87,9 @@ class Entry:
     breaks       where it fails, or what it cannot do
     differs      how it differs here from the paper or the authors' code; None: in nothing that is known
     code         the authors' code on GitHub, "owner/name"; empty where none is known
+    domains      what it is for; left out: text and audio if it reads one coordinate, images if it reads more
+    starts       scratch: models are trained with it; trained: it changes a trained model; left out: trained for scalings of
+                 RoPE, scratch for all others
     options      the Chinese of what its docstring says of an option, by the option's name; see option_descriptions
     """
 
@@ -110,6 +115,8 @@ class Entry:
     breaks: Words | None = None
     differs: Words | None = None
     code: str = ""
+    domains: tuple[Domain, ...] = ()
+    starts: tuple[Start, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -126,10 +133,35 @@ class Entry:
         return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]
 
     @property
+    def used_for(self) -> tuple[Domain, ...]:
+        return self.domains or (("text", "audio") if self.axes == 1 else ("image",))
+
+    @property
+    def starts_from(self) -> tuple[Start, ...]:
+        return self.starts or (("trained",) if self.kind == "scaled" else ("scratch",))
+
+    @property
+    def not_in_a_row(self) -> Words | None:
+        """Why it does not act in one layer on words in a row without a model's hidden states; None where it does."""
+        if self.kind == "positions":
+            return Words("it numbers tokens and is no encoding", "它给词编号，不是编码")
+        if self.kind == "preset":
+            return Words("it has an encoding for each layer", "它的每一层有各自的编码")
+        if self.axes != 1:
+            return Words(
+                f"it reads {self.axes} coordinates of a token, and words in a row have one",
+                f"它读取每个词的 {self.axes} 个坐标，而成行的词只有一个",
+            )
+        if "hidden_states" in self.needs:
+            return Words("it reads a model's hidden states", "它读取模型的隐藏状态")
+        if "wide_output" in self.needs:
+            return Words("its output has more heads than the model", "它的输出比模型有更多的头")
+        return None
+
+    @property
     def in_a_row(self) -> bool:
-        """Whether it acts in one layer on words in a row, without hidden states or more heads: so that it can be drawn."""
-        elsewhere = {"hidden_states", "wide_output"} & set(self.needs)
-        return self.kind not in ("positions", "preset") and self.axes == 1 and not elsewhere
+        """Whether it can be drawn: one layer, words in a row, no hidden states."""
+        return self.not_in_a_row is None
 
     @property
     def module(self) -> str:

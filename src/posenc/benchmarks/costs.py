@@ -44,6 +44,7 @@ N_LAYERS = 6  # of a preset
 SHORT, LONG, TINY = 512, 2048, 64  # tokens
 DECODED = 8  # tokens decoded in one turn, each after the same prompt of SHORT tokens
 FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no other one begins
+SLOW, FEWEST_SLOW = 2.0, 2  # CPU seconds of one call, and the rounds that are enough then
 SIDE = 7  # images are 2·SIDE patches high and a multiple of SIDE wide, so that they can be cut into windows
 OF_AXES = {
     1: "rope",
@@ -124,7 +125,9 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
     try:
         model = Layers(entry, length)
         ours = make(model)
+        begun = time.process_time()
         ours()
+        slow = time.process_time() - begun > SLOW
     except (ValueError, NotImplementedError) as error:
         return {"why": str(error).splitlines()[0]}
     plain = make(Layers(catalogue.BY_NAME["nope"], model.x.shape[1], len(model.layers)))
@@ -132,7 +135,9 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
     calls, shuffle, ratios = {"ours": ours, "plain": plain}, random.Random(0), list[float]()
     order, begun = list(calls), time.process_time()
     with undisturbed():
-        while len(ratios) < FEWEST or (len(ratios) < MOST and time.process_time() - begun < SECONDS):
+        while len(ratios) < (FEWEST_SLOW if slow else FEWEST) or (
+            len(ratios) < MOST and time.process_time() - begun < SECONDS
+        ):
             shuffle.shuffle(order)
             seconds = {}
             for name in order:

@@ -92,6 +92,7 @@ ENTRY = Entry(
         "不需要再训练就能延长模型的上下文。",
     ),
     latex=r"(R(\min(i \bmod s + s,\, c - 1))\, q_i) \cdot (R(j \bmod s)\, k_j)",
+    starts=("trained",),
     breaks=Words(
         "Tokens of earlier chunks all look equally far, and three products are computed for every score.",
         "更早的块中的词看起来一样远；每个分数要算三次乘积。",

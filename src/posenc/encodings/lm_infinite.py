@@ -93,6 +93,7 @@ ENTRY = Entry(
     ),
     latex=r"i - j < n: \; (R(i) q_i) \cdot (R(j) k_j), \qquad i - j \ge n, \; j < s: \; (R(c) q_i) \cdot k_j, "
     r"\qquad i - j \ge n, \; j \ge s: \; -\infty",
+    starts=("trained",),
     breaks=Words(
         "Nothing between the beginning and the window is seen: facts in the middle of a text are lost.",
         "开头与窗口之间的内容完全看不到：文中间的信息会丢失。",

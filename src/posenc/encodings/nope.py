@@ -38,6 +38,7 @@ ENTRY = Entry(
         "因果掩码仍带有顺序信息：每个词能看到的词数不同，更深的层可以利用这一点。",
     ),
     latex=r"\frac{q_i \cdot k_j}{\sqrt{d}}",
+    domains=("text", "audio", "graph"),
     breaks=Words(
         "Without a causal mask the order of the tokens cannot be told. With one, it is learned slowly, and "
         "attention spreads out over texts much longer than those of training.",

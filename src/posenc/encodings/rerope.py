@@ -85,6 +85,7 @@ ENTRY = Entry(
         "Leaky 形式让距离继续缓慢增长。因此训练好的模型不会遇到没见过的距离。",
     ),
     latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(w) q_i) \cdot k_j",
+    starts=("trained",),
     breaks=Words(
         "All far tokens stand at one distance, so that their order is lost; two products are computed for every score.",
         "远处的词都在同一距离，先后顺序丢失；每个分数要算两次乘积。",

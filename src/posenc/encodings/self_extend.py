@@ -82,6 +82,7 @@ ENTRY = Entry(
     ),
     latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(\lfloor i/G \rfloor + w - "
     r"\lfloor w/G \rfloor) q_i) \cdot (R(\lfloor j/G \rfloor) k_j)",
+    starts=("trained",),
     breaks=Words(
         "Far tokens of one group cannot be ordered. It ends at (L − w)·G + w positions, and two products are "
         "computed for every score.",

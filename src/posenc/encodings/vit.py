@@ -62,6 +62,7 @@ x = encoding.embed(words, at)
         "有告知模型，而是学到的。",
     ),
     latex=r"x_{y,x} + T_{y,x}, \quad x_{\mathrm{class}} + T_{\mathrm{class}}",
+    starts=("scratch", "trained"),
     breaks=Words(
         "It belongs to one size of image. Interpolated to another, quality falls until the model is trained again.",
         "它属于一种图像尺寸。插值到别的尺寸后，质量下降，需要再训练。",

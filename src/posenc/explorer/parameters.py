@@ -47,6 +47,10 @@ def _said(kind: type[Parameters], error: Any) -> str:
     name = ".".join(map(str, error["loc"])) or "parameters"
     if error["type"] == "extra_forbidden":
         return f"{_short(name)}: is not a parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
+    entry = catalogue.BY_NAME.get(error["input"]) if isinstance(error["input"], str) else None
+    if error["type"] == "literal_error" and entry is not None:
+        why = entry.not_in_a_row or Words("this view shows another kind of encoding", "此视图展示的是别的编码")
+        return f"{name}: {entry.name} cannot be shown here: {why.en} · {why.zh}"
     return f"{name}: {error['msg'].removeprefix('Value error, ')}, got {_short(error['input'])}"
 
 

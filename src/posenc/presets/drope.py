@@ -50,6 +50,8 @@ assert attention(words, posenc.Positions.arange(batch, length)).shape == words.s
         "NoPE，能读长得多的文本。后续训练只需百分之几的步数。",
     ),
     latex=r"(R(i) q_i) \cdot (R(j) k_j) \;\to\; q_i \cdot k_j",
+    domains=("text", "audio", "graph"),
+    starts=("trained",),
     breaks=Words(
         "Without the training afterwards the model is broken. What remains is NoPE, with its limits.",
         "不做后续训练，模型就不可用。剩下的是 NoPE，也有 NoPE 的局限。",

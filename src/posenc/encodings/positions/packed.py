@@ -53,6 +53,7 @@ ENTRY = Entry(
         "把短文本接连放进一行，不浪费填充。每篇从 0 开始编号，词看不见别的文本。所有编码都无需改动即可使用。",
     ),
     latex=r"p = t - \mathrm{start}(\mathrm{document}(t))",
+    starts=("scratch", "trained"),
     breaks=Words(
         "Attention must respect the documents; a kernel that knows only a causal mask mixes the texts.",
         "注意力必须遵守文档边界；只有因果掩码的内核会把文本混在一起。",

@@ -55,6 +55,7 @@ ENTRY = Entry(
         "合读取实数的编码。",
     ),
     latex=r"c = \mathrm{low} + \left(n + \tfrac{1}{2}\right) \frac{\mathrm{high} - \mathrm{low}}{N}",
+    starts=("scratch", "trained"),
     breaks=Words(
         "The distance of two patches depends on how many there are.",
         "两个图块的距离取决于图块总数。",

@@ -51,6 +51,7 @@ ENTRY = Entry(
         "沿图像的真实部分（不含填充）从一开始数行和列，再除以最后的计数。每幅图像因此覆盖相同的范围。填充不计数。",
     ),
     latex=r"y, x = 2\pi\, \frac{n}{N + 10^{-6}}, \quad n = 1 \dots N",
+    starts=("scratch", "trained"),
     breaks=Words(
         "The distance of two pixels depends on the size of the image around them.",
         "两个像素的距离取决于图像大小。",

@@ -63,6 +63,7 @@ ENTRY = Entry(
         "只需短文本训练就能扩展上下文。模型的编码须能到达那么远。",
     ),
     latex=r"p' = p + u\,[p \ge \mathrm{cut}], \quad u \sim U\{0, \dots, M - n\}",
+    starts=("trained",),
     breaks=Words(
         "Only two stretches of the long range are seen at once, so that tasks that combine many far facts gain less.",
         "每次只看到长范围中的两段，需要结合许多远处信息的任务收益较小。",

@@ -59,6 +59,7 @@ at = posenc.positions_by("streaming_llm", length=2000)
         "围。窗口移动时，缓存的键也随之移动。",
     ),
     latex=r"p_t = \begin{cases} t & t < s \\ s + t - (n - w) & t \ge n - w \end{cases}",
+    starts=("trained",),
     breaks=Words(
         "What was evicted is gone: the model reads on without end, but remembers only the window.",
         "被移出缓存的内容就没有了：模型可以一直读下去，但只记得窗口内的内容。",

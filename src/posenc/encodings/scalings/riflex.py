@@ -69,6 +69,7 @@ turned = video_encoding.rotate(torch.randn(batch, n_heads, 16, 128), posenc.Posi
         "视频模型在时间轴上某一个通道对的周期之后开始重复。只把这一对放慢，使它在更长的视频里转不满一圈，不需要训练。",
     ),
     latex=r"\omega'_k = \frac{2\pi}{L}, \quad k = \arg\min_n \left| \frac{2\pi}{\omega_n} - N \right|",
+    domains=("image",),
     breaks=Words(
         "Motion slows down when videos become much longer: about twice the length without training.",
         "视频加长很多时动作会变慢：不训练时约两倍长度。",

@@ -57,6 +57,8 @@ class Arm:
         arm = cls(word.removesuffix(RANDOMIZED).removesuffix(DROPPED), randomized, source, options, dropped, spread)
         if dropped and arm.encoding != "rope":
             raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {word!r}; DroPE removes RoPE from a trained model")
+        if source is None and arm.encoding in catalogue.position_names():
+            raise ValueError(f"{arm.encoding} numbers tokens and is no encoding; one such way trains: NAME{RANDOMIZED}")
         if source is None and arm.encoding not in catalogue.names():
             raise ValueError(
                 f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "

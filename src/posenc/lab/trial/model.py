@@ -117,8 +117,14 @@ class Transformer(nn.Module):
                 encoding.table.normal_(0, std)
 
     def prepare(self, at: Positions) -> Positions:
-        """Computes tables for all layers. Layers with the same configuration share one table."""
-        prepared: Positions = self.encodings[0].prepare(at)  # type: ignore[operator]
+        """Computes tables for all layers. Layers with the same configuration share one table.
+
+        Layers that each learn their own tables compute them themselves.
+        """
+        first = self.encodings[0]
+        if len(self.encodings) > 1 and first.learned_tables:
+            return at
+        prepared: Positions = first.prepare(at)  # type: ignore[operator]
         return prepared
 
     def forward(self, tokens: Int[Tensor, "b t"], at: Positions) -> Float[Tensor, "b t v"]:

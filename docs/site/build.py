@@ -1,0 +1,212 @@
+"""Builds docs/ as a site: both languages, searchable, formulas and pictures and all else from the site itself.
+
+    python docs/site/build.py            build/site/html; index.html opens without a server
+    python docs/site/build.py --pages    only build/site/pages and build/site/mkdocs.yml, which mkdocs builds from
+
+Pages are copied to pages/en and pages/zh, and links are rewritten: to a page's copy, from a Python file to the page of its
+module, from any other file of the repository to its text under files/. Needs posenc[site], and npm for KaTeX's files.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from posenc.bilingual import Language, Words
+from posenc.catalogue import ENTRIES
+from posenc.entry import KINDS, SHORT
+
+HERE = Path(__file__).parent
+DOCS, ROOT = HERE.parent, HERE.parents[1]
+OUT = ROOT / "build" / "site"
+SUFFIX: dict[Language, str] = {"en": ".md", "zh": ".zh-CN.md"}
+OUTSIDE = {
+    "README": "index",
+    "CONTRIBUTING": "contributing",
+}  # pages of the repository that are not in docs, and where they go
+IMAGE = re.compile(r"(!)\[([^\]]*)\]\(([^()\s]+)\)")
+LINK = re.compile(r"(?<!!)()\[((?:!\[[^\]]*\]\([^)]*\)|[^\[\]])*)\]\(([^()\s]+)\)")  # its words may be a picture
+SHOWN_MODULES = (
+    "encoding", "positions", "attention", "attention_module", "caches", "stack", "per_layer",
+    "layouts", "catalogue", "entry", "description", "frequencies", "encodings", "presets",
+    "backends", "laws", "measures", "plots", "recognition", "conformance", "transformers",
+    "exported_tables", "inspection", "conversion", "choose", "benchmarks",
+)  # fmt: skip
+SLUGIFY = "!!python/name:markdown.extensions.toc.slugify_unicode"
+HIDDEN = re.compile(r"(^|\.)_|\.families(\.|$)|__main__")
+
+Nav = list[dict[str, "str | Nav"]]
+
+
+def pages(language: Language) -> dict[Path, PurePosixPath]:
+    """Every page of a language in the repository, and where it goes."""
+    suffix = SUFFIX[language]
+    found = {ROOT / f"{name}{suffix}": PurePosixPath(f"{place}.md") for name, place in OUTSIDE.items()}
+    for file in sorted(DOCS.rglob("*.md")):
+        if HERE in file.parents or file.name.endswith(".zh-CN.md") != (language == "zh"):
+            continue
+        place = file.relative_to(DOCS).as_posix()
+        found[file] = PurePosixPath(place.removesuffix(suffix) + ".md")
+    return found
+
+
+def modules() -> list[str]:
+    """The modules of the API reference."""
+    found = []
+    for file in sorted((ROOT / "src" / "posenc").rglob("*.py")):
+        name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        if name != "posenc" and name.split(".")[1] in SHOWN_MODULES and not HIDDEN.search(name):
+            found.append(name)
+    return found
+
+
+def navigation(language: Language) -> Nav:
+    """The tree of all pages: the guide, the encodings by kind, the reference."""
+    zh = language == "zh"
+    placed = {place.as_posix(): file for file, place in pages(language).items()}
+    encodings: Nav = [{("目录" if zh else "Catalogue"): "catalogue.md"}]
+    for kind in KINDS:
+        rows: Nav = [
+            {entry.label.zh if zh else entry.title.en: f"encodings/{entry.name}.md"}
+            for entry in ENTRIES
+            if entry.kind == kind
+        ]
+        encodings.append({SHORT[kind].in_language(language).capitalize(): rows})
+    known = {"index.md", "catalogue.md", *(f"encodings/{entry.name}.md" for entry in ENTRIES)}
+    rest: Nav = [{title(placed[place]): place} for place in sorted(placed) if place not in known]
+    home: Nav = [{("首页" if zh else "Home"): "index.md"}]
+    reference: Nav = [{name: f"api/{name}.md"} for name in modules()]
+    parts = (("Guide", "指南", rest), ("Encodings", "编码", encodings), ("Reference", "参考", reference))
+    return [*home, *({Words(english, chinese).in_language(language): below} for english, chinese, below in parts)]
+
+
+def title(file: Path) -> str:
+    """The first heading of a page."""
+    found = re.search(r"^# (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    if found is None:
+        raise ValueError(f"{file.relative_to(ROOT)}: has no heading")
+    return found[1]
+
+
+def rewritten(text: str, file: Path, language: Language, copied: set[Path]) -> str:
+    """A page with its links as the site has them. Files that it links to are added to `copied`."""
+    places = pages(language)
+    here = places[file].parent
+    twins = {path.resolve() for other in SUFFIX for path in pages(other)} - {path.resolve() for path in places}
+
+    def to(place: PurePosixPath) -> str:
+        up = [".."] * len(here.parts)
+        return "/".join([*up, place.as_posix()])
+
+    def link(match: re.Match[str]) -> str:
+        mark, words, address = match.groups()
+        path, _, anchor = address.partition("#")
+        if not path or "://" in path or path.startswith("mailto:"):
+            return match[0]
+        target = (file.parent / path).resolve()
+        after = f"#{anchor}" if anchor else ""
+        if target in places:
+            return f"{mark}[{words}]({to(places[target])}{after})"
+        if target in twins:  # the theme's own menu leads to the other language
+            return words
+        if target.suffix == ".py" and (ROOT / "src") in target.parents:
+            name = ".".join(target.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+            if name in modules():
+                return f"{mark}[{words}]({to(PurePosixPath(f'api/{name}.md'))})"
+        if DOCS in target.parents and target.is_file():
+            copied.add(target)
+            return f"{mark}[{words}]({to(PurePosixPath(target.relative_to(DOCS).as_posix()))}{after})"
+        if target.is_file():
+            copied.add(target)
+            return f"{mark}[{words}]({to(elsewhere(target))})"
+        return words
+
+    text = LINK.sub(link, IMAGE.sub(link, text))
+    return re.sub(r"^(English|\[English\]\([^)]*\)) · (中文|\[中文\]\([^)]*\))( · )?", "", text, flags=re.MULTILINE)
+
+
+def elsewhere(file: Path) -> PurePosixPath:
+    """Where a file of the repository goes; texts that are no pictures end with .txt, so that a browser shows them."""
+    place = "files" / PurePosixPath(file.relative_to(ROOT).as_posix())
+    return place if file.suffix in (".png", ".svg", ".html") else place.with_name(place.name + ".txt")
+
+
+def stage() -> None:
+    """Writes pages/ and mkdocs.yml."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    copied: set[Path] = set()
+    for language in SUFFIX:
+        for file, place in pages(language).items():
+            text = rewritten(file.read_text(encoding="utf-8"), file, language, copied)
+            write(OUT / "pages" / language / place, text)
+    for name in modules():
+        write(OUT / "pages" / "en" / "api" / f"{name}.md", f"::: {name}\n")
+    for file in copied:
+        inside = DOCS in file.parents
+        out = OUT / "pages" / "en" / (file.relative_to(DOCS) if inside else elsewhere(file))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, out)
+    for file in (HERE / "theme").iterdir():
+        write(OUT / "pages" / "en" / "assets" / file.name, file.read_text(encoding="utf-8"))
+    settings = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
+    settings["nav"] = navigation("en")
+    for plugin in settings["plugins"]:
+        if "i18n" in plugin:
+            plugin["i18n"]["languages"][1]["nav"] = navigation("zh")
+        if "mkdocstrings" in plugin:
+            python = plugin["mkdocstrings"]["handlers"]["python"]
+            python["paths"] = [str(ROOT / "src")]
+            python["options"]["extensions"] = [str(HERE / "docstrings.py")]
+    text = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False)
+    write(OUT / "mkdocs.yml", text.replace("slugify: UNICODE", f"slugify: {SLUGIFY}"))
+
+
+def assets() -> None:
+    """KaTeX's script, style and fonts, and the worker that searches without a server, as npm installed them."""
+    installed = HERE / "node_modules"
+    if not installed.is_dir():
+        subprocess.run(["npm", "--prefix", str(HERE), "ci", "--silent"], check=True)
+    out = OUT / "pages" / "en" / "assets"
+    shutil.copytree(installed / "katex" / "dist" / "fonts", out / "katex" / "fonts")
+    for name in ("katex.min.js", "katex.min.css"):
+        shutil.copyfile(installed / "katex" / "dist" / name, out / "katex" / name)
+    shutil.copyfile(installed / "iframe-worker" / "shim" / "index.js", out / "iframe-worker.js")
+
+
+def use_own_worker() -> None:
+    """The theme loads the worker from a server of others; here each page loads the copy of the site."""
+    for file in (OUT / "html").rglob("*.html"):
+        own = "../" * (len(file.relative_to(OUT / "html").parts) - 1) + "assets/iframe-worker.js"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("https://unpkg.com/iframe-worker/shim", own), encoding="utf-8")
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    begun = time.perf_counter()
+    stage()
+    if "--pages" in sys.argv[1:]:
+        return 0
+    assets()
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(OUT / "mkdocs.yml")], check=False
+    )
+    if done.returncode == 0:
+        use_own_worker()
+        count = len(list((OUT / "html").rglob("*.html")))
+        print(f"{count} pages in {time.perf_counter() - begun:.0f} s: {(OUT / 'html' / 'index.html').relative_to(ROOT)}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The site of docs/: its navigation holds every page; built, no link is broken and nothing is loaded from elsewhere."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from posenc.catalogue import ENTRIES
+
+ROOT = Path(__file__).parent.parent
+
+
+def module(name):
+    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+build, check = module("build"), module("check")
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    """The pages that mkdocs would build from, in a folder of their own."""
+    build.OUT = tmp_path_factory.mktemp("site")
+    build.stage()
+    return build.OUT
+
+
+def leaves(tree):
+    for row in tree:
+        for below in row.values():
+            yield from [below] if isinstance(below, str) else leaves(below)
+
+
+def test_the_navigation_holds_every_page_once(staged):
+    settings = yaml.safe_load((staged / "mkdocs.yml").read_text(encoding="utf-8").replace(build.SLUGIFY, "name"))
+    languages = next(plugin for plugin in settings["plugins"] if "i18n" in plugin)["i18n"]["languages"]
+    for language, tree in (("en", settings["nav"]), ("zh", languages[1]["nav"])):
+        listed = list(leaves(tree))
+        assert len(listed) == len(set(listed)), "a page stands twice in the navigation"
+        pages = {
+            path.relative_to(staged / "pages" / language).as_posix() for path in (staged / "pages" / language).rglob("*.md")
+        }
+        reference = {page for page in listed if page.startswith("api/")}
+        assert set(listed) - (reference if language == "zh" else set()) == pages
+        assert {f"encodings/{entry.name}.md" for entry in ENTRIES} <= set(listed)
+        assert "api/posenc.encoding.md" in reference
+
+
+def test_links_of_the_pages_lead_to_pages(staged):
+    """A page of the Chinese folder may use what only the English one has: pictures, files, the reference."""
+    seen = 0
+    for language in ("en", "zh"):
+        folder = staged / "pages" / language
+        for page in folder.rglob("*.md"):
+            text = page.read_text(encoding="utf-8")
+            assert ".zh-CN.md" not in re.sub(r"`[^`]*`|```.*?```|files/\S*", "", text, flags=re.DOTALL), page
+            for address in re.findall(r"\]\(([^)#\s]+)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+                if "://" in address:
+                    continue
+                target = (page.parent / address).resolve()
+                assert target.exists() or (staged / "pages" / "en" / target.relative_to(folder.resolve())).exists(), (
+                    page,
+                    address,
+                )
+                seen += 1
+    assert seen > 1000
+
+
+def test_the_checker_sees_broken_links_and_foreign_files(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#there">b</a><a href="b.html#gone">b</a><a href="c.html">c</a><a href="https://example.org">x</a>'
+        '<script src="https://example.org/x.js"></script><img src="p.png"><link rel="stylesheet" href="s.css">'
+    )
+    (tmp_path / "b.html").write_text('<h1 id="there">b</h1>')
+    (tmp_path / "s.css").write_text("@font-face { src: url(https://example.org/f.woff2) } i { background: url(gone.png) }")
+    assert list(check.faults(tmp_path)) == [
+        "a.html: loads https://example.org/x.js",
+        "a.html: b.html#gone has no such heading",
+        "a.html: c.html leads nowhere",
+        "a.html: p.png leads nowhere",
+        "s.css: https://example.org/f.woff2 is not part of the site",
+        "s.css: gone.png is not part of the site",
+    ]
+
+
+@pytest.fixture(scope="module")
+def built():
+    """The whole site, built from nothing."""
+    subprocess.run([sys.executable, "docs/site/build.py"], cwd=ROOT, check=True)
+    return ROOT / "build" / "site" / "html"
+
+
+@pytest.mark.acceptance
+def test_the_built_site_is_whole(built):
+    assert list(check.faults(built)) == []
+    for language in ("", "zh"):
+        for entry in ENTRIES:
+            assert (built / language / "encodings" / f"{entry.name}.html").is_file()
+    index = (built / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert "encodings/rope.html" in index
+    assert "旋转" in index
+
+
+def chromium():
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    assert found, "no Chromium: apt-get install chromium"
+    return found
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_of_an_entry_is_drawn_in_a_browser(built, scheme):
+    """Formulas are rendered, pictures are there, a telephone need not scroll sideways, nothing is fetched."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        for folder in ("", "zh/"):
+            for entry in ENTRIES:
+                page.goto(f"file://{built}/{folder}encodings/{entry.name}.html")
+                page.wait_for_selector(".katex-html")
+                assert page.locator(".katex-error").count() == 0, entry.name
+                assert page.locator("article img").first.evaluate("image => image.complete && image.naturalWidth") > 0
+                assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, entry.name
+        browser.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file://", "data:"))] == []

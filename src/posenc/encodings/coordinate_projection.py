@@ -74,6 +74,7 @@ ENTRY = Entry(
     ),
     tokens='posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1))',
     latex=r"x_n + W p_n + b",
+    domains=("image", "graph"),
     breaks=Words(
         "It is as good as the coordinates: eigenvectors with flipped signs look like another graph. A shift of all "
         "coordinates adds the same vector to every token.",

@@ -75,6 +75,7 @@ ENTRY = Entry(
         r"R\Big(\sum_m \omega_m u_{mi}\Big) q_i \cdot R\Big(\sum_m \omega_m u_{mj}\Big) k_j, \quad L u_m = "
         r"\lambda_m u_m"
     ),
+    domains=("graph",),
     breaks=Words(
         "Eigenvectors have free signs, and no meaning across graphs: a model must see many choices in training. "
         "Nodes of one eigenspace can be told apart in several ways.",

@@ -98,6 +98,7 @@ ENTRY = Entry(
     ),
     arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1)"},
     latex=r"L = I - D^{-1/2} A D^{-1/2}, \quad L u_m = \lambda_m u_m, \quad p_n = (u_{1n}, \dots, u_{kn})",
+    domains=("graph",),
     breaks=Words(
         "Signs, and bases of eigenvectors with one eigenvalue, are free choices: a symmetric graph has several "
         "right answers. The eigenvectors take time O(n³).",

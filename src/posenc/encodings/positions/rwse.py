@@ -64,6 +64,7 @@ ENTRY = Entry(
     ),
     arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1)"},
     latex=r"p_n = \big((AD^{-1})_{nn},\; (AD^{-1})^2_{nn},\; \dots,\; (AD^{-1})^k_{nn}\big)",
+    domains=("graph",),
     breaks=Words(
         "Nodes with the same surroundings have the same numbers, wherever they are: it tells structure and not "
         "place. Dense powers take time O(k·n³).",

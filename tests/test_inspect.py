@@ -145,6 +145,14 @@ def test_contradictions_and_keys_that_nothing_reads_are_named(extra, told):
     assert told in words(inspect("-", stdin=json.dumps(LLAMA | extra)).stdout)
 
 
+@pytest.mark.parametrize("slip", [{"rope_theta": 1e-300}, {"rope_scaling": {"type": "linear", "factor": 1e-200}}])
+def test_frequencies_that_only_a_slip_makes_are_one_clear_line(slip):
+    refused = posenc("inspect", "-", stdin=json.dumps(LLAMA | slip).encode())
+    (line,) = refused.stderr.decode().splitlines()
+    assert line.startswith("posenc: frequencies: ")
+    assert line.endswith("check base and factors")
+
+
 # Extending
 
 

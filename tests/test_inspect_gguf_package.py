@@ -320,6 +320,9 @@ def test_recurrent_models_say_why_there_are_no_positions(tmp_path, architecture)
         ("llama", {"attention.head_count": 3, "rope.dimension_count": None}, "attention.key_length: missing"),
         ("qwen2vl", {"rope.dimension_sections": [1, 2, 3, 0]}, "expected sections that sum to 64 pairs, got [1, 2, 3, 0]"),
         ("t5", {}, "attention.relative_buckets_count: missing"),
+        ("t5", {"attention.relative_buckets_count": 2**20}, "attention.relative_buckets_count: 1048576 is larger than"),
+        ("bloom", {"attention.head_count": 2**23}, "attention.head_count: 8388608 is larger than in any model"),
+        ("llama", {"block_count": 2**30}, "block_count: 1073741824 is larger than in any model"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(tmp_path, architecture, more, told):
@@ -331,9 +334,9 @@ def test_what_cannot_be_read_is_one_line(tmp_path, architecture, more, told):
 
 
 def test_factors_that_do_not_fit_are_refused(tmp_path):
-    for number, factors in enumerate(([1.0] * 63, [1.0] * 63 + [0.0], [float("nan")] * 64, [float("inf")] * 64)):
+    for number, factors in enumerate(([1.0] * 63, [1.0] * 63 + [1e-30], [float("nan")] * 64, [float("inf")] * 64)):
         path = write(tmp_path / f"{number}.gguf", keys=sizes(), tensors={"rope_freqs.weight": factors})
-        with pytest.raises(ConfigError, match="rope_freqs: expected a positive number for each of 64 pairs"):
+        with pytest.raises(ConfigError, match="rope_freqs: expected a number from 1e-06 for each of 64 pairs"):
             read_config(path)
     stopped = write(tmp_path / "stopped.gguf", "gemma4", sizes(), tensors={"rope_freqs.weight": [1.0] * 32 + [1e30] * 32})
     assert list(read_config(stopped).layers[0].uses[0].rotation.frequencies().at_length(1))[32:] == [0.0] * 32

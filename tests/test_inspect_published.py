@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from posenc.dialects import PositionSpec, read_config
+from posenc.dialects import ConfigError, PositionSpec, read_config
 from posenc.inspection.report import main_part, report
 
 MODELS = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -98,6 +98,26 @@ def test_findings_name_keys_that_the_file_has(model: dict[str, Any]):
             if not (isinstance(inside, dict) and name in inside):  # a key of an earlier part's own file
                 pytest.fail(f"{one.key} is not in the file: {one.text}")
             inside = inside[name]
+
+
+def test_findings_about_a_file_with_a_type_alone_name_no_key_of_it():
+    """A warning or an error names a key that the file has, or one that is missing; such a file has its type alone."""
+    from posenc.dialects.family import reader_paths
+
+    graver = 0
+    for name in reader_paths():
+        try:
+            spec = read_config({"model_type": name})
+        except ConfigError:
+            continue
+        sections = {path for path, _ in spec.walk()}
+        sections |= {"model_type"}
+        for _, part in spec.walk():
+            for one in part.remarks:
+                if one.grade != "note" and "missing" not in one.text:
+                    graver += 1
+                    assert one.key in sections, (name, one)
+    assert graver > 50
 
 
 def test_the_table_is_large_and_no_file_is_a_default_of_its_class():

@@ -118,6 +118,14 @@ def test_exact_is_one_argument_and_the_old_name_warns():
         spec.encoding(0, exact="float32")
 
 
+def test_the_report_names_both_choices_of_exact_with_their_errors():
+    shown = {lang: words(inspect("-", "--lang", lang).stdout) for lang in ("en", "zh")}
+    assert "with fp32 angles (exact='model')" in shown["en"]
+    assert "exact='fp64' has none" in shown["en"]
+    assert "fp32 角度（exact='model'）" in shown["zh"]
+    assert "exact='fp64' 没有误差" in shown["zh"]
+
+
 # Findings and facts.
 
 

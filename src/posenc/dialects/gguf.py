@@ -26,7 +26,7 @@ from posenc.frequencies import Arithmetic, Frequencies
 
 PERMUTES = "llama.cpp's converter permutes q and k"
 CLASS = "GGUF"
-NEVER = 1e20  # a factor that stops a pair
+LEAST, NEVER = 1e-6, 1e20  # factors of pairs: smaller ones are slips, larger ones stop a pair
 MOST_PARTS = 1024  # files of a split model
 
 
@@ -258,10 +258,9 @@ def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
     factor = keys.number("rope.scaling.factor", None) or keys.number("rope.scale_linear", None)
     original = keys.whole("rope.scaling.original_context_length", None) or length
     for name, factors in found.factors.items():
-        if len(factors) != width // 2 or not all(math.isfinite(factor) and factor > 0 for factor in factors):
-            raise ConfigError(
-                f"{name}: expected a positive number for each of {width // 2} pairs, got {len(factors)} numbers"
-            )
+        if len(factors) != width // 2 or not all(math.isfinite(factor) and factor >= LEAST for factor in factors):
+            said = f"expected a number from {LEAST:g} for each of {width // 2} pairs"
+            raise ConfigError(f"{name}: {said}, got {len(factors)} numbers from {min(factors, default=0.0):g}")
     if "rope_factors_long" in found.factors:
         if original is None or length is None:
             raise ConfigError(f"{keys.where('context_length')}: missing; LongRoPE's factors need it")

@@ -22,8 +22,8 @@ POSITIONAL = re.compile(
 )
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
-    "num_buckets|position_buckets|pos_bins": 2**9,
-    "layer|depth|heads|n_head|blocks|block_count": 2**14,
+    "buckets|pos_bins": 2**9,
+    "layer|depth|heads|n_head|head_count|blocks|block_count": 2**14,
     "hidden|d_model|dim|embd|width|d_kv": 2**22,
     "": 2**36,
 }
@@ -188,7 +188,9 @@ class Keys:
                 f"not in the file: {self.facts['class']} assumes {model_type}",
                 f"文件中没有：{self.facts['class']} 默认为 {model_type}",
             )
-        return Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+        made = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+        made.file = made.file if name in self.file else {}
+        return made
 
     def has(self, name: str) -> bool:
         """Whether the file itself has it."""

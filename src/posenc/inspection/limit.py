@@ -68,17 +68,21 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     times = f" ×{factor:g}" if given.get("factor") else ""
     by = Words(*(name + times for name in NAMES.get(kind, Words(kind, kind))))
     if kind == "yarn":
-        return original, round(original * factor), by
+        return original, _times(original, factor), by
     if kind in ("llama3", "longrope"):
         longer = length if length is not None and length > original else None
-        return original, longer or (round(original * factor) if kind == "llama3" else None), by
+        return original, longer or (_times(original, factor) if kind == "llama3" else None), by
     if kind == "linear" and length is not None and factor != 1:
         after = spec.family in LENGTH_AFTER_LINEAR
-        return (None, length, by) if after else (length, round(length * factor), by)
+        return (None, length, by) if after else (length, _times(length, factor), by)
     if kind == "dynamic":
         known = int(given["trained_length"])
-        return known, round(known * factor) if factor > 1 else None, by
+        return known, _times(known, factor) if factor > 1 else None, by
     return length, None, by if kind == "ntk_alpha" else UNSCALED
+
+
+def _times(length: int, factor: float) -> int:
+    return max(1, round(length * factor))
 
 
 def rotations(spec: PositionSpec, *, everywhere: bool) -> list[tuple[Layer, Rotation]]:

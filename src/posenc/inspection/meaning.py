@@ -12,6 +12,8 @@ import numpy as np
 
 from posenc.frequencies import Frequencies
 
+FASTEST = 1e12  # radians per position: beyond, angles in fp32 overflow within long texts
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -39,9 +41,14 @@ class Meaning:
 
 
 def meaning(frequencies: Frequencies, length: int) -> Meaning:
-    """Raises ValueError for fewer than one position."""
+    """Raises ValueError for fewer than one position, and for frequencies that only a slip in the file can make."""
     if length < 1:
         raise ValueError(f"length: expected at least one position, got {length}")
+    fastest = max(map(abs, frequencies), default=0.0)
+    if fastest > FASTEST:
+        raise ValueError(
+            f"frequencies: {fastest:g} radians per position; expected at most {FASTEST:g}: check base and factors"
+        )
     moving = [abs(value) for value in frequencies if value]
     waves = [2 * math.pi / value for value in moving]
     unfinished = [pair for pair, value in enumerate(frequencies) if value and 2 * math.pi / abs(value) > length]

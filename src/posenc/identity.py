@@ -122,7 +122,7 @@ def _encoded(value: Any) -> bytes:
         return f"{type(value).__name__}:{value!r}".encode()
     parts = _parts(value)
     if parts is None:
-        return os.urandom(32)  # it cannot be told by value: like nothing else, itself included
+        return os.urandom(32)  # its value cannot be read, so it equals nothing, not even itself
     return _joined(parts)
 
 

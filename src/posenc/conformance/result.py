@@ -19,7 +19,7 @@ class Result:
 
     law      its name
     verdict  "passed"; "failed"; "not applicable": the seam or the implementation gives nothing to try it on;
-             "not declared": the implementation refuses such input, or nobody said what to expect
+             "not declared": the implementation refuses such input, or no expectation was given
     detail   what differs, or why the law was not tried
     figure   the largest difference that was measured; None where nothing was compared or an error was raised
     allowed  the largest difference that passes

@@ -59,7 +59,7 @@ def sin_cos_table(at: Positions, frequencies: Sequence[Sequence[float]], dtype: 
 def sin_cos_of_runs(
     starts: Int[Tensor, "b"], length: int, frequencies: Sequence[float], dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
-    """(sin, cos) side by side at starts[b], starts[b] + 1, …: whole positions that a forward computed and nobody reads."""
+    """(sin, cos) side by side at starts[b], starts[b] + 1, …, for starts that a forward pass has computed as a tensor."""
     coords = starts[:, None] + torch.arange(length, device=starts.device)
     return _table(coords, True, frequencies, (), dtype)
 

@@ -56,6 +56,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "inkling_temperature": {"scale": 0.5, "length": 4},
     "hope": {"trained_length": 64},
     "inkling": {"extent": 8},
+    "hierarchical": {"rows": 16},
 }
 # The laws' positions reach 165. Generators whose angles stay within RoPE's, since the error of an exponential grows with
 # the angle; a map of coordinates, which are below 1 elsewhere, whose results are of size 1.

@@ -178,7 +178,79 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("TMRoPE", "tmrope_ids", "arXiv 2503.20215", ("tmrope", "time_aligned_mrope")),
             Method("DyPE", "dype", "arXiv 2510.20766"),
             Method("iRPE", "irpe", "arXiv 2107.14222", ("image_rpe",)),
-            Method("BiPE", "bipe", "arXiv 2401.16421"),
+            Method(
+                "BiPE",
+                "bipe",
+                "arXiv 2401.16421",
+                ("bilevel_positional_encoding",),
+                Words(
+                    "not here yet: a learned table of the index in a segment, and RoPE or ALiBi of the segment's number",
+                    "尚未收录：段内序号用可学习的表，段的序号用 RoPE 或 ALiBi",
+                ),
+            ),
+            Method("Hierarchical table", "hierarchical", "a post (kexue.fm 7947)"),
+            Method("Learnable Fourier features", "learnable_fourier", "arXiv 2106.02795"),
+            Method(
+                "NEZHA",
+                "nezha",
+                "arXiv 1909.00204",
+                ("functional_relative_position", "NezhaRelativePositionsEncoding"),
+                Words(
+                    "not here yet: shaw with a fixed table, sinusoids of the clipped distance",
+                    "尚未收录：即 shaw，但表是固定的，为截断距离的正弦",
+                ),
+            ),
+            Method("LookHere", "lookhere", "arXiv 2405.13985"),
+            Method(
+                "LePE",
+                "lepe",
+                "arXiv 2107.00652",
+                ("locally_enhanced_positional_encoding", "cswin"),
+                Words(
+                    "fits no seam: it adds a convolution of the values to the output of attention, and no seam sees both; "
+                    "add that convolution to what attend returns",
+                    "不适合任何作用处：它把值的卷积加到注意力的输出上，没有一处同时看到两者；把卷积加到 attend 的结果上",
+                ),
+            ),
+            Method("PaPE", "pape", "arXiv 2602.01418", ("parabolic_position_encoding",)),
+            Method(
+                "HSTU",
+                "hstu",
+                "arXiv 2402.17152",
+                ("hierarchical_sequential_transduction",),
+                Words(
+                    "not here yet: biases of position and of time, and SiLU in the place of the softmax, which the seam "
+                    "weights could serve",
+                    "尚未收录：位置和时间的偏置，并以 SiLU 代替 softmax，可由 weights 作用处实现",
+                ),
+            ),
+            Method(
+                "TO-RoPE",
+                "to_rope",
+                "Time-and-order RoPE, for recommenders",
+                (),
+                Words(
+                    "not verified against the paper; timed_rotation and axial frequencies turn by time and by index",
+                    "尚未对照论文核实；timed_rotation 与分轴频率可按时间和序号旋转",
+                ),
+            ),
+            Method(
+                "ALiBi with learned slopes",
+                "",
+                "arXiv 2108.12409",
+                ("learned_alibi",),
+                Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
+            ),
+            Method(
+                "Asymmetric ALiBi",
+                "",
+                "a note in the code of ALiBi",
+                ("asymmetric_alibi",),
+                Words(
+                    "not here yet: slopes that differ before and after the query; alibi is symmetric",
+                    "尚未收录：查询前后的斜率不同；alibi 是对称的",
+                ),
+            ),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),
             Method("Reformer's axial table", "reformer", "arXiv 2001.04451"),
             Method("DETR's sinusoids", "detr", "arXiv 2005.12872"),

@@ -1,0 +1,97 @@
+"""A learned table of n positions that reaches n² of them: every position is a coarse row and a fine row of one table.
+
+    x_p + α·u[⌊p/n⌋] + (1 - α)·u[p mod n],   u = (table - α·table[0])/(1 - α)
+
+Su 2020, a post (kexue.fm 7947), as in bert4keras. The first n positions are those of the table: u[0] is table[0].
+Legend: b batch, t tokens, d d_model, n rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class Hierarchical(AbsoluteEncoding):
+    """x + α·u[p div n] + (1 - α)·u[p mod n], u made of a learned table: a trained table of BERT reaches n² positions.
+
+    d_model  channels
+    rows     n: rows of the table, positions 0 … n² - 1 can be asked for
+    alpha    α, above 0 and below 1, but not 1/2: there p and its mirror image are the same
+
+    Parameter: table [rows, d_model]; copy a trained one into it. Time O(t·d).
+    Raises ValueError for a position outside, naming position and limit (a device assert off the CPU), and for another α.
+    """
+
+    @checked
+    def __init__(self, d_model: int, *, rows: int = 512, alpha: float = 0.4) -> None:
+        checks.whole(d_model=d_model, rows=rows)
+        checks.finite(alpha=alpha)
+        super().__init__(d_model=d_model, rows=rows, alpha=alpha)
+        if not 0 < alpha < 1 or alpha == 0.5:
+            raise ValueError(f"alpha: expected a number above 0 and below 1, but not 0.5, got {alpha}")
+        self.d_model, self.rows, self.alpha = d_model, rows, alpha
+        self.table = nn.Parameter(torch.empty(rows, d_model))
+        nn.init.normal_(self.table, std=0.02)
+
+    @checked
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
+        return self.rows**2 - 1
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_embeddings(self, x, at)
+        self.check_coords(at, integers=True)
+        self.check_range(at, 0, self.rows**2 - 1, "the table reaches no further; give it more rows")
+        dtype = working_dtype(x.dtype)
+        with full_precision(x):
+            table = self.table.to(dtype)
+            basis = (table - self.alpha * table[:1]) / (1 - self.alpha)
+            coarse, fine = F.embedding(at.coords // self.rows, basis), F.embedding(at.coords % self.rows, basis)
+            return (x.to(dtype) + self.alpha * coarse + (1 - self.alpha) * fine).to(x.dtype)
+
+
+ENTRY = Entry(
+    name="hierarchical",
+    class_name="Hierarchical",
+    title=Words("Hierarchical table", "层次分解位置编码"),
+    kind="added",
+    published="2020-12",
+    needs=("parameters",),
+    small={"rows": 8},
+    formula="x + α·u[p div n] + (1-α)·u[p mod n]",
+    also_called=("hierarchical_position", "hierarchical_decomposition", "层次分解"),
+    used_by=(Words("BERT beyond 512 tokens, in bert4keras", "bert4keras 中超过 512 词的 BERT"),),
+    source="Su 2020, a post (kexue.fm 7947), and bert4keras",
+    idea=Words(
+        "A position is written with two digits in base n, and each digit reads a row of one table. The rows are arranged "
+        "so that the first n positions are those of a trained table. A model of 512 positions can so be fine-tuned on "
+        "262 144.",
+        "把位置写成 n 进制的两位数，每一位读同一个表的一行。表的行经过调整，使前 n 个位置与训练好的表相同。"
+        "因此 512 个位置的模型可以微调到 262 144 个位置。",
+    ),
+    latex=r"x_p + \alpha\, u_{\lfloor p/n \rfloor} + (1 - \alpha)\, u_{p \bmod n}, \quad "
+    r"u_i = \frac{t_i - \alpha\, t_0}{1 - \alpha}",
+    breaks=Words(
+        "Positions p and p + n differ only a little, and the model must learn to tell them apart. It needs some "
+        "fine-tuning.",
+        "位置 p 与 p + n 相差很小，模型必须学会区分它们，因此需要少量微调。",
+    ),
+    code="bojone/bert4keras",
+    options={
+        "rows": "n：表的行数，位置 0 … n² - 1 可用",
+        "alpha": "α，大于 0 且小于 1，但不能是 1/2：否则 p 与其镜像相同",
+    },
+)

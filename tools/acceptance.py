@@ -52,7 +52,7 @@ TARGETS = {
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "check": ["tests/conformance", "tests/test_conformance.py"],
-    "stress": ["tests/stress/test_call_sequences.py", "tests/stress/test_distributed.py"],
+    "stress": ["tests/stress/test_call_sequences.py", "tests/stress/test_distributed.py", "tests/stress/test_storing.py"],
     "soak": ["tests/stress/test_soak.py"],
     "site": ["tests/test_site.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],

@@ -389,7 +389,7 @@ def test_what_still_improved_is_marked_and_not_ranked(tmp_path: Path) -> None:
     arms = arms_of(found)
     assert arms["rope"]["slopes"] == pytest.approx(dict.fromkeys("012", 0.2), abs=1e-6)
     assert {name: arm["converged"] for name, arm in arms.items()} == {name: name != "rope" for name in HOME}
-    assert (arms["rope"]["rank"], arms["alibi"]["rank"]) == (None, 1.0)
+    assert {arm["rank"] for arm in arms.values()} == {None}  # the best may still change
     said = said_of(found)
     assert f"by more than {CONVERGED:g} bits" in said
     assert "not ranked: Language model on bytes: RoPE (0.20 bits)." in said
@@ -404,6 +404,8 @@ def test_an_encoding_behind_that_still_improved_does_not_stop_the_others(tmp_pat
     )
     assert "at the trained length 64, RoPE is best" in said_of(found)
     assert "Not ranked: training was too short" in needs_of(found)
+    ranks = {name: arm["rank"] for name, arm in arms_of(found).items()}
+    assert (ranks["nope"], ranks["alibi"]) == (None, 1.0)
 
 
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:

@@ -78,11 +78,11 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
     }
 
 
-GRADES = {"error": "错误", "warning": "警告", "note": "说明"}
+GRADES = {"error": Words("error", "错误"), "warning": Words("warning", "警告"), "note": Words("note", "说明")}
 
 
 def counted_words(grade: str, count: int) -> Words:
-    return Words(f"{count} {grade}{'s' * (count > 1)}", f"{count} 个{GRADES[grade]}")
+    return Words(f"{count} {GRADES[grade].en}{'s' * (count > 1)}", f"{count} 个{GRADES[grade].zh}")
 
 
 def _layers(part: dict[str, Any]) -> str:

@@ -128,7 +128,7 @@ def test_longer_texts_are_led_by_what_lasted_in_our_measurements():
     assert {"transformer_xl", "alibi"} <= {choice.name for choice in best}
     assert quality("alibi", causal=True, start="scratch").factor == 8
     assert quality("rope", causal=True, start="scratch").factor < 2
-    assert quality("nope", causal=True, start="scratch") is None, "it did not learn the task"
+    assert quality("falcon_alibi", causal=True, start="scratch") is None, "the lab did not train it"
     assert quality("yarn", causal=True, start="trained").at(4) < quality("linear", causal=True, start="trained").at(4)
     assert next(choice.name for choice in recommend(Answers(trained=64, wanted=256, start="trained"))) == "yarn"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import posenc
+from posenc.choose import costs
 from posenc.option_descriptions import described, options_of
 
 ROOT = Path(__file__).parent.parent
@@ -160,3 +161,28 @@ def test_formulas_are_well_formed(entry):
     assert entry.latex.count(r"\left") - entry.latex.count(r"\leftarrow") == entry.latex.count(r"\right")
     assert re.findall(r"\\begin\{(\w+)\}", entry.latex) == re.findall(r"\\end\{(\w+)\}", entry.latex)
     assert not re.search("[\u4e00-\u9fff]", entry.latex)
+
+
+@pytest.mark.acceptance
+def test_every_entry_has_measured_costs():
+    """python -m posenc.benchmarks.costs measures what is missing."""
+    assert set(costs.measured()) == {entry.name for entry in posenc.catalogue.ENTRIES}
+
+
+def test_measured_costs_are_plausible():
+    measured = costs.measured()
+    assert set(measured) <= {entry.name for entry in posenc.catalogue.ENTRIES}
+    assert set(posenc.catalogue.FOUNDATION) <= set(measured)
+    for name, cost in measured.items():
+        for ratio in cost.ratios.values():
+            assert isinstance(ratio, str) or 0.1 < ratio.low <= ratio.median <= ratio.high, name
+        assert isinstance(cost.memory, str) or cost.memory.bytes >= 0
+    none = measured["nope"]
+    assert all(0.8 < none.median(measure) < 1.25 for measure in costs.MEASURES), "NoPE beside NoPE"
+    assert measured["fox"].memory.order == measured["path"].memory.order == "n²"
+    assert measured["rope"].memory.order in ("few", "n")
+
+
+def test_growth_of_memory_is_told_by_doubling_the_tokens():
+    pairs = ((10, 10), (10, 20), (10, 40), (2, 4))
+    assert [costs.growth(half * costs.MiB, whole * costs.MiB) for half, whole in pairs] == ["1", "n", "n²", "few"]

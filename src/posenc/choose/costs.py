@@ -85,10 +85,10 @@ def _cost(row: dict[str, Any]) -> Cost:
         name: row[name].get("why") or Ratio(row[name]["median"], row[name]["low"], row[name]["high"]) for name in MEASURES
     }
     memory = row["memory"]
-    return Cost(ratios, memory.get("why") or Memory(memory["bytes"], _order(memory["half"], memory["bytes"])))
+    return Cost(ratios, memory.get("why") or Memory(memory["bytes"], growth(memory["half"], memory["bytes"])))
 
 
-def _order(half: int, whole: int) -> Order:
+def growth(half: int, whole: int) -> Order:
     """How memory grows from half of the tokens to all of them: by less than √2, by about 2, or by more than 2√2."""
     if whole < FEW:
         return "few"

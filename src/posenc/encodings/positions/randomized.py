@@ -51,9 +51,8 @@ ENTRY = Entry(
     ),
     latex=r"p_1 < p_2 < \dots < p_n, \quad \{p_t\} \subset \{0, \dots, M - 1\}",
     breaks=Words(
-        "Training takes longer, since distances are not what they are in use: our text models with it did not "
-        "learn within their budget.",
-        "训练更久，因为距离与使用时不同：我们的文本模型在预算内没有学会。",
+        "Training takes longer, since the distances of training are larger than those in use.",
+        "训练更久，因为训练中的距离比使用时大。",
     ),
     code="google-deepmind/randomized_positional_encodings",
     options={

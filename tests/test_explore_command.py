@@ -212,7 +212,9 @@ def test_a_mistake_in_the_middle_leaves_what_was_there(tmp_path, capsys, monkeyp
     ("arguments", "said"),
     [(("--port", "80"), "'--port'"), (("--port", "70000"), "'--port'"),
      (("--port", "x"), "'--port'"),
-     (("--force",), "is for --export"), (("--no-borwser",), "No such option"), (("table",), "unexpected extra argument")],
+     (("--force",), "is for --export"), (("--no-borwser",), "No such option"),
+     (("table", "bias"), "unexpected extra argument"),
+     (("tabel",), "is no view and no encoding"), (("order", "--position", "3"), "no single position")],
 )  # fmt: skip
 def test_bad_arguments(capsys, monkeypatch, arguments, said):
     code, out, err = explore(capsys, monkeypatch, *arguments)

@@ -68,14 +68,22 @@ def command(
         if export is not None:
             _export(export, force)
         else:
-            from posenc.explorer.links import address
-
-            _serve(port, no_browser, address(view, position))
+            _serve(port, no_browser, _address(view, position))
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if missing not in ("pydantic", "starlette", "uvicorn"):
             raise
         raise RuntimeError(f"this needs {missing}: pip install 'posenc[explore]'") from None
+
+
+def _address(view: str, position: int | None) -> str:
+    from posenc.explorer.links import address
+    from posenc.explorer.parameters import Refused
+
+    try:
+        return address(view, position)
+    except Refused as error:
+        raise typer.BadParameter(str(error), param_hint="VIEW") from None
 
 
 def _export(path: Path, force: bool) -> None:

@@ -250,6 +250,8 @@ def test_a_reload_keeps_what_was_moved(visit, server, name):
             drawing.focus()
             page.keyboard.press("ArrowRight")
             page.keyboard.press("ArrowDown")
+    if page.locator(".controls :is(input, select, textarea)").count() == 0:
+        page.locator(".stage button").first.click()
     settle(page)
     moved, address = shown(page), page.evaluate("location.href")
     assert moved != at_first

@@ -109,7 +109,7 @@ def _export(path: Path, force: bool) -> None:
     typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
 
 
-def _serve(asked: int | None, no_browser: bool, at: str) -> None:
+def _serve(asked: int | None, no_browser: bool, at: str = "") -> None:
     import uvicorn
 
     from posenc.explorer.server import configured

@@ -43,7 +43,7 @@ SETTINGS: dict[str, Any] = {
     "seed": 0,
     "size": {"d_model": 48, "n_heads": 4, "n_layers": 2, "widening": 4},
     "training": {"steps": STEPS[-1], "rows": 32, "learning_rate": 0.008},
-    "task": {"name": "language_model", "length": LENGTH, "lengths": [LENGTH], "targets": LENGTH // 2},
+    "task": {"name": "language_model", "length": LENGTH, "lengths": [LENGTH], "targets": LENGTH // 2, "held_out": 64},
 }
 
 

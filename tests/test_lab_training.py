@@ -219,7 +219,7 @@ class ForgetGate(PositionalEncoding):
         super().__init__(d_model=d_model, n_heads=n_heads)
         self.gate = nn.Parameter(torch.zeros(n_heads, d_model))
 
-    def read_experiment(self, x, at, past=None):
+    def read(self, x, at, past=None):
         total = F.logsigmoid(x @ self.gate.T + 4).cumsum(dim=1)
         return at.expand(len(x)).replaced(states={self.owner: (total,)})
 

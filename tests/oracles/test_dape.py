@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import posenc
 from posenc import Attention, Positions, attend
 from posenc.encodings.dape import DAPE
 
@@ -164,3 +165,8 @@ def test_wrong_arguments():
         DAPE(H).heads(0, 2)
     with pytest.raises(ValueError, match="impl='sdpa' cannot express DAPE"):
         attend(*[torch.zeros(1, H, 4, D)] * 3, DAPE(H), Positions.arange(1, 4), impl="sdpa")
+
+
+def test_the_second_version_has_a_name():
+    """dape_v2 is this class with a convolution over three keys, checked above with kernel=3."""
+    assert posenc.create("dape_v2", n_heads=H, width=W).configuration == DAPE(H, width=W, kernel=3).configuration

@@ -25,6 +25,9 @@ MADE = {
     "selective_rope": lambda: posenc.create("selective_rope", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "path": lambda: posenc.create("path", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "wall": lambda: posenc.create("wall", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
+    "carope": lambda: posenc.create("carope", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
+    "grape_ap": lambda: posenc.create("grape_ap", d_model=64, n_heads=HEADS, d_head=WIDTH),
+    "repo": lambda: posenc.create("repo", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "of queries": lambda: T5OfContent(HEADS, WIDTH, reads="query"),
 }
 

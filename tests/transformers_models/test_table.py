@@ -61,8 +61,14 @@ def without_past(self, dtype):
     return self.call.new.shift(-self.call.past)
 
 
+def unturned(self, q, k):
+    self.queries_are_rotated = self.keys_are_rotated = True
+    return q, k
+
+
 BROKEN = {  # what is broken: a type, a column that must then be wrong, where, by what
-    "the model's rotation stays on": ("llama", "rotary", interface, "unrotated", lambda own: own),
+    "the model's rotation stays on": ("phi", "rotary", interface, "unrotated", lambda own: own),
+    "nothing takes its place": ("llama", "rotary", layer.LayerCall, "rotated_both", unturned),
     "the scale is lost": ("granite", "rotary", interface, "attention", attention_without("scaling")),
     "the soft cap is lost": ("gemma2", "rotary", interface, "attention", attention_without("softcap")),
     "the sinks are lost": ("gpt_oss", "rotary", interface, "attention", attention_without("s_aux")),

@@ -30,6 +30,8 @@ from posenc.tensor_checks import floating
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
+MOST = 2**53  # positions are exact up to here
+
 
 class Temperature(PositionalEncoding):
     """Multiplies queries by τ of their position. Say `of`; computed in fp64, applied in fp32, rounded once.
@@ -49,7 +51,7 @@ class Temperature(PositionalEncoding):
         """τ at every position, [b, t]."""
         self.check_coords(at)
         floating(dtype)
-        self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
+        self.check_range(at, 0, MOST, "temperatures count the keys before a query")
         return (self.of(at.coords.double()).to(dtype),)
 
     def rotate(
@@ -167,7 +169,7 @@ class LearnedTemperature(PositionalEncoding):
         """ln(p + 1), [b, t]: of no parameters, so that copies and heads may share it."""
         self.check_coords(at)
         floating(dtype)
-        self.check_range(at, 0, math.inf, "temperatures count the keys before a query")
+        self.check_range(at, 0, MOST, "temperatures count the keys before a query")
         return (torch.log(at.coords.double() + 1).to(dtype),)
 
     def rotate(

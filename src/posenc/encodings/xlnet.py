@@ -52,7 +52,7 @@ class XLNet(TransformerXL):
         alone = at.replaced(coords=at.coords[..., 0], tables={}) if self.segments else at
         return (sin_cos_table(alone, [self.frequencies], dtype),)
 
-    def of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:
+    def _of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:
         """The term of every query for the same segment and for another."""
         if self.s is None or self.e is None:
             raise ValueError("XLNet: built with segments=False, so it has no term for them")
@@ -63,7 +63,7 @@ class XLNet(TransformerXL):
         rest = super().bias(q, k, at_q, at_k)
         if not self.segments:
             return rest
-        of_segment = self.of_segment(q)
+        of_segment = self._of_segment(q)
         query, key = at_q.coords[..., 1], at_k.coords[..., 1]
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

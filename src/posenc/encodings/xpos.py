@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc import checks, frequencies, layouts
 from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.checked import check_arguments, checked
 from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -74,6 +74,8 @@ class XPos(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """cos and sin of the angle, and the logarithm of the decay, of every pair: [b, t, n] each."""
+        if type(dtype) is not torch.dtype:
+            check_arguments(XPos.tables, self, at, dtype)
         self.check_coords(at)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         rate = constant(self.log_decay, torch.float64, at.coords.device)

@@ -35,7 +35,7 @@ class Funnel(XLNet):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         terms = self.terms(q, k, at_q, at_k)
-        position, segment = terms.content_position + terms.global_position, self.of_segment(q)
+        position, segment = terms.content_position + terms.global_position, self._of_segment(q)
         query, key = at_q.coords[..., 1], at_k.coords[..., 1]
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

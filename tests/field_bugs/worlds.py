@@ -33,7 +33,7 @@ def tokens(batch: int, length: int, width: int = 32, dtype=torch.float32, seed: 
 
 
 def outputs(encoding: posenc.PositionalEncoding, at: Positions, dtype=torch.float32, d_head: int = 8) -> list[torch.Tensor]:
-    """What an encoding gives at its seams of one token: embedded tokens, turned queries and keys; and a bias with an end."""
+    """What an encoding gives at its seams of one token: embedded tokens, turned queries and keys, a bias with an end."""
     wide, narrow = tokens(at.batch, at.length, dtype=dtype), heads(at.batch, at.length, d_head, dtype=dtype)
     found = [encoding.embed(wide, at), encoding.rotate(narrow, at, "query"), encoding.rotate(narrow, at, "key")]
     if encoding.largest_position() is not None and (bias := encoding.bias(narrow, narrow, at, at)) is not None:

@@ -101,9 +101,8 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
             assert re.search("[\u4e00-\u9fff]", words)
             assert not re.search("[\u4e00-\u9fff][,.;:?!]", words), "half-width punctuation after a Chinese character"
     page.set_viewport_size({"width": 390, "height": 844})
-    over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # drawings follow the width a frame later
     page.set_viewport_size({"width": 1100, "height": 900})
-    assert over <= 0, f"{over} pixels wider than a telephone"
     silent(page, server)
 
 

@@ -203,4 +203,4 @@ def test_prediction_shows_rope_where_it_turns(opened):
     expect(page.locator(".answer")).to_contain_text("对。")
     expect(page.locator(".frame h2")).to_have_text("3 · q、k、v")
     expect(page.locator(".entering")).to_have_count(2)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")

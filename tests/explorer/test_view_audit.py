@@ -179,7 +179,7 @@ def test_the_keyboard_reaches_the_file_and_narrow_windows_hold_it(opened):
     assert page.evaluate("document.activeElement.id") == "audit-file"
     assert "没有识别出" in page.inner_text("[data-role=verdict]")
     assert page.locator("canvas:visible").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_tensors_and_arrays_alike():

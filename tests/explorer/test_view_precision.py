@@ -187,4 +187,4 @@ def test_keys_and_mouse_move_the_position(opened):
 def test_odd_widths_on_the_page(opened):
     page = opened("precision?d_model=7", lang="zh", width=390)
     assert "报错" in page.inner_text("[data-recipe=textbook]")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")

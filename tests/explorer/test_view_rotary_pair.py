@@ -156,4 +156,4 @@ def test_a_link_restores_the_state_and_its_code_runs(opened):
     exec(page.inner_text(".code code"), namespace)
     for name, values in got.items():
         np.testing.assert_allclose(np.asarray(namespace[name]), values, atol=1e-14)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")

@@ -133,4 +133,4 @@ def test_prediction_moves_the_sentence(opened):
     expect(page.locator(".answer")).to_contain_text("单位矩阵")
     expect(page.locator("[data-role=moved]")).to_have_count(4)
     expect(page.locator("[data-role=moved].yes")).to_have_count(1)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")

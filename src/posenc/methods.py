@@ -69,7 +69,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("Axial RoPE", "axial_rope", "arXiv 2303.11331"),
             Method("RoPE of Pixtral", "pixtral_rope", "arXiv 2410.07073"),
             Method("RoPE of DINOv3", "dinov3_rope", "arXiv 2508.10104"),
-            Method("LeRoPE", "lerope", "transformers, models/mistral_large4"),
+            Method("LeRoPE", "lerope", "arXiv 2607.10134"),
             Method("RoPE-Mixed", "rope_mixed", "arXiv 2403.13298"),
             Method("M-RoPE", "mrope", "arXiv 2409.12191"),
             Method("Interleaved M-RoPE", "interleaved_mrope", "arXiv 2511.21631"),

@@ -1,4 +1,4 @@
-"""PaTH by products of dense matrices, one token after the other. Yang et al. 2025, section 3."""
+"""PaTH by products of dense matrices, one token after the other. Yang et al. 2025, section 2."""
 
 import itertools
 import math

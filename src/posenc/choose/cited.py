@@ -30,8 +30,9 @@ CITED: dict[str, tuple[Cited, ...]] = {
     "fox": (
         Cited(
             Words(
-                "better than a Transformer with RoPE on long contexts, on longer texts and on short tasks",
-                "在长上下文、更长的文本和短任务上优于带 RoPE 的 Transformer",
+                "better than a Transformer in language modelling on long contexts, on longer texts and on short tasks; "
+                "as good on tasks with long contexts",
+                "在长上下文的语言建模、更长的文本和短任务上优于 Transformer；在长上下文任务上相当",
             ),
             "Lin et al. 2025, arXiv 2503.02130, abstract",
             1.0,
@@ -44,6 +45,16 @@ CITED: dict[str, tuple[Cited, ...]] = {
                 "在合成任务和语言模型上优于 RoPE 和其他近期基线",
             ),
             "Yang et al. 2025, arXiv 2505.16381, abstract",
+        ),
+    ),
+    "stick_breaking": (
+        Cited(
+            Words(
+                "trained on 2048 tokens, its perplexity still improves up to 16 384; on tasks it is about as good as RoPE",
+                "在 2048 个词上训练，到 16 384 个词困惑度仍在改进；在任务上与 RoPE 相当",
+            ),
+            "Tan et al. 2024, arXiv 2410.17980, abstract",
+            8.0,
         ),
     ),
     "fire": (
@@ -189,8 +200,8 @@ CITED: dict[str, tuple[Cited, ...]] = {
     "nope": (
         Cited(
             Words(
-                "without positions the output for a set of tokens does not depend on their order",
-                "没有位置时，一组词的输出与顺序无关",
+                "attention by itself knows neither the positions nor the order of the tokens",
+                "注意力本身不知道词的位置，也不知道其顺序",
             ),
             "Haviv et al. 2022, arXiv 2203.16634, section 1",
         ),
@@ -218,8 +229,8 @@ CITED: dict[str, tuple[Cited, ...]] = {
     "swin_v2": (
         Cited(
             Words(
-                "models trained on small images carry over to images of up to 1536 × 1536 pixels",
-                "在小图像上训练的模型可迁移到 1536 × 1536 像素的图像",
+                "models pre-trained on small images carry over to larger ones; trained with up to 1536 × 1536 pixels",
+                "在小图像上预训练的模型可迁移到更大的图像；训练图像至多 1536 × 1536 像素",
             ),
             "Liu et al. 2021, arXiv 2111.09883, abstract",
             1.0,
@@ -283,8 +294,8 @@ CITED: dict[str, tuple[Cited, ...]] = {
     "selective_rope": (
         Cited(
             Words(
-                "better than RoPE in language models and on tasks of state tracking, copying and recall",
-                "在语言模型和状态跟踪、复制、回忆任务上优于 RoPE",
+                "with it, gated Transformers do better in language modelling and on copying, state tracking and retrieval",
+                "使带门控的 Transformer 在语言建模和复制、状态跟踪、检索任务上有所改进",
             ),
             "Movahedi et al. 2025, arXiv 2511.17388, abstract",
         ),
@@ -311,8 +322,8 @@ CITED: dict[str, tuple[Cited, ...]] = {
     "rwse": (
         Cited(
             Words(
-                "positions from random walks, learned further, raise accuracy on molecules by 1.79 % to 64.14 %",
-                "由随机游走得到并继续学习的位置，在分子数据上把准确率提高 1.79% 到 64.14%",
+                "learned positions that begin as random walks improve results on molecules by 1.79 % to 64.14 %",
+                "由随机游走初始化并继续学习的位置，使分子数据上的结果改进 1.79% 到 64.14%",
             ),
             "Dwivedi et al. 2021, arXiv 2110.07875, abstract",
         ),

@@ -59,6 +59,7 @@ ENTRY = Entry(
     also_called=("context_aware_biases", "context_aware_bias_for_length_extrapolation"),
     used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
     source="Veisi et al. 2025, arXiv 2503.08067, section 3",
+    code="axiomlab/Cable",
     idea=Words(
         "Every token computes a positive number for each head from its content. "
         "The score of a pair is lowered by the sum of the numbers of the tokens in between. "

@@ -63,7 +63,7 @@ ENTRY = Entry(
     axes=8,
     formula="x + W·p + b",
     also_called=("linear_coordinates", "LapPENodeEncoder"),
-    used_by=("Graph Transformer", "SAN"),
+    used_by=("Graph Transformer",),
     source="Dwivedi and Bresson 2020, arXiv 2012.09699, section 2.2",
     idea=Words(
         "The real coordinates of a token go through a learned linear map and are added to its embedding. "

@@ -51,8 +51,8 @@ ENTRY = Entry(
     ),
     used_by=(
         Words(
-            "research: up to 3 billion parameters by its authors",
-            "研究：作者的实验，至 30 亿参数",
+            "research: language models by its authors",
+            "研究：作者的语言模型",
         ),
     ),
     source="Chen et al. 2024, arXiv 2410.21216, section 4",

@@ -2,7 +2,9 @@
 
     ω'_i = ω_i·exp(α_i),   α learned, 0 when fresh
 
-Shipped with Mistral-Large-4; there is no paper. GRAPE-M's learned log-frequencies (arXiv 2512.07805) are the same per head.
+Karypis et al. 2026, "LeRoPE: Learnable RoPE Frequencies Improve Language Modeling", arXiv 2607.10134: one α for each pair,
+shared by all layers and heads. Mistral-Large-4 ships it. GRAPE-M's learned log-frequencies (arXiv 2512.07805) are the same
+per head.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ ENTRY = Entry(
     builder="lerope",
     title=Words("LeRoPE", "可学习频率"),
     kind="rotated",
-    published="2026-06",
+    published="2026-07",
     needs=("parameters",),
     formula="R(p)q · R(p')k, ω_i·exp(α_i)",
     also_called=(
@@ -42,7 +44,7 @@ ENTRY = Entry(
         "learnable_rope",
     ),
     used_by=("Mistral-Large-4",),
-    source="transformers, models/mistral_large4: no paper",
+    source="Karypis et al. 2026, arXiv 2607.10134; transformers, models/mistral_large4",
     idea=Words(
         "Every frequency of RoPE is multiplied by the exponential of a learned number, which starts at 0. "
         "Training so chooses the wavelengths. What was learned can be fixed afterwards as plain numbers.",

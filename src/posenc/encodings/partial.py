@@ -51,10 +51,10 @@ ENTRY = Entry(
     ),
     source="Wang and Komatsuzaki 2021, GPT-J; Black et al. 2022, arXiv 2204.06745, section 2.1",
     idea=Words(
-        "A part of each head's channels is rotated; the others carry content only. It costs less, and a quarter "
-        "already does as well as all channels in GPT-NeoX's experiments. Channels that keep still cannot fail at "
+        "A part of each head's channels is rotated; the others carry content only. GPT-NeoX rotates a quarter, which "
+        "in its first experiments was the best balance of quality and cost. Channels that keep still cannot fail at "
         "new lengths.",
-        "每个头只旋转一部分通道，其余通道只承载内容。计算更少；在 GPT-NeoX 的实验中，四分之一已与全部旋转相当。不旋"
+        "每个头只旋转一部分通道，其余通道只承载内容。GPT-NeoX 旋转四分之一，在其初步实验中质量与计算量最为均衡。不旋"
         "转的通道不会因新的长度而失效。",
     ),
     latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j), \quad \omega_n = b^{-2n / m} \; (n < m/2), \quad m = \lfloor f d \rfloor",

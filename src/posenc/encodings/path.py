@@ -3,7 +3,7 @@
     q_i·k_j  becomes  k_jᵀ H_{j+1} H_{j+2} … H_i q_i,   H_t = I - β_t w_t w_tᵀ
     β_t = 2σ(u·x_t + c),   w_t = SiLU(short convolution of W x)_t, brought to length 1;   W of low rank
 
-Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder Transformations", section 3. The rank,
+Yang et al. 2025, "PaTH Attention: Position Encoding via Accumulating Householder Transformations", section 2. The rank,
 SiLU and 1e-6 under the root of the length are those of the authors' code in flash-linear-attention. With a forget gate on
 top: path_fox.py.
 
@@ -166,7 +166,7 @@ ENTRY = Entry(
     formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q",
     also_called=("path_attention", "PaTHAttention", "householder_position_encoding", "accumulated_householder"),
     used_by=("flash-linear-attention", Words("research: language models by its authors", "研究：作者的语言模型")),
-    source="Yang et al. 2025, arXiv 2505.16381, section 3",
+    source="Yang et al. 2025, arXiv 2505.16381, section 2",
     idea=Words(
         "Every token makes a reflection from its content. Between a key and a query all reflections of the tokens in "
         "between are applied, one after the other. RoPE's rotation depends on the distance alone; this path depends on "

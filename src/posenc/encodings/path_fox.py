@@ -2,7 +2,7 @@
 
     k_jᵀ H_{j+1} … H_i q_i / √d + Σ_{t = j+1 … i} ln f_t
 
-Yang et al. 2025, "PaTH Attention", section 3 (PaTH-FoX). The gates are added after the scale, as FoX does;
+Yang et al. 2025, "PaTH Attention", section 2 (PaTH-FoX). The gates are added after the scale, as FoX does;
 flash-linear-attention divides them by √d too.
 """
 
@@ -40,7 +40,7 @@ ENTRY = Entry(
     formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q + Σ ln σ(w·xₜ + b)",
     also_called=("path_fox_attention", "PaTH with forget gate", "forgetting_path"),
     used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Yang et al. 2025, arXiv 2505.16381, section 3",
+    source="Yang et al. 2025, arXiv 2505.16381, section 2",
     idea=Words(
         "PaTH changes what a query looks for by the content in between; a forget gate changes how much it keeps. "
         "Both together extrapolate better than PaTH alone in the authors' experiments. It is the sum of two "

@@ -85,7 +85,7 @@ ENTRY = Entry(
     needs=("causal",),
     formula="σ(q·k)·Π (1 - σ(q·k')) over the keys between",
     also_called=("stickbreaking", "stick_breaking_attention", "sb_attn", "StickBreakingAttention", "折棒"),
-    used_by=(Words("research: language models of 1 and 3 billion parameters", "研究：十亿与三十亿参数的语言模型"),),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
     source="Tan et al. 2024, arXiv 2410.17980, section 2, and the authors' code",
     idea=Words(
         "A query looks backwards from the nearest key. Each key takes a share of the attention that is left, as large as "

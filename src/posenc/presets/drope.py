@@ -41,13 +41,14 @@ attention.encoding = encoding  # and trained on for a while without
 words = torch.randn(batch, length, d_model)
 assert attention(words, posenc.Positions.arange(batch, length)).shape == words.shape
 """,
-    source="Gelberg et al. 2025, arXiv 2512.12167, section 4",
+    source="Gelberg et al. 2025, arXiv 2512.12167, section 5",
+    code="SakanaAI/DroPE",
     idea=Words(
         "Positions help a model to learn and hinder it from reading more than it was trained on. So RoPE is used "
         "for most of the training and dropped near its end: what is left is NoPE, which reads much longer texts. "
-        "The training afterwards takes a few per cent of the steps.",
+        "The paper trains afterwards on 0.5 % (Llama 2) to 20 % (SmolLM) of the tokens.",
         "位置有助于模型学习，却妨碍它读比训练时更长的文本。因此训练的大部分使用 RoPE，临近结束时丢弃：剩下的就是 "
-        "NoPE，能读长得多的文本。后续训练只需百分之几的步数。",
+        "NoPE，能读长得多的文本。论文中后续训练用了 0.5%（Llama 2）到 20%（SmolLM）的词。",
     ),
     latex=r"(R(i) q_i) \cdot (R(j) k_j) \;\to\; q_i \cdot k_j",
     domains=("text", "audio", "graph"),

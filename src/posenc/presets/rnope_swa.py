@@ -55,16 +55,15 @@ ENTRY = Entry(
     used_by=(
         "Command A",
         "Cohere2",
-        "SmolLM3",
         "EXAONE 4",
     ),
     source="Yang et al. 2025, arXiv 2501.18795, section 4",
     idea=Words(
         "Layers with RoPE attend within a window, so that their distances stay small; every fourth layer has no "
-        "positions and reads the whole context by content. The mixture works far beyond the trained length. "
-        "Command A has it.",
-        "使用 RoPE 的层只在窗口内注意，距离因此总是较小；每第四层没有位置，按内容读取整个上下文。这种混合在远超训练"
-        "长度时仍然有效。Command A 采用。",
+        "positions and reads the whole context by content. In the authors' models the mixture does better on long "
+        "contexts than RoPE in all layers. Command A has it.",
+        "使用 RoPE 的层只在窗口内注意，距离因此总是较小；每第四层没有位置，按内容读取整个上下文。在作者的模型中，"
+        "这种混合在长上下文上优于所有层都用 RoPE。Command A 采用。",
     ),
     latex=r"l \bmod 4 < 3: \; (R(i) q_i) \cdot (R(j) k_j), \; i - j < w, \quad l \bmod 4 = 3: \; q_i \cdot k_j",
     breaks=Words(

@@ -54,7 +54,7 @@ ENTRY = Entry(
     axes=8,
     formula="diagonals of A D⁻¹, (A D⁻¹)², …, (A D⁻¹)^k",
     also_called=("rwpe", "random_walk_pe", "random_walk_structural_encoding", "AddRandomWalkPE"),
-    used_by=("LSPE", "GraphGPS", "GRIT"),
+    used_by=("LSPE", "GraphGPS"),
     source="Dwivedi et al. 2021, arXiv 2110.07875, section 3.2",
     idea=Words(
         "Each node gets the probabilities with which a random walk is back after 1, 2, 3 … steps. They tell its "

@@ -78,7 +78,7 @@ ENTRY = Entry(
     axes=3,
     formula="(⌊25·seconds⌋, y, x) for patches, 25 a second for sound",
     also_called=("time_aligned_multimodal_rope", "position_id_per_seconds", "qwen2_5_omni_positions"),
-    used_by=("Qwen2.5-Omni", "Qwen3-Omni"),
+    used_by=("Qwen2.5-Omni",),
     source="Xu et al. 2025, arXiv 2503.20215, section 2.2, and transformers' code",
     idea=Words(
         "In a video with sound, picture and sound of one moment get the same time, counted in steps of 40 ms "

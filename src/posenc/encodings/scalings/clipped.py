@@ -42,7 +42,8 @@ ENTRY = Entry(
         "clipped_rope",
     ),
     used_by=(Words("research: by its authors, up to 256k tokens", "研究：作者的实验，至 256k 词元"),),
-    source="arXiv 2602.05258, and the authors' code",
+    source="Li et al. 2026, arXiv 2602.05258, and the authors' code",
+    code="hrlics/CoPE",
     idea=Words(
         "The slowest pairs never finish a turn in training, so they are what fails beyond it. Their frequencies "
         "are faded to zero along half a cosine, which avoids the ripples of a hard cut. Frequencies that finish "

@@ -36,6 +36,11 @@ def a_third(names: Iterable[str]) -> list[Any]:
     return [pytest.param(name, marks=pytest.mark.acceptance if at % 3 else ()) for at, name in enumerate(names)]
 
 
+def first_only(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """The first belongs to make test."""
+    return [pytest.param(*case, marks=pytest.mark.acceptance if at else ()) for at, case in enumerate(cases)]
+
+
 def foundation_first(names: Iterable[str]) -> list[Any]:
     """Names added to the foundation belong to make acceptance; whatever is no entry's name belongs to make test."""
     return [pytest.param(name, marks=pytest.mark.acceptance if name in ADDED else ()) for name in names]

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
+import in_process
 import posenc
 from posenc import cli
 from posenc.commands import lab_run
@@ -314,7 +315,7 @@ def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signa
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, tmp_path: Path) -> None:
-    ended = run(*arguments, "--out", tmp_path / "out")
+    ended = in_process.posenc("compare", *arguments, "--out", tmp_path / "out")
     assert ended.returncode == 2
     assert message in " ".join(ended.stderr.replace("│", " ").split())
     assert "Traceback" not in ended.stderr
@@ -344,7 +345,7 @@ def test_bad_input_is_exit_code_1_and_one_line(what: str, tmp_path: Path, text: 
         out.mkdir()
         (out / "thesis.txt").write_text("mine")
     source = text if what in ("no folder", "mine", "unwritable") else given
-    ended = run("--text", source, *QUICK, "--out", out / "below" if what == "unwritable" else out)
+    ended = in_process.posenc("compare", "--text", source, *QUICK, "--out", out / "below" if what == "unwritable" else out)
     assert ended.returncode == 1
     assert message in one_line(ended.stderr)
     assert ended.stdout == ""

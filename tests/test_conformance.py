@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+import in_process
 import posenc
 
 CORRECT = {
@@ -127,7 +128,7 @@ def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
 )
 def test_wrong_usage_has_exit_code_2(tmp_path, arguments, said):
     (tmp_path / "mine.py").write_text(IMPLEMENTATION)
-    done = command(*arguments, cwd=tmp_path)
+    done = in_process.posenc("check", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.replace("│", " ").split())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -21,12 +20,11 @@ import pytest
 import typer
 import yaml
 
-from posenc import cli
+import in_process
 from posenc.commands.interruption import interruptible
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 EXPERIMENT = """
 name: tiny
 about: {en: To test the commands., zh: 用于测试命令。}
@@ -49,19 +47,8 @@ class Ended(NamedTuple):
 
 
 def posenc(*arguments: str | Path) -> Ended:
-    """The command in this process, as `posenc` itself runs it: output, errors and exit code are those of the shell."""
-    out, err, before, handler = io.StringIO(), io.StringIO(), sys.argv, {one: signal.getsignal(one) for one in SIGNALS}
-    sys.argv, code = ["posenc", *map(str, arguments)], None
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.run()
-    except SystemExit as end:
-        code = end.code
-    finally:
-        sys.argv = before
-        for number, function in handler.items():
-            signal.signal(number, function)
-    return Ended(int(code or 0), out.getvalue(), err.getvalue())
+    done = in_process.posenc(*arguments, LC_ALL="C.UTF-8")
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def flat(text: str) -> str:
@@ -72,12 +59,6 @@ def flat(text: str) -> str:
 def said(err: str) -> list[str]:
     """Lines that are no progress."""
     return [line for line in err.splitlines() if line and not line.startswith("posenc lab: ")]
-
-
-@pytest.fixture(autouse=True)
-def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"COLUMNS": "120", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}.items():
-        monkeypatch.setenv(name, value)
 
 
 class World(NamedTuple):
@@ -355,7 +336,7 @@ def test_an_interrupt_that_python_drops_is_found_by_the_next_look(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python reports and drops what a signal handler raises inside a finaliser."""
-    handlers, dropped = {one: signal.getsignal(one) for one in SIGNALS}, list[type]()
+    handlers, dropped = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}, list[type]()
     monkeypatch.setattr(sys, "unraisablehook", lambda about: dropped.append(about.exc_type))
     try:
         with pytest.raises(typer.Exit) as ended:

@@ -183,6 +183,7 @@ def waits_for_the_loss(lost: str, trial: Any, *rest: Any) -> Record:
     return record
 
 
+@pytest.mark.acceptance
 @needs("ray")
 def test_a_cluster_that_loses_a_machine_ends_complete(tmp_path: Path, unbroken: Path, cluster: Any) -> None:
     from posenc.lab.engines.ray_ import Ray

@@ -111,6 +111,7 @@ def killed_sweep(path: Path, places: list[str], seed: int) -> str:
 
 
 @needs_proc
+@pytest.mark.acceptance
 def test_three_kills_change_nothing(tmp_path: Path, unbroken: Path) -> None:
     seed = random.SystemRandom().randrange(10**6)
     said = killed_sweep(tmp_path, ["write", "worker", "driver"], seed)
@@ -152,6 +153,7 @@ def test_an_interrupt_keeps_what_is_finished_and_ends_the_workers(tmp_path: Path
 # Shared --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_two_sweeps_in_one_folder_run_each_trial_once(tmp_path: Path, unbroken: Path) -> None:
     both = [start(tmp_path, "--workers", "1") for _ in range(2)]
     ends = [process.communicate()[0].splitlines()[-1].split() for process in both]

@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
+from sampling import a_third
 
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -238,7 +239,7 @@ MOVE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", a_third(PAGES))
 def test_a_reload_keeps_what_was_moved(visit, server, name):
     """Moves every control and every drawing that accepts keys; a reload restores all of them from the URL."""
     page = visit(name)

@@ -36,7 +36,7 @@ from posenc.lab.tasks.task import Task
 Change = Literal["interpolation", "ntk", "yarn", "self_extend"]
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose"]
-PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro")
+PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at

@@ -1,0 +1,137 @@
+"""Trains the models of `trained_words` as the lab's preset `words` says, and writes trained_words.npz.
+
+python -m posenc.explorer.train_words      needs posenc[lab]; a minute on one core
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import posenc
+from posenc.backends.reference import probabilities
+from posenc.encoding import PositionalEncoding
+from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName
+from posenc.lab.experiment import Trial, read_experiment
+from posenc.lab.records.provenance import revision
+from posenc.lab.tasks import descriptions, translation
+from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.lab.trial.training import Run
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from numpy import ndarray as Array
+
+    from posenc.lab.trial.model import Transformer
+
+PRESET = "words"
+VOCABULARIES = {"descriptions": descriptions.vocabulary, "translation": translation.vocabulary}
+
+
+def snapshots(trial: Trial) -> Iterator[tuple[Transformer, dict[str, Array]]]:
+    """The model at every step of STEPS and what its heads do; at the last one with the rounded weights that are shipped."""
+    run, batch = Run(trial, None), trial.task.scored(trial.task.length, None)
+    links = linked_words(cast(TaskName, trial.task.name), batch)
+    for step, _ in enumerate(itertools.chain([0.0], run.losses())):
+        if step in STEPS:
+            if step == STEPS[-1]:
+                run.model.load_state_dict({name: one.half().float() for name, one in run.model.state_dict().items()})
+            yield run.model, looked(run.model, batch, links, trial.task.causal)
+            run.model.train()
+
+
+@torch.no_grad()
+def looked(model: Transformer, batch: Batch, links: list[Tensor], causal: bool) -> dict[str, Array]:
+    """attention, linked and right of the held-out sentences, as `trained_words` describes them."""
+    layers = list[Tensor]()
+
+    def watch(q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None:
+        at = at.expand(len(q))
+        q, k = encoding.rotate_both(q, k, at, at)
+        layers.append(probabilities(q, k, encoding, at, at, causal).double())
+
+    model.eval()
+    t = batch.tokens.shape[1]
+    said = model.logits(model.hidden(batch.tokens, Positions.arange(1, t), watcher=watch)).argmax(-1)
+    probs = torch.stack(layers, 1)  # [sentence, layer, head, query, key]
+    distances = [probs.diagonal(-distance, 3, 4).mean((0, -1)) for distance in range(1 - t, t)]
+    linked = [probs[row, :, :, query, key].mean(0) for row, query, key in (one.unbind(1) for one in links)]
+    right = ((said == batch.targets) | (batch.targets == IGNORE)).all(1).double().mean()
+    return {
+        "attention": torch.stack(distances, -1).numpy(),
+        "linked": torch.stack(linked, -1).numpy(),
+        "right": right.numpy(),
+    }
+
+
+def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
+    """For every kind of LINKS rows of (sentence, query, key): the word that predicts, and the one its answer stands in.
+
+    A description's answer is a word of the sentence. A Chinese word's is the English word that it translates. Sentences in
+    which that word occurs twice are left out.
+    """
+    found: list[list[tuple[int, int, int]]] = [[] for _ in LINKS[task]]
+    known, english = VOCABULARIES[task](), {chinese: word for word, chinese in translation.dictionary().items()}
+    for row, (tokens, targets) in enumerate(zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True)):
+        words = [known[token] for token in tokens]
+        for query, target in enumerate(targets):
+            if target == IGNORE:
+                continue
+            wanted = known[target] if task == "descriptions" else english.get(known[target])
+            if wanted is not None and words.count(wanted) == 1:
+                of_noun = task == "descriptions" and words[query] in descriptions.NOUNS
+                found[of_noun].append((row, query, words.index(wanted)))
+    return [torch.tensor(one) for one in found]
+
+
+def uniform(links: list[Tensor], tokens: int, causal: bool) -> Array:
+    """The mean probability of linked words if attention were uniform over the visible ones."""
+    visible = [one[:, 1] + 1 if causal else torch.full_like(one[:, 1], tokens) for one in links]
+    return np.array([float((1 / one.double()).mean()) for one in visible])
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    experiment = read_experiment(PRESET)
+    arrays = dict[str, Any]()
+    for trial in experiment.trials():
+        start, task = f"{trial.task.name}.{trial.encoding}", trial.task
+        models, found = zip(*snapshots(trial), strict=True)  # the same model at every step, in the end the trained one
+        for name in found[0]:
+            arrays[f"{start}.{name}"] = np.stack([one[name] for one in found]).astype(np.float32)
+        arrays |= {f"{start}.{name}": weights.half().numpy() for name, weights in models[-1].state_dict().items()}
+        batch = task.scored(task.length, None)
+        links = linked_words(cast(TaskName, task.name), batch)
+        arrays[f"{task.name}.uniform"] = uniform(links, batch.tokens.shape[1], task.causal)
+    said = {
+        "preset": PRESET,
+        "size": experiment.size.model_dump(),
+        "seed": experiment.first_seed,
+        "steps": STEPS,
+        "tasks": {
+            plan.task.name: {
+                "vocabulary": VOCABULARIES[plan.task.name](),
+                "title": plan.task.title._asdict(),
+                "settings": plan.task.model_dump(),
+                "training": plan.training.model_dump(),
+                "tokens": plan.task.tokens(plan.task.length),
+            }
+            for plan in experiment.tasks
+        },
+        "date": datetime.now(UTC).date().isoformat(),
+        "posenc": posenc.__version__,
+        "torch": torch.__version__,
+        "revision": revision(),
+    }
+    np.savez_compressed(FILE, about=np.array(json.dumps(said, ensure_ascii=False)), **arrays)
+
+
+if __name__ == "__main__":
+    main()

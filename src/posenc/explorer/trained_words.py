@@ -1,0 +1,180 @@
+"""Small models of two tasks of words, trained with and without positions, and what their heads learned on the way.
+
+    posenc lab run words                   trains and scores them (posenc/lab/presets/words.yaml)
+    python -m posenc.explorer.train_words  trains the same ones in a minute on one core and writes trained_words.npz
+
+    descriptions   Chinese sentences: the adjective of every noun and the noun of every adjective; bidirectional
+    translation    English sentences and their translation into Chinese, word by word; causal
+
+    TASK.ENCODING.parameter …     float16       the weights after training
+    ….attention    [snapshot, layer, head, distance]   mean probability at query − key = 1-t … t-1, held-out sentences
+    ….linked       [snapshot, layer, head, link]       mean probability of the word that belongs to it; `LINKS`
+    ….right        [snapshot]                          share of held-out sentences whose words are all right
+    TASK.uniform   [link]                              the same probability if attention were uniform
+
+The command needs posenc[lab]; reading needs only the library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.backends.reference import probabilities
+from posenc.catalogue import create, directed
+from posenc.encoding import PositionalEncoding
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from numpy import ndarray as Array
+
+    from posenc.shapes import Float
+
+FILE = Path(__file__).parent / "trained_words.npz"
+TaskName = Literal["descriptions", "translation"]
+Encoding = Literal["rope", "sinusoidal", "alibi", "nope"]
+STEPS = (0, 20, 50, 100, 150, 200, 300, 500, 800)
+LINKS: dict[TaskName, tuple[str, ...]] = {"descriptions": ("to_noun", "to_adjective"), "translation": ("to_translated",)}
+MOST_WORDS = 24
+FULL_STOPS = {"descriptions": "。", "translation": "."}
+SAME = str.maketrans({",": "，", "!": "。", "！": "。"})  # in a Chinese sentence
+
+
+@cache
+def record() -> dict[str, Array]:
+    """The arrays by name. Do not change them in place."""
+    with np.load(FILE) as found:
+        return {name: found[name] for name in found.files if name != "about"}
+
+
+@cache
+def about() -> dict[str, Any]:
+    """Settings, vocabularies and provenance of the record."""
+    with np.load(FILE) as found:
+        said: dict[str, Any] = json.loads(str(found["about"]))
+    return said
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+
+
+class Sentence(NamedTuple):
+    task: TaskName
+    words: tuple[str, ...]
+
+
+def split(text: str) -> Sentence:
+    """The words of a sentence, and the task of the models that know them.
+
+    A sentence with Chinese characters is cut from the left into the longest words of the vocabulary; an English one at
+    spaces. A missing stop at the end is added. Raises ValueError for words that no model knows, and for too many.
+    """
+    task: TaskName = "descriptions" if re.search("[\u4e00-\u9fff]", text) else "translation"
+    known, stop = about()["tasks"][task]["vocabulary"], FULL_STOPS[task]
+    words = _longest(text.translate(SAME).replace(".", stop), known) if task == "descriptions" else _spaced(text, known)
+    words = (*words, stop) if not words or words[-1] != stop else words
+    if len(words) > MOST_WORDS:
+        raise ValueError(f"sentence: expected at most {MOST_WORDS} words, got {len(words)}")
+    if len(words) < 3:
+        raise ValueError(f"sentence: expected at least two words and a stop, got {' '.join(words)!r}")
+    return Sentence(task, words)
+
+
+def _longest(text: str, known: list[str]) -> tuple[str, ...]:
+    text, found, longest = "".join(text.split()), list[str](), max(map(len, known))
+    while text:
+        word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
+        if word is None:
+            raise ValueError(f"sentence: the models do not know {text[:4]!r}; they know {' '.join(known)}")
+        found.append(word)
+        text = text[len(word) :]
+    return tuple(found)
+
+
+def _spaced(text: str, known: list[str]) -> tuple[str, ...]:
+    words = re.findall(r"[^\s.]+|\.", text.lower())
+    english = [word for word in known if word.isascii()]
+    for word in words:
+        if word not in english:
+            raise ValueError(f"sentence: the models do not know {word[:20]!r}; they know {' '.join(english)}")
+    return tuple(words)
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+class Read(NamedTuple):
+    """What a model does with a sentence. `words` of a translation are the sentence, an arrow and the translation.
+
+    weights   [layer, head, query, key]   attention probabilities
+    answers   the word with the highest probability at every position
+    chances   [t]                         that probability
+    """
+
+    words: tuple[str, ...]
+    weights: Float[Tensor, "l h t t"]
+    answers: tuple[str, ...]
+    chances: Float[Tensor, "t"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model: the lab's Transformer (posenc.lab.trial.model), in fp64."""
+
+    task: TaskName
+    encoding: PositionalEncoding
+    vocabulary: tuple[str, ...]
+    weights: Mapping[str, Tensor]
+    n_heads: int
+    n_layers: int
+
+    def read(self, words: tuple[str, ...]) -> Read:
+        """Reads a sentence; translates it word by word, always taking the most probable one."""
+        if self.task == "translation":
+            words = (*words, "→")
+            while words[-1] != "。" and len(words) < 2 * MOST_WORDS:
+                words = (*words, self._look(words).answers[-1])
+        return self._look(words)
+
+    @torch.no_grad()
+    def _look(self, words: tuple[str, ...]) -> Read:
+        tokens = torch.tensor([[self.vocabulary.index(word) for word in words]])
+        x, at, seen = self.weights["embedding.weight"][tokens], Positions.arange(1, len(words)), list[Tensor]()
+        for n in range(self.n_layers):
+            here = self.encoding.at_layer(n)
+            own = {name.split(".", 2)[2]: w for name, w in self.weights.items() if name.startswith(f"layers.{n}.")}
+            x = here.embed(x, at)
+            hidden = F.rms_norm(x, x.shape[-1:], own["before_attention.gain"])
+            q, k, v = (hidden @ own["qkv.weight"].T).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
+            q, k = here.rotate_both(q, k, at, at)
+            seen.append(probabilities(q, k, here, at, at, self.task == "translation")[0])
+            x = x + (seen[-1] @ v).transpose(1, 2).flatten(-2) @ own["out.weight"].T
+            wide = F.gelu(F.rms_norm(x, x.shape[-1:], own["before_mlp.gain"]) @ own["up.weight"].T)
+            x = x + wide @ own["down.weight"].T
+        logits = F.rms_norm(x, x.shape[-1:], self.weights["last_norm.gain"]) @ self.weights["head.weight"].T
+        chances, best = logits[0].softmax(-1).max(-1)
+        return Read(words, torch.stack(seen), tuple(self.vocabulary[n] for n in best.tolist()), chances)
+
+
+@cache
+def load(task: TaskName, encoding: Encoding) -> Model:
+    """The trained model of a task with an encoding."""
+    size, start = about()["size"], f"{task}.{encoding}."
+    weights = {
+        name.removeprefix(start): torch.from_numpy(array).double()
+        for name, array in record().items()
+        if name.startswith(start) and array.dtype == np.float16
+    }
+    made = create(encoding, d_model=size["d_model"], n_heads=size["n_heads"], **directed(encoding, task == "translation"))
+    vocabulary = tuple(about()["tasks"][task]["vocabulary"])
+    return Model(task, made, vocabulary, weights, size["n_heads"], size["n_layers"])

@@ -71,13 +71,13 @@ WRONG = [
     ({"length": 2, "past": torch.tensor([1.0])}, ValueError, "past: |keys: "),
     ({"length": 2, "past": torch.tensor(1)}, ValueError, "keys: expected a number beside a past that is a tensor"),
     ({"length": 2, "batch": 3, "attention_mask": torch.ones(2, 2)}, ValueError, "attention_mask: expected 3 rows"),
-    ({"length": 2, "attention_mask": torch.ones(1, 1, 2, 2)}, ValueError, "attention_mask: expected a tensor of two axes"),
+    ({"length": 2, "attention_mask": torch.ones(1, 1, 2, 2)}, ValueError, r"attention_mask: expected a tensor \[b, s\]"),
     (
         {"length": 2, "position_ids": torch.ones(1, 3, dtype=torch.long)},
         ValueError,
         r"position_ids: expected \[1 or 1, 2\]",
     ),
-    ({"length": 2, "position_ids": torch.ones(1, 2)}, TypeError, "position_ids: expected integers"),
+    ({"length": 2, "position_ids": torch.ones(1, 2)}, ValueError, "position_ids: expected .* whole numbers"),
 ]
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
+NUMBERS = (int, float)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -334,6 +335,10 @@ class PositionalEncoding(nn.Module):
     @explained
     def check_range(self, at: Positions, low: float, high: float, why: str) -> None:
         """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
+        if type(why) is not str or not (
+            type(low) in NUMBERS and type(high) in NUMBERS and -math.inf < low <= high < math.inf
+        ):
+            check_arguments(PositionalEncoding.check_range, self, at, low, high, why)
         check_between(at.coords, low, high, f"{type(self).__name__}: position", f": {why}")
 
 

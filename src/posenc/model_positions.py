@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from posenc import checks
+from posenc.checked import checked
 from posenc.positions import Positions
 from posenc.tensor_checks import INTEGERS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Bool, Int, Num
 
 
+@checked
 def positions_from_transformers(
     length: int,
     keys: int | None = None,
@@ -115,13 +117,7 @@ def _check(
             raise ValueError(f"past: expected one whole number, got {checks.shown(past)}")
     else:
         checks.whole(0, past=past)
-    for name, given in {"attention_mask": attention_mask, "position_ids": position_ids}.items():
-        if given is not None and (not isinstance(given, Tensor) or given.ndim != 2):
-            raise ValueError(f"{name}: expected a tensor of two axes, got {checks.shown(given)}")
     if attention_mask is not None and attention_mask.shape[0] != batch:
         raise ValueError(f"attention_mask: expected {batch} rows, got {list(attention_mask.shape)}")
-    if position_ids is not None:
-        if position_ids.dtype not in INTEGERS:
-            raise TypeError(f"position_ids: expected integers, got {position_ids.dtype}")
-        if position_ids.shape[0] not in (1, batch) or position_ids.shape[1] != length:
-            raise ValueError(f"position_ids: expected [{batch} or 1, {length}], got {list(position_ids.shape)}")
+    if position_ids is not None and (position_ids.shape[0] not in (1, batch) or position_ids.shape[1] != length):
+        raise ValueError(f"position_ids: expected [{batch} or 1, {length}], got {list(position_ids.shape)}")

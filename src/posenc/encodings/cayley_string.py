@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import Side, check_width, full_precision, into, working_dtype
+from posenc.encoding import Side, check_tokens, check_width, full_precision, into, working_dtype
 from posenc.encodings.rope import RoPE
 from posenc.entry import Entry
 from posenc.frequencies import Frequencies
@@ -57,6 +57,7 @@ class CayleySTRING(RoPE):
         if side not in self.turning:
             return super().rotate(x, at, side, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_tokens(self, x, at, axis=2)
         with full_precision(x):
             wide = x.to(working_dtype(x.dtype)).contiguous() @ self._basis().to(working_dtype(x.dtype)).T
         return into(super().rotate(wide, at, side).to(x.dtype), out)

@@ -74,6 +74,8 @@ class RegionalRoPE(RoPE):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_coords(at_q)
         self.check_coords(at_k)
+        if q.dtype != k.dtype:
+            raise TypeError(f"q, k: expected one dtype, got {q.dtype} and {k.dtype}")
         with full_precision(q):
             own = score = q @ k.transpose(-1, -2)
             for region in self._regions(at_q.coords, at_k.coords):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc import layouts
 from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.checked import check_arguments, checked
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
@@ -109,6 +109,8 @@ class RoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
+        if type(dtype) is not torch.dtype:
+            check_arguments(RoPE.tables, self, at, dtype)
         self.check_coords(at)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         if (scale := self.frequencies.cos_sin_scale) != 1:

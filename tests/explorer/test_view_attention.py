@@ -200,7 +200,7 @@ def test_a_link_restores_the_second_head_and_the_note_is_named(opened):
 def test_prediction_shows_rope_where_it_turns(opened):
     page = opened("attention", lang="zh", width=390)
     page.click(".choice >> nth=1")
-    expect(page.locator(".answer")).to_contain_text("对。")
+    expect(page.locator(".answer")).to_contain_text("正确。")
     expect(page.locator(".frame h2")).to_have_text("3 · q、k、v")
     expect(page.locator(".entering")).to_have_count(2)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")

@@ -180,7 +180,7 @@ def test_keys_and_mouse_move_the_position(opened):
     page.keyboard.press("End")
     page.wait_for_url(re.compile("position=1000000"))
     box = page.locator(".chart svg").bounding_box()
-    page.mouse.click(box["x"] + 52 + (box["width"] - 66) / 2, box["y"] + 100)  # the middle of six decades
+    page.mouse.click(box["x"] + 52 + (box["width"] - 52 - 168) / 2, box["y"] + 100)  # the middle of six decades
     page.wait_for_url(re.compile(r"position=(9[89]\d|10[012]\d)\b"))
 
 

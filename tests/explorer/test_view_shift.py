@@ -116,7 +116,7 @@ def test_a_link_restores_and_the_prediction_answers(opened):
     assert page.locator("[data-role=pair]").input_value() == "1"
     assert shown(page, "cell") == pytest.approx(-math.sin(-0.07), abs=1e-15)
     page.click("text=完全不变")
-    assert page.inner_text(".predict .answer").startswith("对。")
+    assert page.inner_text(".predict .answer").startswith("正确。")
     page.select_option("[data-role=pair]", "0")
     page.wait_for_selector("[data-role=turned][data-value^='-0.71']")
     assert shown(page, "turned") == pytest.approx(math.remainder(-7, 2 * math.pi), abs=1e-12)

@@ -161,9 +161,9 @@ def test_a_pasted_configuration_is_read_or_refused_in_words(browser, server):
 def test_a_prediction_shows_its_base_and_a_link_restores_it(opened):
     page = opened("wavelengths?d_model=512&length=100&lang=zh")
     assert shown(page, "longest") == pytest.approx(60_611, abs=1)
-    page.click("text=更多：32 对")
+    page.click("text=更多：32 个")
     page.wait_for_selector("[data-role=unfinished][data-value='32']")
     page.wait_for_url(re.compile("base=500000"))
-    assert "64 对中有 32 对" in page.inner_text("[data-role=live]")
+    assert "64 个通道对中有 32 个" in page.inner_text("[data-role=live]")
     page = opened(page.url.split("#/")[1])
     assert shown(page, "unfinished") == 32

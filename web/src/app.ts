@@ -6,6 +6,7 @@ import { openView, type Opened } from "./opened";
 import css from "./page.css";
 import { chapterOf } from "./chapters";
 import { rail } from "./parts/rail";
+import { skips } from "./parts/skips";
 import { remembering, type Source } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
@@ -56,14 +57,14 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (view) seen.add(view.name);
     store?.setItem("posenc-seen", [...seen].join(" "));
     const main = h("main", { id: "main", tabindex: -1 });
-    fill(root, h("a", { class: "skip", href: "#main", click: (event: Event) => { event.preventDefault(); main.focus(); } }, t({ en: "To the content", zh: "跳到正文" })), header(view), main, footer(), live);
+    fill(root, header(view, main), main, footer(), live);
     opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done) }) : null;
     if (opened) redraw = opened.redraw;
     else start(main, { t, language, source, chapter: Number(given["chapter"]) || 0, redrawn: (draw) => void (redraw = draw), leaving: (done) => void leave.push(done) });
     if (place === document.body) document.title = view ? `${t(view.title)} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
-  function header(view: View | undefined): HTMLElement {
+  function header(view: View | undefined, main: HTMLElement): HTMLElement {
     const map = h("select", { "aria-label": t({ en: "Views", zh: "全部视图" }), change: () => address.go(map.value) },
       h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one === view }, `${index + 1}. ${t(one.title)}`)));
     const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-label": LANGUAGES[one], "aria-pressed": String(language === one), "data-language": one, click: () => {
@@ -80,7 +81,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       root.dataset["theme"] = theme;
       redraw();
     } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, view && chapterOf(view.name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, view && chapterOf(view.name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
   }
 
   const check = h("span", { "data-role": "check" });

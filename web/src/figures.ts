@@ -3,7 +3,7 @@
 import { colour, encodingColour, isDark, ordered } from "./colours";
 import { array, row, type Data, type Numbers } from "./data";
 import { h, s } from "./dom";
-import { scale, tidy } from "./parts/chart";
+import { apart, scale, tidy } from "./parts/chart";
 import { sub, v } from "./parts/formula";
 import type { Opening } from "./opening";
 import { both, shown, type Words } from "./words";
@@ -32,7 +32,7 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
     });
     strip.setAttribute("aria-label", now.join(" "));
     said.textContent = t(both(
-      `Below each word, what attention makes of it. Measured: no result changes when the words change places (rounding, ${shown(blind["nope"]!)}); with sinusoids some change by ${shown(blind["sinusoidal"]!, 2)}.`,
+      `Below each word, what attention makes of it. Measured: no result changes when the words are swapped (rounding, ${shown(blind["nope"]!)}); with sinusoids some change by ${shown(blind["sinusoidal"]!, 2)}.`,
       `词下面的色条是注意力算出的结果。实测：词交换位置，结果不变（只有舍入误差 ${shown(blind["nope"]!)}）；加上正弦位置编码后，最大变化为 ${shown(blind["sinusoidal"]!, 2)}。`));
   }
   draw();
@@ -149,14 +149,6 @@ export function beyond(place: HTMLElement, data: Data, { t }: Opening): void {
   place.append(svg, h("p", { class: "small" }, t(both(
     `Bits per byte of the same bytes, by the length of what is read; trained at 1×. Small models, three seeds each, by the lab of this library.`,
     `同一批字节的每字节比特数，横轴为读入的长度；训练长度为 1×。小模型，各三个随机种子，由本库的实验室测得。`))));
-}
-
-/** The same heights, moved down as far as it takes to be so far apart. */
-function apart(heights: number[], least: number): number[] {
-  const found = [...heights];
-  const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
-  for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
-  return found;
 }
 
 /** A clock face with hands; `arc` draws the angle between the first two. */

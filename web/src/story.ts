@@ -7,7 +7,7 @@ import { CHAPTERS } from "./chapters";
 import { livingTable } from "./living_table";
 import type { Opening } from "./opening";
 import { VIEWS } from "all-views";
-import { both, firstSentence, type Words } from "./words";
+import { both, firstSentence, phrased, type Words } from "./words";
 
 /** Of each chapter: draws into the place; called anew when the colours change. */
 const FIGURES: ((place: HTMLElement, data: Data, opening: Opening) => void)[] = [
@@ -34,7 +34,7 @@ export function start(main: HTMLElement, opening: Opening): void {
   const places = CHAPTERS.map(() => h("div", { class: "figure" }));
   const chapters = CHAPTERS.map((chapter, index) =>
     h("section", { class: "chapter", id: `chapter-${index + 1}` },
-      h("div", { class: "chapter-words" }, h("span", { class: "chapter-number", "aria-hidden": "true" }, index + 1), h("h2", { tabindex: -1 }, t(chapter.title)), h("p", {}, t(chapter.text)), links(chapter.views, t)),
+      h("div", { class: "chapter-words" }, h("span", { class: "chapter-number", "aria-hidden": "true" }, index + 1), h("h2", { tabindex: -1 }, phrased(t(chapter.title))), h("p", {}, t(chapter.text)), links(chapter.views, t)),
       places[index]!));
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const hero = h("div", { class: "hero-place" });
@@ -44,15 +44,15 @@ export function start(main: HTMLElement, opening: Opening): void {
     heading?.focus({ preventScroll: true });
   };
   fill(main, h("div", { class: "start" },
-    h("h1", {}, t(both("How a Transformer knows the order of words", "Transformer 如何知道词的次序"))),
+    h("h1", {}, phrased(t(both("How a Transformer knows the order of words", "Transformer 如何知道词的次序")))),
     h("p", { class: "lead" }, t(both(
       "Eight short chapters, from words without order to what happens beyond the trained length.",
       "八个小章节，从没有次序的一组词，讲到超出训练长度之后会怎样。"))),
     trouble, hero,
     h("p", { class: "begin" }, h("button", { type: "button", class: "primary", "data-role": "begin", click: () => toChapter(1) }, t(both("Begin", "开始")))),
     ...chapters,
-    h("section", { class: "questions" }, h("h2", {}, t(both("Check your understanding", "检查一下你的理解"))), ...QUESTIONS.map(([question, answer]) => h("details", {}, h("summary", {}, t(question)), h("p", {}, t(answer))))),
-    h("section", { class: "all-views" }, h("h2", {}, t(both("All views", "全部视图"))), h("ol", {}, ...VIEWS.map((view) => h("li", {}, h("a", { href: `#/${view.name}` }, t(view.title)), h("p", {}, firstSentence(t(view.idea)))))))));
+    h("section", { class: "questions" }, h("h2", {}, t(both("Check your understanding", "检查一下你的理解"))), ...QUESTIONS.map(([question, answer]) => h("details", {}, h("summary", {}, phrased(t(question))), h("p", {}, t(answer))))),
+    h("section", { class: "all-views" }, h("h2", {}, t(both("All views", "全部视图"))), h("ol", {}, ...VIEWS.map((view) => h("li", {}, h("a", { href: `#/${view.name}` }, phrased(t(view.title))), h("p", {}, firstSentence(t(view.idea)))))))));
   source.ask("story", {}).then(
     (data) => {
       const table = livingTable(opening, data);

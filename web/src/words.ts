@@ -20,6 +20,23 @@ export function shown(value: number, digits = 4): string {
   return text.replaceAll("-", "−");
 }
 
+/** A title with an opportunity for a line break between Chinese words only, never inside one such as 如何. */
+export function phrased(title: string): HTMLElement {
+  const span = document.createElement("span");
+  if (!/[\u4e00-\u9fff]/u.test(title) || !("Segmenter" in Intl)) {
+    span.textContent = title;
+    return span;
+  }
+  span.className = "phrased";
+  let first = true;
+  for (const { segment } of new Intl.Segmenter("zh", { granularity: "word" }).segment(title)) {
+    if (!first && !/^[的了吗呢着过\p{P}\s]/u.test(segment)) span.append(document.createElement("wbr"));
+    span.append(segment);
+    first = false;
+  }
+  return span;
+}
+
 export function firstSentence(text: string): string {
   return /^.*?[.。](?=\s|[^0-9.]|$)/su.exec(text)?.[0] ?? text;
 }

@@ -11,6 +11,10 @@ export interface Series {
   y: ArrayLike<number>;
   colour: string;
   dashed?: boolean;
+  /** Broad and pale, under the others: a line that another one covers stays visible. */
+  wide?: boolean;
+  /** What stands at the end of the line, where there is room. */
+  end?: string;
   /** An interval around the line, or seeds: lowest and highest. */
   low?: ArrayLike<number>;
   high?: ArrayLike<number>;
@@ -51,6 +55,8 @@ const LEFT = 52;
 const TOP = 14;
 const BOTTOM = 40;
 const MOST_POINTS = 1500;
+const ENDS = 168; // room for the words at the ends of lines, on a wide chart
+const END_LINE = 15;
 
 export function lineChart(stage: Stage, about: ChartAbout): Chart {
   const figure = h("div", { class: "chart" });
@@ -74,7 +80,8 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     last = state;
     const width = Math.max(figure.clientWidth, 260);
     const height = about.height ?? Math.round(Math.min(Math.max(width * 0.42, 220), 380));
-    const right = 14;
+    const ends = width >= 800 && state.series.some((one) => one.end);
+    const right = ends ? ENDS : 14;
     const xs = state.series.flatMap((one) => extent(one.x));
     const ys = state.series.flatMap((one) => [...extent(one.y), ...extent(one.low ?? []), ...extent(one.high ?? [])]);
     const x = scale(Math.min(...xs), Math.max(...xs), LEFT, width - right, about.xScale);
@@ -82,7 +89,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const y = scale(state.yFrom ?? Math.min(...ys) - flat, state.yTo ?? Math.max(...ys) + flat, height - BOTTOM, TOP, about.yScale);
     place = x.place;
     const picture = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" });
-    for (const tick of y.ticks(Math.max(3, Math.floor(height / 60))))
+    for (const tick of y.ticks(Math.max(4, Math.floor(height / 60))))
       picture.append(s("line", { class: "grid", x1: LEFT, x2: width - right, y1: y.place(tick), y2: y.place(tick) }), s("text", { x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end" }, tidy(tick)));
     for (const tick of x.ticks(Math.max(3, Math.floor(width / 110))))
       picture.append(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
@@ -91,7 +98,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
       picture.append(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: x.place(mark.x) + (x.place(mark.x) > width - 110 ? -5 : 5), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
     for (const one of state.series) {
       if (one.low && one.high) picture.append(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
-      picture.append(s("path", { class: one.dashed ? "line dashed" : "line", d: path(one, x.place, y.place), stroke: one.colour }));
+      picture.append(s("path", { class: `line${one.dashed ? " dashed" : ""}${one.wide ? " wide" : ""}`, d: path(one, x.place, y.place), stroke: one.colour }));
       for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) picture.append(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
       if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) picture.append(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
     }
@@ -103,9 +110,10 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
         if (index >= 0 && Number.isFinite(one.y[index]!)) picture.append(s("circle", { class: "cursor", cx: x.place(at), cy: y.place(one.y[index]!), r: 5, fill: one.colour }));
       }
     }
+    if (ends) picture.append(...endWords(state.series, x, y));
     figure.replaceChildren(picture);
     legend.replaceChildren(...(state.series.length > 1 || state.cursor !== undefined ? state.series.map((one) => {
-      const swatch = h("i", { class: one.dashed ? "dashed" : "" });
+      const swatch = h("i", { class: `${one.dashed ? "dashed" : ""}${one.wide ? "wide" : ""}` });
       swatch.style.setProperty("--k", one.colour);
       const value = state.cursor !== undefined && state.cursor < one.y.length ? h("b", { "data-value": one.y[state.cursor]! }, Number.isFinite(one.y[state.cursor]!) ? shown(one.y[state.cursor]!) : "–") : null;
       return h("li", {}, swatch, one.name, value && " ", value);
@@ -148,6 +156,28 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
   watch.observe(figure);
   stage.leaving(() => watch.disconnect());
   return { element, draw };
+}
+
+/** The word of each line beside its last point, moved apart where lines end together. */
+function endWords(series: Series[], x: Scale, y: Scale): SVGElement[] {
+  const lines = series.flatMap((one) => {
+    const last = Array.from(one.y).findLastIndex(Number.isFinite);
+    return one.end && last >= 0 ? [{ word: one.end, colour: one.colour, at: [x.place(one.x[last]!), y.place(one.y[last]!)] as const }] : [];
+  });
+  const heights = apart(lines.map(({ at }) => at[1]), END_LINE);
+  const edge = Math.max(...lines.map(({ at }) => at[0]));
+  return lines.flatMap(({ word, colour, at }, index) => [
+    s("path", { class: "lead-line", d: `M${at[0] + 3} ${at[1]}L${edge + 8} ${heights[index]}`, stroke: colour }),
+    s("text", { class: "end-word", x: edge + 11, y: heights[index]! + 4, style: `fill: ${colour}` }, word),
+  ]);
+}
+
+/** The same heights, moved down as far as it takes to be so far apart. */
+export function apart(heights: number[], least: number): number[] {
+  const found = [...heights];
+  const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
+  for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
+  return found;
 }
 
 function extent(values: ArrayLike<number>): number[] {

@@ -21,7 +21,7 @@ export function predict(stage: Stage, { question, choices, right, because }: Que
         button.setAttribute("aria-pressed", String(other === index));
         button.classList.toggle("right", other === right);
       });
-      const verdict = index === right ? { en: "Yes. ", zh: "对。" } : { en: "Not quite. ", zh: "不完全是。" };
+      const verdict = index === right ? { en: "Yes. ", zh: "正确。" } : { en: "Not quite. ", zh: "不完全正确。" };
       fill(answer, h("b", {}, stage.t(verdict)), stage.t(because));
       revealed();
     } }, stage.t(words)));

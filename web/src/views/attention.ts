@@ -151,7 +151,7 @@ export const view: View = {
       fill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
         print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("Note 004 prints", "笔记 004 写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
       stage.code(`${chosen.name}[${array(data, chosen.name).shape.length === 3 ? `${head}, ` : ""}${row}, ${column}]  # ${value}`);
-      said(`${stage.t(frame.title)}. ${name.map((one) => (typeof one === "string" ? one : "")).join("")}: ${shown(value)}`);
+      said(`${stage.t(frame.title)}. ${name.map((one) => (one instanceof Node ? one.textContent : one)).join("")}: ${shown(value)}`);
     };
 
     /** Nothing is said of the first picture: nobody asked yet. */

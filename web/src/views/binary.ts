@@ -147,7 +147,7 @@ export const view: View = {
       };
       table();
       if (before >= 0 && before !== p && !stage.root.hasAttribute("data-playing"))
-        stage.announce(t(both(`position ${p}, ${bits(p)} in binary`, `位置 ${p}，二进制 ${bits(p)}`)));
+        stage.announce(t(both(`position ${p}, ${bits(p)} in binary; distance from row 0: ${shown(apart[p - start]!)}`, `位置 ${p}，二进制 ${bits(p)}；与第 0 行的距离：${shown(apart[p - start]!)}`)));
       before = p;
       stage.code(`angle = ${p} * omega[${clock}]  # ${p * omega[clock]!}`);
     };

@@ -85,12 +85,12 @@ export const view: View = {
       fill(said, facts["family"] ? h("b", {}, `${facts["family"]}: `) : null,
         t(both("", "训练长度 ")), h("b", {}, `${facts["trained"]}`), t(both(" positions in training: ", "：")),
         h("b", { "data-role": "unfinished", "data-value": facts["unfinished"] }, `${facts["unfinished"]}`),
-        t(both(` of ${pairs} pairs do not complete a turn.`, ` 对（共 ${pairs} 对）转不满一圈。`)),
+        t(both(` of ${pairs} pairs do not complete a turn.`, ` 个通道对（共 ${pairs} 个）转不满一圈。`)),
         h("span", { class: "key" }, h("i", { class: "covered" }), t(both("seen in training", "训练中见过")), h("i", { class: "new" }),
           t(both(`new at ${tidy(facts["trained"] * factor)}`, `到 ${tidy(facts["trained"] * factor)} 时新出现`))));
       strips.draw(data, methods, pair, chosen);
       drawRing(ring, of, chosen, pair, stage);
-      fill(table, plainTable(`${t(both("Pair", "第"))} ${pair}${t(both("", " 对"))}`, [
+      fill(table, plainTable(`${t(both("Pair", "通道对"))} ${pair}`, [
         t(both("frequencies", "频率设置")), t(both("ω′, radians per position", "ω′（弧度／位置）")), t(both("turns in training", "训练中转的圈数")),
         t(both(`turns at ${tidy(factor)}·L`, `${tidy(factor)}·L 处的圈数`)),
         t(both("new, of a turn", "新增（圈）")), t(both("pairs with new angles", "有新角度的通道对数量")), t(both("cos/sin ×", "cos/sin 乘以")),
@@ -110,7 +110,7 @@ export const view: View = {
       fill(stage.formula, h("h2", {}, name), substituted(stage, facts, methods[chosen]!, of, chosen, pair, factor));
       beyond.draw(data, state);
       const turned = shown(of.fresh(chosen, pair) / TURN);
-      stage.announce(t(both(`${name}, pair ${pair}: new ${turned} of a turn`, `${name}，第 ${pair} 对：新增 ${turned} 圈`)));
+      stage.announce(t(both(`${name}, pair ${pair}: new ${turned} of a turn`, `${name}，通道对 ${pair}：新增 ${turned} 圈`)));
       stage.code(`new[${chosen}, ${pair}]  # ${of.fresh(chosen, pair)} radians, ${methods[chosen]!.name}`);
     };
   },

@@ -17,7 +17,7 @@ export function drawRing(place: HTMLElement, of: Reader, m: number, pair: number
     return s("line", { class: name, x1: middle, y1: middle, x2: x, y2: y });
   };
   const [trained, target] = [of.trained(pair) / TURN, of.target(m, pair) / TURN];
-  const words = `${t(both("Pair", "第"))} ${pair}${t(both("", " 对"))}`;
+  const words = `${t(both("Pair", "通道对"))} ${pair}`;
   fill(place, s("svg", { viewBox: `0 0 ${size} ${size}`, width: size, height: size, "aria-hidden": "true" },
     s("circle", { class: "empty", cx: middle, cy: middle, r }),
     s("path", { class: "arc covered", d: arc(point, 0, covered, r) }), s("path", { class: "arc new", d: arc(point, covered, end, r) }),

@@ -48,7 +48,7 @@ export function stripChart(stage: Stage) {
         s("text", { class: "name", x: LEFT, y: top(m) - 7 }, t(NAMES[method.name]!)),
         s("text", { class: count ? "many" : "", x: wide - RIGHT, y: top(m) - 7, "text-anchor": "end", "data-role": "new-pairs",
           "data-method": method.name, "data-value": count },
-          count ? t(both(`new angles on ${count} pairs`, `${count} 对有新角度`)) : t(both("no new angle", "没有新角度"))));
+          count ? t(both(`new angles on ${count} pairs`, `${count} 个通道对有新角度`)) : t(both("no new angle", "没有新角度"))));
     });
     const unfinished = data.facts["unfinished"] as number;
     const edge = LEFT + (now.pairs - unfinished) * bar();

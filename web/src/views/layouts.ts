@@ -88,6 +88,7 @@ export const view: View = {
         h("section", {}, h("h2", {}, t(both("Models and their layout", "各模型的排布"))), models)),
       h("section", {}, h("h2", {}, t(both("What posenc convert does to a checkpoint", "posenc convert 怎样转换权重"))), rows));
     let data_: Data | null = null;
+    let before = "";
 
     return (data, state) => {
       const omega = array(data, "omega").values;
@@ -151,7 +152,10 @@ export const view: View = {
           put(shown(at(right, m, n), 6)), t(both(", got ", "，所得 ")),
           h("output", { "data-role": "got", "data-value": at(got, m, n) }, shown(at(got, m, n), 6))],
       ));
-      stage.announce(`${row}, ${t(both("channel", "通道"))} ${channel}, ${t(both("partner", "同对通道"))} ${partner}. ${verdict.textContent}`);
+      const cell = `${m} ${n}`;
+      if (before && before !== cell) stage.announce(t(both(`m = ${m}, n = ${n}: right ${shown(at(right, m, n), 6)}, got ${shown(at(got, m, n), 6)}`, `m = ${m}，n = ${n}：正确 ${shown(at(right, m, n), 6)}，所得 ${shown(at(got, m, n), 6)}`)));
+      else stage.announce(`${row}, ${t(both("channel", "通道"))} ${channel}, ${t(both("partner", "同对通道"))} ${partner}. ${verdict.textContent}`);
+      before = cell;
       stage.code(`\n${row}[${pair}]  # ${place(row, pair, 0)}, ${place(row, pair, 1)}\ndifference[${m}, ${n}]  # ${at(error, m, n)}`);
     };
   },

@@ -67,12 +67,13 @@ export const view: View = {
     const scrubber = h("div", { class: "scrubber" }, play.element, h("label", { class: "scrub" }, slider), when);
     const plane = planeOf(stage);
     const map = heatMap(stage, { label: both("Cosine of two rows", "两行的余弦相似度"), rows: both("position p", "位置 p"),
-      columns: both("position p′", "位置 p′"), around: 2, pick: (p, q) => stage.set({ p, q }) });
+      columns: both("position p′", "位置 p′"), around: 2, tallest: 9, pick: (p, q) => stage.set({ p, q }) });
     const alike = lineChart(stage, { label: both("Mean cosine of rows while training", "训练中各行的平均余弦"), x: both("training step", "训练步"),
-      y: both("cosine", "余弦"), height: 300, pick: (snapshot) => stage.set({ snapshot }) });
+      y: both("cosine", "余弦"), height: 200, pick: (snapshot) => stage.set({ snapshot }) });
     const heads = headsOf(stage);
-    const trained = h("div", { class: "training" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element, heads.element);
-    stage.root.append(h("div", { class: "two" }, plane.element, map.element), scrubber, trained);
+    const trained = h("div", { class: "training" }, heads.element);
+    const picture = h("div", { class: "two" }, plane.element, scrubber, map.element, h("div", { class: "alike" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element));
+    stage.root.append(picture, trained);
 
     return (data, state) => {
       const { facts } = data;
@@ -82,6 +83,7 @@ export const view: View = {
       const rows = similarity.shape[0]!;
       const [p, q] = [Math.min(number(state, "p"), rows - 1), Math.min(number(state, "q"), rows - 1)];
       scrubber.hidden = trained.hidden = !facts["trained"];
+      picture.classList.toggle("still", !facts["trained"]);
       plane.draw(data, at, p, q);
       map.draw({ numbers: similarity, cursor: [p, q] });
       const cosine = similarity.values[p * rows + q]!;
@@ -97,11 +99,11 @@ export const view: View = {
           { name: t(both("neighbours", "相邻两行")), x: steps, y: array(data, "near").values, colour: LINES[0]!, dots: true },
           { name: t(both("half a table apart or more", "相隔半张表以上")), x: steps, y: array(data, "far").values, colour: LINES[1]!, dashed: true, dots: true },
         ], cursor: at });
-        heads.draw(data, state, at);
       }
       fill(stage.formula, formula(...substituted(stage, data, at, p, q, cosine, state["encoding"] as string)));
       const where = facts["trained"] ? `${t(both(`step ${steps[at]}`, `第 ${steps[at]} 步`))}, ` : "";
       stage.announce(`${where}${t(both("positions", "位置"))} ${p}, ${q}: ${t(both("cosine", "余弦"))} ${shown(cosine)}`);
+      if (facts["trained"]) heads.draw(data, state, at);
       stage.code(`similarity[${at}, ${p}, ${q}]  # ${cosine}`);
     };
   },

@@ -33,6 +33,7 @@ export function headsOf(stage: Stage) {
   const skip = h("button", { type: "button", "data-role": "show", click: () => stage.set({ seen: true }) }, t(both("Show without guessing", "直接看结果")));
   const element = h("div", { class: "heads" }, h("h3", {}, t(both("What heads attend to", "各头关注什么"))), question, skip, body);
 
+  let announced = -1;
   function draw(data: Data, state: State, at: number): void {
     body.hidden = state["seen"] !== true;
     skip.hidden = !body.hidden;
@@ -55,6 +56,9 @@ export function headsOf(stage: Stage) {
       ],
       cursor: Math.min(number(state, "distance"), distances - 1), yFrom: 0, yTo: 1.08,
     });
+    const distance = Math.min(number(state, "distance"), distances - 1);
+    if (announced >= 0 && announced !== distance) stage.announce(`${t(both("distance", "距离"))} ${distance}: ${Array.from({ length: count }, (_, n) => `${name(n)} ${shown(profile(n)[distance]!, 2)}`).join("; ")}`);
+    announced = distance;
     const previous = Array.from({ length: count }, (_, n) => profile(n)[1]!);
     const [before, start] = [previous.filter((share) => share > MOSTLY).length, Array.from(first).filter((share) => share > MOSTLY).length];
     const best = previous.indexOf(Math.max(...previous));

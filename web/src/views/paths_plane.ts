@@ -42,7 +42,7 @@ export function planeOf(stage: Stage) {
     rows = array(data, "similarity").shape[1]!;
     const width = Math.max(figure.clientWidth, 240);
     const [left, right, low, high] = boxOf(all);
-    const height = Math.round(Math.min(Math.max(((width - 60) * (high - low)) / (right - left) + 50, width * 0.6), width * 0.95, 560));
+    const height = Math.round(Math.min(Math.max(((width - 60) * (high - low)) / (right - left) + 50, width * 0.6), width * 0.95, 470));
     const scale = Math.min((width - 60) / (right - left), (height - 50) / (high - low));
     const place = (x: number, y: number): [number, number] => [width / 2 + (x - (left + right) / 2) * scale, height / 2 - (y - (low + high) / 2) * scale];
     const [zeroX, zeroY] = place(0, 0);

@@ -11,15 +11,15 @@ import { both, shown, type Words } from "../words";
 import styles from "./precision.css";
 
 /** In the order of Python's recipes; dashed where the table is exact until its one rounding. */
-const RECIPES: Record<string, { words: Words; colour: string; dashed?: boolean }> = {
-  float32: { words: both("rounded once to float32", "一次舍入到 float32"), colour: "var(--line-1)", dashed: true },
-  power: { words: both("numpy tutorial, float64 power", "numpy 教程写法（float64 求幂）"), colour: "var(--line-6)" },
-  "float32 angle": { words: both("angle in float32", "角度用 float32"), colour: "var(--line-4)" },
-  textbook: { words: both("torch tutorial, float32 exp-log", "torch 教程写法（float32 exp-log）"), colour: "var(--line-1)" },
-  float16: { words: both("rounded once to float16", "一次舍入到 float16"), colour: "var(--line-3)", dashed: true },
-  "float16 positions": { words: both("positions cast to float16 first", "位置先转成 float16"), colour: "var(--line-3)" },
-  bfloat16: { words: both("rounded once to bfloat16", "一次舍入到 bfloat16"), colour: "var(--line-2)", dashed: true },
-  "bfloat16 positions": { words: both("positions cast to bfloat16 first", "位置先转成 bfloat16"), colour: "var(--line-2)" },
+const RECIPES: Record<string, { words: Words; short: Words; colour: string; dashed?: boolean }> = {
+  float32: { words: both("rounded once to float32", "一次舍入到 float32"), short: both("float32, once", "float32，一次"), colour: "var(--line-1)", dashed: true },
+  power: { words: both("numpy tutorial, float64 power", "numpy 教程写法（float64 求幂）"), short: both("numpy tutorial", "numpy 教程"), colour: "var(--line-6)" },
+  "float32 angle": { words: both("angle in float32", "角度用 float32"), short: both("float32 angle", "float32 角度"), colour: "var(--line-4)" },
+  textbook: { words: both("torch tutorial, float32 exp-log", "torch 教程写法（float32 exp-log）"), short: both("torch tutorial", "torch 教程"), colour: "var(--line-5)" },
+  float16: { words: both("rounded once to float16", "一次舍入到 float16"), short: both("float16, once", "float16，一次"), colour: "var(--line-3)", dashed: true },
+  "float16 positions": { words: both("positions cast to float16 first", "位置先转成 float16"), short: both("float16 positions", "float16 位置"), colour: "var(--line-3)" },
+  bfloat16: { words: both("rounded once to bfloat16", "一次舍入到 bfloat16"), short: both("bfloat16, once", "bfloat16，一次"), colour: "var(--line-2)", dashed: true },
+  "bfloat16 positions": { words: both("positions cast to bfloat16 first", "位置先转成 bfloat16"), short: both("bfloat16 positions", "bfloat16 位置"), colour: "var(--line-2)" },
 };
 const LEAST = 1e-9; // below it the chart draws nothing: the difference is float64's own
 const EXACT = both("exact (float64)", "精确值（float64）");
@@ -56,14 +56,16 @@ export const view: View = {
       question: both("Positions are cast to bfloat16, then encoded. Which is the first position whose row equals an earlier row?", "先把位置转成 bfloat16 再编码。第一个与前面某个位置的行相同的位置是哪个？"),
       choices: [both("257", "257"), both("4097", "4097"), both("65 537", "65 537"), both("none", "没有")],
       right: 0,
-      because: both("bfloat16 keeps eight significant bits: 256 is the last whole number before gaps, and 257 becomes 256. The cursor below marks the current position.", "bfloat16 只有 8 位有效位：256 之后的整数开始有空缺，257 变成了 256。下面的位置已移到那里。"),
+      because: both("bfloat16 keeps eight significant bits: 256 is the last whole number before gaps, and 257 becomes 256. The cursor above marks the current position.", "bfloat16 只有 8 位有效位：256 之后的整数开始有空缺，257 变成了 256。上面的光标已移到那里。"),
     }, () => stage.set({ position: 257, strip: "bfloat16" }));
     const steps = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Numbers at the position", "该位置的各步数值")) });
     const strip = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": stage.t(both("Neighbouring positions", "相邻的位置")) });
     const dtypes = h("div", { class: "dtypes", role: "group", "aria-label": stage.t(both("Cast to", "转换为")) }, ...["bfloat16", "float16"].map((name) =>
       h("button", { type: "button", class: "choice", "data-dtype": name, click: () => stage.set({ strip: name }) }, name)));
-    stage.root.append(chart.element, question, h("h2", {}, stage.t(both("The same cell, computed in each way", "同一个格子，各种算法的结果"))), steps,
-      h("div", { class: "strip-head" }, h("h2", {}, stage.t(both("Integers after conversion to a dtype", "整数转换后的值"))), dtypes), strip);
+    const covered = h("p", { class: "small", "data-role": "covered" });
+    stage.root.append(chart.element, covered,
+      h("div", { class: "strip-head" }, h("h2", {}, stage.t(both("Integers after conversion to a dtype", "整数转换后的值"))), dtypes), strip,
+      question, h("h2", {}, stage.t(both("The same cell, computed in each way", "同一个格子，各种算法的结果"))), steps);
 
     return (data, state) => {
       const grid = array(data, "positions").values;
@@ -74,11 +76,17 @@ export const view: View = {
       const position = number(state, "position");
       const channel = data.facts["channel"] as number;
       const series: Series[] = recipes.flatMap((name, index) => {
-        const { words, colour, dashed } = RECIPES[name]!;
+        const { words, short, colour, dashed } = RECIPES[name]!;
         const y = Array.from(row(errors, index), (value) => (value >= LEAST ? value : NaN));
-        return name in failed ? [] : [{ name: stage.t(words), x: grid, y, colour, dashed: dashed === true }];
+        return name in failed ? [] : [{ name: stage.t(words), end: stage.t(short), x: grid, y, colour, dashed: dashed === true }];
       });
-      chart.draw({ series, cursor: nearest(grid, position), marks: [{ x: 257, word: "257" }, { x: 2049, word: "2049" }], yFrom: LEAST, yTo: 100 });
+      const pairs = coinciding(series);
+      for (const [, under] of pairs) under.wide = true;
+      series.sort((a, b) => Number(b.wide ?? false) - Number(a.wide ?? false));
+      fill(covered, ...pairs.map(([over, under]) => stage.t(both(`“${over.name}” and “${under.name}” have the same errors: the narrow line lies on the wide one. `, `“${over.name}”与“${under.name}”误差完全相同：细线压在宽线上。`))));
+      covered.hidden = pairs.length === 0;
+      const here = nearest(grid, position);
+      chart.draw({ series, cursor: here, marks: [{ x: 257, word: "257" }, { x: 2049, word: "2049" }], yFrom: LEAST, yTo: 100 });
       fill(steps, stepsTable(data, recipes, failed, stage.t));
       for (const button of dtypes.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["dtype"] === state["strip"]));
       const became = stripTable(strip, data, state, position, stage.t);
@@ -94,12 +102,19 @@ export const view: View = {
         [stage.t(both("in bfloat16 the position is ", "转成 bfloat16 后位置是 ")), put(shown(other[0]!, 0), "position"), `:  ${name}(`, put(shown(other[0]!, 0), "position"), " · ", put(shown(omega, 6), "channel"), ") = ",
           h("output", { "data-role": "bfloat16", "data-value": other[3]! }, shown(other[3]!, 6))],
       ));
-      stage.announce(`${stage.t(both("position", "位置"))} ${position}: ${stage.t(both("as", "转成"))} ${state["strip"]} ${became}`);
+      const errorsHere = series.map(({ end, y }) => `${end} ${shown(y[here]!)}`).join("; ");
+      stage.announce(`${stage.t(both("position", "位置"))} ${position}: ${errorsHere}; ${stage.t(both("as", "转成"))} ${state["strip"]} ${became}`);
       const cast = state["strip"] as string;
       stage.code(`torch.tensor(${position}).to(torch.${cast}).item()  # ${array(data, `as_${cast}`).values[array(data, "integers").values.indexOf(position)]}`);
     };
   },
 };
+
+/** Lines with the same numbers, two by two: the dashed or first one, and the one to draw under it. */
+function coinciding(series: Series[]): [Series, Series][] {
+  const same = (a: Series, b: Series) => Array.from(a.y).every((value, index) => Object.is(value, b.y[index]));
+  return series.flatMap((one, index) => series.slice(index + 1).filter((other) => same(one, other)).map((other): [Series, Series] => (other.dashed ? [other, one] : [one, other])));
+}
 
 function nearest(grid: ArrayLike<number>, position: number): number {
   let best = 0;

@@ -45,6 +45,7 @@ export const view: View = {
   styles,
   build(stage) {
     let now = { m: 0, n: 0, lock: true };
+    let before = -1;
     /** Where both stay within the positions; locked, they move together. */
     function move(to: State): void {
       let [m, n] = [(to["m"] as number) ?? now.m, (to["n"] as number) ?? now.n];
@@ -118,7 +119,9 @@ export const view: View = {
       drawCharts(m, n, pair);
       drawTable(m, lag);
       drawFormula(m, n, pair, score);
-      stage.announce(`${stage.t(both("m", "m"))} ${m}, ${stage.t(both("n", "n"))} ${n}: ${stage.t(both("score", "分数"))} ${shown(score)}`);
+      const ofPair = before >= 0 && before !== pair ? `${stage.t(both("pair", "通道对"))} ${pair}: ${shown(ofPairs[pair]!)}, ` : "";
+      before = pair;
+      stage.announce(`${ofPair}m ${m}, n ${n}: ${stage.t(both("score", "分数"))} ${shown(score)}`);
       stage.code(`\nscores[${m}, ${n}]  # ${score}\npair_scores[${pair}, ${m} - ${n} + ${LAST}]  # ${ofPairs[pair]}`);
 
       function drawCharts(m: number, n: number, pair: number): void {
@@ -133,7 +136,7 @@ export const view: View = {
         const k = Float64Array.from({ length: 2 * LAST + 1 }, (_, at) => at - LAST);
         lags.draw({ cursor: lag + LAST, marks: [{ x: 0, word: "q·k" }], series: [
           { name: stage.t(both("all pairs", "全部通道对")), x: k, y: array(data, "lag_scores").values, colour: "var(--line-4)" },
-          { name: `${stage.t(both("pair", "第"))} ${pair}${stage.t(both("", " 对"))}`, x: k, y: row(array(data, "pair_scores"), pair), colour: "var(--line-5)",
+          { name: `${stage.t(both("pair", "通道对"))} ${pair}`, x: k, y: row(array(data, "pair_scores"), pair), colour: "var(--line-5)",
             dashed: true }] });
       }
 
@@ -170,7 +173,7 @@ export const view: View = {
         fill(stage.formula, formula(
           ["(R(", v("m"), ")", v("q"), ") · (R(", v("n"), ")", v("k"), ") = ", v("q"), " · R(", v("n"), " − ", v("m"), ")", v("k"), ",  ", v("ω"), sub("i"),
             " = base", sup("−2i/d")],
-          [stage.t(both("turned, pair ", "旋转后，第 ")), put(pair, "channel"), stage.t(both(": ", " 对：")), put(vector(hatQ)), " · ", put(vector(hatK)), " = ",
+          [stage.t(both("turned, pair ", "旋转后，通道对 ")), put(pair, "channel"), stage.t(both(": ", "：")), put(vector(hatQ)), " · ", put(vector(hatK)), " = ",
             h("output", { "data-role": "pair-score", "data-value": hatQ[0] * hatK[0] + hatQ[1] * hatK[1] }, shown(hatQ[0] * hatK[0] + hatQ[1] * hatK[1], 6))],
           [stage.t(both("from the difference: ", "只用位置差：")), put(vector(two)), " · R((", position(n), " − ", position(m), ") · ", speed(), ")",
             put(vector(twoK)), " = ", h("output", { "data-role": "pair-score-of-difference", "data-value": ofPairs[pair]! }, shown(ofPairs[pair]!, 6))],
@@ -266,7 +269,7 @@ function planeOf(stage: Stage, moved: (q: boolean, by: number) => void): Plane {
     const arrow = s("line", { class: "arrow", x1: 0, y1: 0, stroke: ink });
     const handle = s("g", { class: "handle", tabindex: 0, role: "slider", "data-role": `handle-${name}`, "aria-valuemin": 0, "aria-valuemax": LAST,
       "aria-label": stage.t(index ? both("position n of the key", "键的位置 n") : both("position m of the query", "查询的位置 m")) },
-      s("circle", { class: "touch", r: 22 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name));
+      s("circle", { class: "reach", r: 25 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name));
     const mine = index === 0;
     handle.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -LAST, End: LAST }[event.key];
@@ -355,7 +358,7 @@ function arcOf(start: number, by: number, radius: number): string {
 function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElement; draw(parts: Float64Array, pair: number, total: number): void } {
   let [count, chosen] = [1, 0];
   const bars = h("div", { class: "bars", tabindex: 0, role: "slider", "aria-valuemin": 0, "data-role": "pairs",
-    "aria-label": stage.t(both("pair in the plane", "平面上画的是第几对")) });
+    "aria-label": stage.t(both("pair in the plane", "平面上画的通道对")) });
   const title = h("h2", {});
   const numbers = h("div", {});
   bars.addEventListener("keydown", (event) => {
@@ -371,11 +374,11 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
   bars.addEventListener("pointerdown", at);
   bars.addEventListener("pointermove", (event) => event.buttons & 1 && at(event));
   return {
-    element: h("section", {}, title, bars, h("p", { class: "hint ends" }, h("span", {}, stage.t(both("← pair 0, fastest", "← 第 0 对，最快"))),
+    element: h("section", {}, title, bars, h("p", { class: "hint ends" }, h("span", {}, stage.t(both("← pair 0, fastest", "← 通道对 0，最快"))),
       h("span", {}, stage.t(both("slowest →", "最慢 →")))), folded(stage.t(both("Numbers of these bars", "这些柱子的数值")), numbers)),
     draw(parts, pair, total) {
       [count, chosen] = [parts.length, pair];
-      fill(title, stage.t(both("Score by pair; together ", "每一对的分数；合计 ")),
+      fill(title, stage.t(both("Score by pair; together ", "每个通道对的分数；合计 ")),
         h("span", { class: "total", "data-role": "total", "data-value": total }, shown(total)));
       const limit = Math.max(...parts.map(Math.abs), 1e-12);
       fill(bars, ...[...parts].map((value, index) => {
@@ -386,7 +389,7 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
       bars.setAttribute("aria-valuemax", String(count - 1));
       bars.setAttribute("aria-valuenow", String(pair));
       bars.setAttribute("aria-valuetext", `${pair}: ${shown(parts[pair]!)}`);
-      fill(numbers, plainTable(stage.t(both("Score by pair", "每一对的分数")), [stage.t(both("pair", "通道对")), stage.t(both("score", "分数"))],
+      fill(numbers, plainTable(stage.t(both("Score by pair", "每个通道对的分数")), [stage.t(both("pair", "通道对")), stage.t(both("score", "分数"))],
         [...parts].map((value, index) => [String(index), value])));
     },
   };

@@ -70,6 +70,7 @@ export const view: View = {
       h("div", { class: "turning" }, h("label", { class: "pick" }, t(both("pair", "通道对")), pairs), dial.element, turned, error),
       h("div", {}, h("div", { class: "card-head" }, h("h2", {}, "M", sub("k")), same), map.element)), question, chart.element, numbers);
     let known: Data | null = null;
+    let before = "";
     let table = () => {};
     numbers.addEventListener("toggle", () => table());
     const seen = { key: "", matrix: null as ArrayLike<number> | null, positions: new Set<number>(), moved: 0 };
@@ -127,6 +128,9 @@ export const view: View = {
           [...here.keys()].map((c) => [String(c), here[c]!, moved[c]!, there[c]!, there[c]! - moved[c]!])));
       };
       table();
+      const cell = `${row} ${column}`;
+      if (before && before !== cell) stage.announce(t(both(`row ${row}, column ${column} of the matrix: ${shown(matrix[row * d + column]!, 6)}`, `矩阵第 ${row} 行第 ${column} 列：${shown(matrix[row * d + column]!, 6)}`)));
+      before = cell;
       stage.code(`matrix[${row}, ${column}]  # ${matrix[row * d + column]}`);
     };
   },
@@ -163,7 +167,7 @@ function circle(stage: Stage): { element: HTMLElement; draw(turn: Turn): void } 
     const bounds = stage.source.schemas["shift"]![name]!;
     const knob = s("g", { class: `end ${name}`, role: "slider", tabindex: 0, "data-end": name, "aria-valuemin": bounds.from, "aria-valuemax": bounds.to,
       "aria-label": name === "p" ? t(both("position p", "位置 p")) : t(both("shift k", "平移量 k")) },
-      s("circle", { class: "touch", r: 24 }), s("circle", { class: "knob", r: 16 }), s("text", { "text-anchor": "middle", y: 4 }, name === "p" ? "p" : "p+k"));
+      s("circle", { class: "reach", r: 24 }), s("circle", { class: "knob", r: 16 }), s("text", { "text-anchor": "middle", y: 4 }, name === "p" ? "p" : "p+k"));
     let from: { value: number; angle: number; swept: number } | null = null;
     const angleOf = (event: PointerEvent) => {
       const box = picture.getBoundingClientRect();

@@ -91,7 +91,7 @@ export const view: View = {
       y: both("relative score with the vector at p", "与 p 处向量的相对分数"), height: 240, pick: (p) => stage.set({ p }),
     });
     const byPair = lineChart(stage, {
-      label: both("What each pair adds at distance k", "距离 k 处每一对通道的贡献"), x: both("pair i, fast to slow", "第 i 对通道，由快到慢"), y: TERM, height: 240,
+      label: both("What each pair adds at distance k", "距离 k 处每一对通道的贡献"), x: both("pair i, fast to slow", "通道对 i，由快到慢"), y: TERM, height: 240,
     });
     const waiting = h("p", { class: "hint" }, t(both(
       `Distances up to ${NEAR} so far. Answer the question to see the others.`, `这里只画到距离 ${NEAR}。回答上面的问题，就能看到更远处。`,
@@ -230,7 +230,7 @@ function lines(stage: Stage, kind: Kind, { k, p, value, norm, data, reach }: Tol
   return [
     [v("q̂"), "·", v("k̂"), " = Re Σ", over, " ", ...tilde("q̃"), " ", ...tilde("k̃", sup("*")), " e", sup("ı k ω", sub("i")), ",  ",
       ...tilde("q̃"), " = ", v("q"), sub("2i"), " + ı ", v("q"), sub("2i+1")],
-    [stage.t(both(`over ${rows} pairs at distance `, `${rows} 对向量，距离 `)), put(k, "position"), stage.t(both(": independent ", "：互相独立 ")),
+    [stage.t(both(`over ${rows} pairs at distance `, `${rows} 组向量，距离 `)), put(k, "position"), stage.t(both(": independent ", "：互相独立 ")),
       result("value", at("independent")), " ± ", result("spread", at("spread")), stage.t(both(";  ", "；")), v("q"), " = ", v("k"), "  ",
       result("equal", at("equal")), ...share(at("equal"), norm)],
   ];

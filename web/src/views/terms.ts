@@ -2,7 +2,7 @@
 
 import { array, row, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
-import { tidy } from "../parts/chart";
+import { scale, tidy } from "../parts/chart";
 import { formula, sub, sup } from "../parts/formula";
 import { matrix } from "../parts/matrix";
 import { predict } from "../parts/predict";
@@ -38,6 +38,13 @@ const LETTERS: Record<Model, (() => Child[])[]> = {
     () => ["q", sub("i"), "·k", sub("j")], () => ["q", sub("i"), "·W", sub("R"), position("R"), sub("i−j")],
     () => ["u·k", sub("j")], () => ["v·W", sub("R"), position("R"), sub("i−j")],
   ],
+};
+
+/** What is multiplied: above and beside the four products. */
+const SIDES = ["above-1", "above-2", "beside-1", "beside-2"];
+const FACTORS: Record<Model, Words[]> = {
+  absolute: [both("key: its word", "键：词"), both("key: its position", "键：位置"), both("query: its word", "查询：词"), both("query: its position", "查询：位置")],
+  relative: [both("key: its word", "键：词"), both("distance i − j", "距离 i − j"), both("query: its word", "查询：词"), both("learned vectors u, v", "可学习向量 u、v")],
 };
 
 /** The replacements that Transformer-XL makes in each term. */
@@ -116,9 +123,12 @@ export const view: View = {
       ], right: 2,
       because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
     }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
-    stage.root.append(h("div", { class: "four" }, ...cards.map((card) => card.element),
-      h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score, the sum of the terms that are on", "= 分数：打开的各项之和"))), sum),
-      h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights)), equal, question);
+    const [factors, steps] = [SIDES.map((side) => h("div", { class: `factor ${side}` })), h("div", { class: "steps" })];
+    stage.root.append(h("div", { class: "product" }, ...factors, ...cards.map((card) => card.element),
+      h("div", { class: "result-of" },
+        h("section", { class: "addends" }, h("b", {}, stage.t(both("The chosen cell, term by term", "所选格子，逐项相加"))), steps),
+        h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score: the terms that are on", "= 分数：打开的各项之和"))), sum),
+        h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights))), equal, question);
 
     let shownOf: Data | null = null;
     let maps: ReturnType<typeof matrix>[] = [];
@@ -169,6 +179,8 @@ export const view: View = {
         stage.t(both(".", "。")),
       );
 
+      factors.forEach((factor, n) => (factor.textContent = stage.t(FACTORS[model][n]!)));
+      addUp(steps, SWITCHES.map((_, n) => ({ name: stage.t(NAMES[model][n]!), value: term(n)[i * t + j]!, on: on[n]! })), stage.t(both("score", "分数")));
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
       const [left, right] = operands(data, model, chosen, i, j);
       const [score, weight] = [scores[i * t + j]!, alpha[i * t + j]!];
@@ -240,6 +252,27 @@ export const view: View = {
     }
   },
 };
+
+/** Bars one after the other, each from where the one before ended, and their sum. */
+function addUp(place: HTMLElement, terms: { name: string; value: number; on: boolean }[], whole: string): void {
+  let end = 0;
+  const bars = terms.map(({ name, value, on }) => {
+    const start = end;
+    if (on) end += value;
+    return { name, value, on, from: start, to: on ? end : start };
+  });
+  bars.push({ name: whole, value: end, on: true, from: 0, to: end });
+  const ends = bars.flatMap(({ from, to }) => [from, to]);
+  const at = scale(Math.min(0, ...ends), Math.max(0, ...ends, 1e-9), 2, 98);
+  fill(place, ...bars.map(({ name, value, on, from, to }, index) => {
+    const bar = h("i", { class: index === terms.length ? "all" : value < 0 ? "minus" : "plus" });
+    bar.style.left = `${at.place(Math.min(from, to))}%`;
+    bar.style.width = `${Math.abs(at.place(to) - at.place(from))}%`;
+    const zero = h("u", {});
+    zero.style.left = `${at.place(0)}%`;
+    return h("div", { class: on ? "step" : "step away-from", "data-value": value }, h("span", {}, name), h("span", { class: "track" }, zero, bar), h("output", {}, shown(value, 2)));
+  }));
+}
 
 const short = (value: number) => tidy(Number(value.toFixed(4)));
 const inner = (value: number) => (value < 0 ? `(${short(value)})` : short(value));

@@ -16,9 +16,9 @@ interface Claim {
 
 /** What can be guessed, and the verdicts for which the guess is right. */
 const GUESSES: Record<string, { words: Words; of: string[] }> = {
-  t: { words: both("True", "对"), of: ["true"] },
-  p: { words: both("In part", "部分对"), of: ["partly", "truncated", "limit", "convention"] },
-  f: { words: both("False", "错"), of: ["false", "contradiction"] },
+  t: { words: both("True", "正确"), of: ["true"] },
+  p: { words: both("In part", "部分正确"), of: ["partly", "truncated", "limit", "convention"] },
+  f: { words: both("False", "错误"), of: ["false", "contradiction"] },
   o: { words: both("Cannot be computed", "无法计算"), of: ["opinion"] },
 };
 const OPEN = "-";
@@ -32,7 +32,7 @@ export const view: View = {
     "教程常常重复这些关于位置的句子，posenc 逐句计算它们是否成立。先猜一猜，再看结论、算出的数值和背后的 Python 代码。",
   ),
   notice: [
-    both("A sentence is judged as it is printed: digits that are cut off instead of rounded, or a bound that is never reached, make it true only in part.", "按句子的原文判断：数字被截断而没有舍入，或者界限永远达不到，都只算部分对。"),
+    both("A sentence is judged as it is printed: digits that are cut off instead of rounded, or a bound that is never reached, make it true only in part.", "按句子的原文判断：数字被截断而没有舍入，或者界限永远达不到，都只算部分正确。"),
     both("Whoever opens your link sees your answers; “Copy link to this state” is at the end of the page.", "打开链接的人能看到你的答案；“复制当前状态的链接”在页面末尾。"),
   ],
   own: { answers: own.text("", LONGEST) },

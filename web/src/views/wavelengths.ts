@@ -71,11 +71,11 @@ export const view: View = {
         "Llama 3 raises the base from 10000 to 500000. How many of 64 pairs then do not complete a turn within 4096 positions? (At 10000 there are 18.)",
         "Llama 3 把底数从 10000 提高到 500000。这时 64 个通道对中有多少个在 4096 个位置内转不满一圈？（底数为 10000 时是 18 个。）",
       ),
-      choices: [both("fewer: 9", "更少：9 对"), both("as many: 18", "一样：18 对"), both("more: 32", "更多：32 对")],
+      choices: [both("fewer: 9", "更少：9 个"), both("as many: 18", "一样：18 个"), both("more: 32", "更多：32 个")],
       right: 2,
       because: both(
         "32: a larger base lowers the frequency of every pair except the first, so more of them stay below one turn. The chart above now uses this base.",
-        "是 32 对：底数变大，除第一对外，每个通道对的频率都变低，转不满一圈的更多。上图已换成这个底数。",
+        "是 32 个：底数变大，除最快的一个外，每个通道对的频率都变低，转不满一圈的更多。上图已换成这个底数。",
       ),
     }, () => stage.set({ config: "", base: 500000, d_model: 128, length: 4096 }));
     stage.root.append(rungs.element, headline, model.examples, model.found, h("div", { class: "chosen" }, turn, h("div", {}, about, wave)), numbers,
@@ -83,6 +83,10 @@ export const view: View = {
     let checkedOf: Data | null = null;
     let before = -1;
     let table = () => {};
+    let again = () => {};
+    const watch = new ResizeObserver(() => again());
+    watch.observe(wave);
+    stage.leaving(() => watch.disconnect());
     numbers.addEventListener("toggle", () => table());
 
     return (data, state) => {
@@ -97,8 +101,8 @@ export const view: View = {
         checkedOf = data;
         stage.checked(omega.reduce((worst, w, i) => Math.max(worst, Math.abs(Math.sin(w * length) - end[i]!)), 0), n);
         const finite = wavelength.filter(Number.isFinite);
-        fill(headline, t(both("", `${n} 对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
-          t(both(` of ${n} pairs do not complete a turn within ${length} positions.`, ` 对在 ${length} 个位置内转不满一圈。`)),
+        fill(headline, t(both("", `${n} 个通道对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
+          t(both(` of ${n} pairs do not complete a turn within ${length} positions.`, ` 个在 ${length} 个位置内转不满一圈。`)),
           h("span", {}, t(both(" Wavelengths ", " 波长 ")),
             h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
             h("span", { "data-role": "longest", "data-value": Math.max(...finite) }, shown(Math.max(...finite), 1)), t(both(" positions.", " 个位置。"))));
@@ -108,9 +112,10 @@ export const view: View = {
       const share = turns < 10 ? shown(turns, 2) : shown(turns, 1);
       const unit = t(turns < 1 ? both("of a turn", "圈") : both("turns", "圈"));
       drawTurn(turn, turns, share, unit);
-      drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `第 ${pair} 对的 sin(p·ω)，共 ${length} 个位置`)));
-      fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，第 ")), put(pair, "channel"),
-        t(both(" makes ", " 对转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
+      again = () => drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `通道对 ${pair} 的 sin(p·ω)，共 ${length} 个位置`)));
+      again();
+      fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，通道对 ")), put(pair, "channel"),
+        t(both(" makes ", " 转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
         t(turns < 1 ? both(" of a turn, less than one.", " 圈：转不满一圈。") : both(" turns. The thick line is the first turn.", " 圈。粗线是第一圈。")));
       const result = h("output", { "data-role": "wavelength", "data-value": wavelength[pair]! }, shown(wavelength[pair]!, 2));
       fill(stage.formula, data.facts["model"] ? ofModel(stage, data, pair, result) : formula(
@@ -125,7 +130,7 @@ export const view: View = {
         const step = Math.ceil(n / MOST_ROWS);
         const chosen = [...omega.keys()].filter((i) => i % step === 0 || i === pair);
         const head = both("pair|frequency ω|wavelength λ|turns within L", "通道对|频率 ω|波长 λ|L 内的圈数");
-        fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各对的频率与波长")), t(head).split("|"),
+        fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各通道对的频率与波长")), t(head).split("|"),
           chosen.map((i) => [String(i), omega[i]!, wavelength[i]!, length / wavelength[i]!])));
       };
       table();
@@ -133,7 +138,7 @@ export const view: View = {
       const long = shown(wavelength[pair]!, 1);
       if (fresh) stage.announce(headline.textContent!);
       else if (before >= 0 && before !== pair)
-        stage.announce(t(both(`pair ${pair}: wavelength ${long} positions, ${share} ${unit}`, `第 ${pair} 对：波长 ${long} 个位置，${share} 圈`)));
+        stage.announce(t(both(`pair ${pair}: wavelength ${long} positions, ${share} ${unit}`, `通道对 ${pair}：波长 ${long} 个位置，${share} 圈`)));
       before = pair;
       stage.code(`wavelength[${pair}]  # ${wavelength[pair]}`);
     };
@@ -167,7 +172,7 @@ interface Rungs {
 
 function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElement; draw(state: Rungs): void } {
   const [left, right, top, bottom] = [54, 12, 26, 38];
-  const label = stage.t(both("Wavelength of every pair, on a logarithmic axis. Left and right move from pair to pair.", "各对的波长，纵轴取对数。左右方向键切换到相邻的一对。"));
+  const label = stage.t(both("Wavelength of every pair, on a logarithmic axis. Left and right move from pair to pair.", "各通道对的波长，纵轴取对数。左右方向键切换到相邻的通道对。"));
   const figure = h("div", { class: "chart", tabindex: 0, role: "application", "aria-roledescription": stage.t(both("chart", "图")), "aria-label": label });
   const legend = h("ul", { class: "legend" });
   let last: Rungs | null = null;
@@ -189,7 +194,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
     const toLeft = cx > left + 190; // the pairs before it lie lower, so that there is room above them
     fill(cursor, s("line", { class: "pick", x1: cx, x2: cx, y1: top, y2: bounds[1] }), s("circle", { class: "pick", cx, cy, r: 7 }),
       s("text", { class: "pick", x: cx + (toLeft ? -9 : 13), y: toLeft ? cy - 12 : Math.min(cy + 18, bounds[1] - 6),
-        "text-anchor": toLeft ? "end" : "start" }, `${stage.t(both("pair", "第"))} ${pair}${stage.t(both("", " 对"))}: λ = ${shown(wavelength[pair]!, 1)}`));
+        "text-anchor": toLeft ? "end" : "start" }, `${stage.t(both("pair", "通道对"))} ${pair}: λ = ${shown(wavelength[pair]!, 1)}`));
   }
 
   function frame({ wavelength, original, length, trained }: Rungs, width: number, height: number): void {
@@ -210,7 +215,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
       { x: x(tick), y: height - bottom + 18, "text-anchor": "middle" }, tick));
     add(s("text", { class: "axis-word", x: 2, y: 12 }, stage.t(both("wavelength λ in positions", "波长 λ（单位：位置）"))),
       s("text", { class: "axis-word", x: (left + width - right) / 2, y: height - 3, "text-anchor": "middle" },
-      stage.t(both("pair, fast to slow", "第几对（由快到慢）"))));
+      stage.t(both("pair, fast to slow", "通道对（由快到慢）"))));
     const size = Math.min(Math.max(step * 0.62, 2.5), 9);
     const dots = (values: ArrayLike<number>, kept: (value: number) => boolean) => Array.from(values,
       (value, i) => (kept(value) ? `M${x(i).toFixed(1)} ${y(value).toFixed(1)}h.01` : "")).join("");

@@ -208,7 +208,7 @@ def drawn(*shape):
 {case.given.format(**sizes)}
 encoding = posenc.create({create}).double().requires_grad_(False)
 for parameter in encoding.parameters():
-    parameter.copy_(drawn(*parameter.shape))  # in place of trained numbers
+    parameter.copy_(drawn(*parameter.shape))  # instead of trained numbers
 at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
 """

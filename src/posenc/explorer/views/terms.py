@@ -109,7 +109,7 @@ p = posenc.sinusoidal_table({t}, {d}, base={base!r}, start={asked.shift}, dtype=
 q_x, q_p, k_x, k_p = x @ w_q, p @ w_q, x @ w_k, p @ w_k
 absolute = torch.stack([q_x @ k_x.T, q_x @ k_p.T, q_p @ k_x.T, q_p @ k_p.T]) / {d} ** 0.5
 
-# Transformer-XL: distances in the place of positions
+# Transformer-XL: distances instead of positions
 encoding = posenc.create("transformer_xl", d_model={d}, n_heads=1, base={base!r}).double().requires_grad_(False)
 encoding.u[0], encoding.v[0], encoding.w_r[0] = u, v, w_r.T
 q, k = q_x[None, None], k_x[None, None]

@@ -1,0 +1,108 @@
+"""Three questions for each view of the explorer that its picture answers without scrolling, and the part that does.
+
+    QUESTIONS[name] = ((English, Chinese, CSS selector within the page), …)
+
+docs/screens.py prints them; a test looks at 1440 x 900 whether every part is inside the window.
+"""
+
+from __future__ import annotations
+
+Question = tuple[str, str, str]
+
+QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
+    "start": (
+        ("Which channels change fastest along the positions?", "沿着位置，哪些通道变化最快？", ".hero canvas"),
+        ("How is the chosen cell computed?", "所选的格子是怎样算出来的？", ".hero-sum output"),
+        ("Where does the story begin?", "故事从哪里开始？", "[data-role=begin]"),
+    ),
+    "order": (
+        ("Which position does each word have now?", "每个词现在在哪个位置？", ".words.moving"),
+        ("Which words were moved?", "哪些词被移动了？", ".strings"),
+        ("Does the attention between two words change?", "两个词之间的注意力变不变？", ".weights"),
+    ),
+    "attention": (
+        ("At which step does position enter?", "位置在哪一步进入？", ".pipeline button[data-site]"),
+        ("What is added to the words?", "词上加了什么？", ".entering table"),
+        ("What does the next step receive?", "下一步得到什么？", ".frame table[role=grid]"),
+    ),
+    "binary": (
+        ("Which bits flip at this position?", "在这个位置，哪些位翻转？", ".columns tr[aria-current]"),
+        ("How far has each clock turned?", "每只时钟转了多少？", ".faces"),
+        ("Where does the fastest clock alone repeat?", "只看最快的时钟，在哪里重复？", ".closer .line.dashed"),
+    ),
+    "table": (
+        ("Which columns change fast, which slowly?", "哪些列变得快，哪些变得慢？", ".map canvas"),
+        ("How does the table grow, row by row?", "表怎样一行一行地长出来？", ".player"),
+        ("Which number does a colour stand for?", "一种颜色代表哪个数？", ".map .colour-key"),
+    ),
+    "wavelengths": (
+        ("How long is the wavelength of each pair?", "每个通道对的波长是多少？", ".ladder svg"),
+        ("Which pairs do not complete a turn?", "哪些通道对转不满一圈？", ".dots.unfinished"),
+        ("How far does the chosen pair turn?", "所选的通道对转多少？", ".turn"),
+    ),
+    "precision": (
+        ("Which ways keep their error at every position?", "哪些算法在任何位置误差都不变？", ".chart svg"),
+        ("How large is each error at the cursor?", "光标处各种误差多大？", ".charted .legend"),
+        ("Which neighbouring positions become one?", "哪些相邻的位置变成同一个？", "table.strip"),
+    ),
+    "audit": (
+        ("Which formula does the table follow?", "这张表遵循哪个公式？", ".maps > :nth-child(2) canvas"),
+        ("Where does it differ from the formula?", "它与公式在哪里不同？", ".maps > :nth-child(3) canvas"),
+        ("How many errors were found?", "发现了几处错误？", ".verdict"),
+    ),
+    "shift": (
+        ("By which angle is a pair rotated?", "一个通道对转过多少角度？", ".circle"),
+        ("Where does the matrix differ from zero?", "矩阵在哪里不为零？", ".map canvas"),
+        ("How large is the remaining error?", "剩下的误差多大？", "[data-role=error]"),
+    ),
+    "similarity": (
+        ("Does the score fall with distance?", "分数随距离下降吗？", ".chart .line"),
+        ("How large is it at this distance?", "在这个距离处是多少？", ".charted .legend"),
+        ("Does it fall at every step?", "它是不是步步下降？", ".predict"),
+    ),
+    "paths": (
+        ("Is the path smooth or tangled?", "路径是光滑的还是杂乱的？", ".plane .track"),
+        ("Which rows are alike?", "哪些行相似？", ".map canvas"),
+        ("When in training do neighbours become alike?", "训练到什么时候相邻的行变得相似？", ".alike svg"),
+    ),
+    "rotary_pair": (
+        ("How far are query and key rotated?", "查询和键各转了多少？", ".plane svg"),
+        ("How much does each pair add to the score?", "每个通道对给分数贡献多少？", ".bars"),
+        ("Which word has the highest score?", "哪个词的分数最高？", ".words"),
+    ),
+    "layouts": (
+        ("Which channels form a pair in each layout?", "两种布局里各是哪些通道成对？", ".channels svg"),
+        ("Which channel does one become in the other layout?", "换一种布局，一个通道变成哪一个？", ".move.chosen"),
+        ("Are the scores right?", "分数对不对？", ".verdict"),
+    ),
+    "terms": (
+        ("What is multiplied in each term?", "每一项是什么乘什么？", ".factor"),
+        ("Which term decides the score of the chosen cell?", "哪一项决定所选格子的分数？", ".steps"),
+        ("Which key has the largest weight?", "哪个键的权重最大？", ".weights table"),
+    ),
+    "bias": (
+        ("What is added for each query and key?", "每个查询和键加上多少？", ".map canvas"),
+        ("Which head sees far, which near?", "哪个头看得远，哪个看得近？", ".charted .line"),
+        ("From which distance on is less than 1% left?", "从哪个距离起只剩不到 1%？", ".charted text.mark"),
+    ),
+    "compare": (
+        ("Which encoding adds the same along a diagonal?", "哪种编码沿对角线加的数相同？", ".panel canvas"),
+        ("By which rule does each act?", "各自的规则是什么？", ".panel .rule"),
+        ("Which head is shown?", "显示的是哪个头？", ".heads [aria-checked=true]"),
+    ),
+    "extrapolation": (
+        ("Which pairs get new angles beyond training?", "超出训练长度后，哪些通道对出现新角度？", ".strips .new"),
+        ("How far does a pair turn, before and beyond?", "训练长度内外，一个通道对各转多少？", ".ring svg"),
+        ("Which setting leaves no new angle?", "哪种设置没有新角度？", "[data-role=new-pairs]"),
+    ),
+    "what_breaks": (
+        ("Which scores does the bug change?", "这个错误改变哪些分数？", ".map canvas"),
+        ("What are the values around the cursor?", "光标附近的数值是多少？", "table.window"),
+        ("What goes wrong?", "错在哪里？", ".about-bug dd"),
+    ),
+    "true_or_false": (
+        ("Which sentence is judged?", "判断的是哪一句？", "blockquote"),
+        ("What can be guessed?", "可以怎样猜？", ".guesses"),
+        ("Which sentences are answered?", "哪些句子已经回答？", ".deck"),
+    ),
+}

@@ -202,3 +202,14 @@ def test_states_travel_with_the_positions(x):
     assert at.replaced(coords=at.coords * 2).consecutive_in is None  # nobody has looked
     assert at.replaced(states={}).consecutive_in == "row"
     assert PositionalEncoding().read(x, at) is at
+
+
+@pytest.mark.parametrize(("name", "kept"), [("sinusoidal", 0), ("rope", 0), ("transformer_xl", 1)])
+def test_the_cache_keeps_the_tables_that_a_bias_may_read_and_no_others(name, kept):
+    torch.manual_seed(0)
+    layer = posenc.Attention(16, 2, posenc.create(name, d_model=16, n_heads=2))
+    at, x = layer.encoding.prepare(Positions.arange(2, 6)), torch.randn(2, 6, 16)
+    first, cache = layer.decode(x[:, :5], at.narrow(0, 5))
+    last, cache = layer.decode(x[:, 5:], at.narrow(5, 6), cache)
+    assert len(cache.at.tables) == kept
+    torch.testing.assert_close(torch.cat([first, last], dim=1), layer(x, at))

@@ -14,12 +14,15 @@ from torch import Tensor, nn
 from posenc.attention import attend, attend_rotated
 from posenc.checked import checked, explained
 from posenc.checks import shown
-from posenc.encoding import PositionalEncoding, check_one_layer
+from posenc.encoding import PositionalEncoding, Site, check_one_layer
 from posenc.options import Given
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
+
+
+AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +139,9 @@ class Attention(nn.Module):
         at = self.encoding.read(x, at, None if cache is None else cache.at)
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
-        cache = KeyValueCache(k, v, at) if cache is None else cache.extend(k, v, at)
+        # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
+        held = at if self.encoding.sites & AFTER_ROTATION or not at.tables else at.replaced(tables={})
+        cache = KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 

@@ -38,7 +38,6 @@ LAB = {
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {
     "matplotlib": "plots",
-    "torchdiffeq": "floater",
     "safetensors": "convert",
     "ray": "ray",
     "submitit": "slurm",

@@ -14,7 +14,7 @@ from posenc.encodings.floater import FLOATER
 from .by_hand import close, draw
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-12}
-# Between its steps torchdiffeq interpolates with order 4, which the tolerances do not control: measured 2e-10 at TIGHT and
+# Between its steps the solver interpolates with order 4, which the tolerances do not control: measured 2e-10 at TIGHT and
 # 4e-7 of the largest entry at the defaults. scipy's path, asked again with steps of at most 0.001, moves by 3e-13.
 SOLVED = 1e-9
 

@@ -2,8 +2,9 @@
 
     ratio of a round = the entry's CPU time / NoPE's in the same round;   kept: median and quartiles over the rounds
 
-Attention layers of posenc with their projections, float32, one thread: one layer, or the layers of a preset one after the
-other, with as many layers of NoPE beside them. Ways to number tokens are measured with RoPE, which reads what they number.
+Attention layers of posenc with their projections, float32, one thread: one layer, or N_LAYERS one after the other of a
+preset and of FLOATER, which has a path for each, with as many layers of NoPE beside them. Ways to number tokens are
+measured with RoPE, which reads what they number.
 Training is forward and backward. Memory is what a forward pass holds at most beyond what NoPE's holds.
 
     python -m posenc.benchmarks.costs             measures the entries that costs.json lacks
@@ -40,7 +41,7 @@ from posenc.positions import Positions
 
 FILE = Path(__file__).parents[1] / "choose" / "costs.json"
 D_MODEL, N_HEADS = 512, 8
-N_LAYERS = 6  # of a preset
+N_LAYERS = 6  # of a preset or FLOATER
 SHORT, LONG, TINY = 512, 2048, 64  # tokens
 DECODED = 8  # tokens decoded in one turn, each after the same prompt of SHORT tokens
 FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no other one begins
@@ -64,7 +65,7 @@ class Layers:
         torch.manual_seed(0)
         self.number = functools.partial(tokens, entry, length)
         self.encoding = _encoding(entry, length, self.number())
-        alone = self.encoding.of_one_layer
+        alone = self.encoding.of_one_layer and "n_layers" not in self.encoding.configuration
         each = [self.encoding] * n_layers if alone else [self.encoding.at_layer(n) for n in range(N_LAYERS)]
         self.layers = [Attention(D_MODEL, N_HEADS, one) for one in each]
         self.x = torch.randn(1, self.number().length, D_MODEL)
@@ -101,8 +102,7 @@ def training(model: Layers) -> Call:
     """Forward and backward of every layer."""
 
     def call() -> None:
-        for out in model.forward():
-            out.square().mean().backward()
+        sum(out.square().mean() for out in model.forward()).backward()  # type: ignore[union-attr]
 
     return call
 

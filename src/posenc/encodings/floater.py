@@ -11,11 +11,9 @@ Legend: b batch, t tokens, l layers, d d_model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
@@ -23,8 +21,11 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision
+from posenc.encodings.dormand_prince import Solution
+from posenc.encodings.kept_solution import KeptSolution
+from posenc.encodings.solved_path import Network, path
 from posenc.entry import Entry
-from posenc.kernels.fast_path import exporting, transformed
+from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -32,17 +33,19 @@ if TYPE_CHECKING:
 
 
 class FLOATER(PositionalEncoding):
-    """x + p(step·position), at every layer with that layer's own path. Needs torchdiffeq.
+    """x + p(step·position), at every layer with that layer's own path.
 
     d_model     channels
     n_layers    layers with a path of their own
     step        time from one position to the next; 0.01 in the authors' code
-    rtol, atol  tolerances of the adaptive solver (dopri5)
+    rtol, atol  tolerances of the adaptive solver (Dormand and Prince, order 5)
 
     The path is solved in fp64 and rounded once. The solver chooses its steps by the path alone, so a position asked alone
-    gets what it gets among others. Tables belong to this very module: a copy, with parameters of its own, refuses them.
-    Raises ValueError for negative positions, ModuleNotFoundError without torchdiffeq, and NotImplementedError where
-    torch.export meets positions that are not prepared.
+    gets what it gets among others. Where no gradient is wanted the solution is kept and continued for as long as the
+    parameters stay what they are: a decoded token costs a look-up.
+    Tables belong to this very module: a copy, with parameters of its own, refuses them.
+    Raises ValueError for negative positions and for a path that grows without bound, NotImplementedError where torch.export
+    meets positions that are not prepared.
     """
 
     sites = Site.EMBED
@@ -53,7 +56,6 @@ class FLOATER(PositionalEncoding):
     def __init__(
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
-        _odeint()  # say at once what is missing
         checks.positive(step=step, rtol=rtol, atol=atol)
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
@@ -64,9 +66,11 @@ class FLOATER(PositionalEncoding):
         for linear in (self.inner, self.outer):
             nn.init.xavier_normal_(linear.weight)
             nn.init.zeros_(linear.bias)
+        self._kept = KeptSolution()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        """The paths of all layers at the positions asked for, [b, t, l, d]: solved once for the whole model."""
+        """The paths of all layers at the positions asked for, [b, t, l, d]: one solution for the whole model."""
+        super().tables(at, dtype)
         self.check_coords(at)
         if exporting():
             raise NotImplementedError(
@@ -77,32 +81,52 @@ class FLOATER(PositionalEncoding):
             raise ValueError("at: expected positions with values, got coords on meta; the solver follows them")
         if readable(at.coords) and bool((at.coords < 0).any()):
             raise ValueError(f"FLOATER: the path starts at position 0, got position {at.coords.min().item()}")
+        if at.consecutive_in == "row" and (at.batch == 1 or at.coords.stride(0) == 0):  # one row, growing and distinct
+            return (self._path(at.coords[0], dtype).expand(at.batch, -1, -1, -1),)
         positions, index = torch.unique(at.coords, return_inverse=True)
-        return (self.path(positions, dtype)[index],)
+        return (self._path(positions, dtype)[index],)
 
     @checked
     def path(self, positions: Num[Tensor, "n"], dtype: torch.dtype = torch.float32) -> Float[Tensor, "n l d"]:
         """p at growing, distinct positions, for every layer."""
-        if transformed():
-            raise NotImplementedError(
-                "FLOATER: torchdiffeq solves the path and has no rules for torch.func and forward-mode differentiation; "
-                "call prepare() outside of the transform"
-            )
+        if not positions.numel():
+            raise ValueError(f"positions: expected at least one, got {shown(positions)}")
         times = positions.double() * self.step
         if times.device.type == "meta" or not bool((times.diff() > 0).all()) or not bool(torch.isfinite(times).all()):
             raise ValueError(f"positions: expected growing, finite numbers, got {shown(positions)}")
+        return self._path(positions, dtype)
+
+    def _path(self, positions: Num[Tensor, "n"], dtype: torch.dtype) -> Float[Tensor, "n l d"]:
+        """From a new solution where a gradient is wanted, else from the one that is kept and continued."""
+        if transformed():
+            raise NotImplementedError(
+                "FLOATER: the lengths of the solver's steps follow the parameters and have no derivative; call prepare() "
+                "outside of the transform"
+            )
+        times = positions.to(self.start.device).double() * self.step
         with full_precision(self.start):
-            inner, outer = ((linear.weight.double(), linear.bias.double()) for linear in (self.inner, self.outer))
+            parameters = (self.start, *self.inner.parameters(), *self.outer.parameters())
+            if wants_gradient(*parameters):
+                network = self._network()
+                return path(self._begin(network), network, times, dtype)
+            with torch.inference_mode(False), torch.no_grad():
+                return self._kept.reaching(float(times[-1]), parameters, self._solved).at(times, dtype)
 
-            def velocity(time: Tensor, state: Tensor) -> Tensor:
-                clock = time.expand(state.shape[0], 1)
-                hidden = F.linear(torch.cat([state, clock], dim=-1), *inner).tanh()
-                return F.linear(torch.cat([hidden, clock], dim=-1), *outer)
+    def _solved(self, solution: Solution | None, until: float) -> Solution:
+        """The solution continued to this time; from the start where there is none."""
+        network = self._network()
+        return (self._begin(network) if solution is None else solution).until(network.velocity, until)
 
-            times = positions.to(self.start.device).double() * self.step
-            from_zero = torch.cat([times.new_zeros(1), times[times > 0]])
-            solved = _odeint()(velocity, self.start.double(), from_zero, rtol=self.rtol, atol=self.atol, method="dopri5")
-        return (solved if bool((times == 0).any()) else solved[1:]).to(dtype)
+    def _network(self) -> Network:
+        """In the order of memory in which a product with few rows is fastest."""
+        (w1, b1), (w2, b2) = (
+            (linear.weight.T.to(torch.float64, memory_format=torch.contiguous_format), linear.bias.double())
+            for linear in (self.inner, self.outer)
+        )
+        return Network(w1, b1, w2, b2)
+
+    def _begin(self, network: Network) -> Solution:
+        return Solution.begin(network.velocity, self.start.double(), self.rtol, self.atol)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
@@ -119,15 +143,6 @@ class FLOATER(PositionalEncoding):
         view.__dict__.update(self.__dict__)
         view.layer = n
         return view
-
-
-def _odeint() -> Callable[..., Tensor]:
-    try:
-        from torchdiffeq import odeint
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("FLOATER solves an ODE with torchdiffeq: pip install 'posenc[floater]'") from error
-    solver: Callable[..., Tensor] = odeint
-    return solver
 
 
 ENTRY = Entry(

@@ -69,7 +69,7 @@ def learned() -> Float[Tensor, "snapshot position channel"]:
 
 @torch.no_grad()
 def floater(snapshot: int) -> FLOATER:
-    """FLOATER at a snapshot, with one path per layer. Raises ModuleNotFoundError without torchdiffeq."""
+    """FLOATER at a snapshot, with one path per layer."""
     size = SETTINGS["size"]
     encoding = FLOATER(size["d_model"], size["n_layers"])
     for name, parameter in encoding.named_parameters():

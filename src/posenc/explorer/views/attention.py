@@ -152,10 +152,7 @@ def data(asked: Parameters) -> Data:
             f"{entry.title.en} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
         )
     options = _options(asked, case)
-    try:
-        encoding = posenc.create(asked.encoding, **options)
-    except ModuleNotFoundError as error:  # FLOATER's solver is an extra
-        raise Refused(str(error)) from error
+    encoding = posenc.create(asked.encoding, **options)
     causal = asked.causal or "causal_only" in encoding.traits
     program = _program(asked, case, options, encoding.sites, causal)
     made = run(program)

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from posenc import Attention, PositionalEncoding, Positions, Stack, laws
+from posenc import Attention, PositionalEncoding, Positions, Stack, create, laws
 from posenc.encoding import BiasFn, Site, full_precision
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.distance_bank import DistanceBank
@@ -207,7 +207,7 @@ def test_states_travel_with_the_positions(x):
 @pytest.mark.parametrize(("name", "kept"), [("sinusoidal", 0), ("rope", 0), ("transformer_xl", 1)])
 def test_the_cache_keeps_the_tables_that_a_bias_may_read_and_no_others(name, kept):
     torch.manual_seed(0)
-    layer = posenc.Attention(16, 2, posenc.create(name, d_model=16, n_heads=2))
+    layer = Attention(16, 2, create(name, d_model=16, n_heads=2))
     at, x = layer.encoding.prepare(Positions.arange(2, 6)), torch.randn(2, 6, 16)
     first, cache = layer.decode(x[:, :5], at.narrow(0, 5))
     last, cache = layer.decode(x[:, 5:], at.narrow(5, 6), cache)

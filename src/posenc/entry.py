@@ -82,7 +82,8 @@ class Entry:
     small        options of an example whose tables fit on a page
     example      lines of Python that its page shows after the common example
     arguments    of a way to number tokens: Python of what it needs beside sizes, for about `length` tokens
-    tokens       of an encoding with more than three axes: Python of positions that it reads, of about `length` tokens
+    tokens       of an encoding with more than three axes, or of two that are no row and column: Python of positions that
+                 it reads, of about `length` tokens
     latex        the formula as its page shows it, without delimiters
     breaks       where it fails, or what it cannot do
     differs      how it differs here from the paper or the authors' code; None: in nothing that is known

@@ -178,28 +178,11 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("TMRoPE", "tmrope_ids", "arXiv 2503.20215", ("tmrope", "time_aligned_mrope")),
             Method("DyPE", "dype", "arXiv 2510.20766"),
             Method("iRPE", "irpe", "arXiv 2107.14222", ("image_rpe",)),
-            Method(
-                "BiPE",
-                "bipe",
-                "arXiv 2401.16421",
-                ("bilevel_positional_encoding",),
-                Words(
-                    "not here yet: a learned table of the index in a segment, and RoPE or ALiBi of the segment's number",
-                    "尚未收录：段内序号用可学习的表，段的序号用 RoPE 或 ALiBi",
-                ),
-            ),
+            Method("BiPE", "bipe", "arXiv 2401.16421", ("bilevel_positional_encoding",)),
+            Method("Positions of BiPE", "bipe_ids", "arXiv 2401.16421"),
             Method("Hierarchical table", "hierarchical", "a post (kexue.fm 7947)"),
             Method("Learnable Fourier features", "learnable_fourier", "arXiv 2106.02795"),
-            Method(
-                "NEZHA",
-                "nezha",
-                "arXiv 1909.00204",
-                ("functional_relative_position", "NezhaRelativePositionsEncoding"),
-                Words(
-                    "not here yet: shaw with a fixed table, sinusoids of the clipped distance",
-                    "尚未收录：即 shaw，但表是固定的，为截断距离的正弦",
-                ),
-            ),
+            Method("NEZHA", "nezha", "arXiv 1909.00204", ("functional_relative_position", "NezhaRelativePositionsEncoding")),
             Method("LookHere", "lookhere", "arXiv 2405.13985"),
             Method(
                 "LePE",

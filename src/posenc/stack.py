@@ -33,6 +33,7 @@ class Stack(PositionalEncoding):
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.of_one_layer = all(part.of_one_layer for part in parts)
+        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.sites)])  # type: ignore[misc]
 
     @property
     def owner(self) -> str:

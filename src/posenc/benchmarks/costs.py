@@ -203,13 +203,13 @@ def tokens(entry: Entry, length: int) -> Positions:
         parameters = inspect.signature(entry.maker()).parameters.values()
         needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
         return catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
+    if entry.tokens:
+        found: Positions = written(entry.tokens, length)
+        return found
     if entry.axes == 1:
         return Positions.arange(1, length)
     if entry.axes == 2:
         return Positions.grid(height, width)
-    if entry.tokens:
-        found: Positions = written(entry.tokens, length)
-        return found
     return Positions.mrope(torch.arange(length).expand(entry.axes, 1, length))
 
 

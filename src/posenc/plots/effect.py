@@ -79,7 +79,8 @@ def _scores(entry: Entry) -> Matrices:
     at, said = _tokens(entry)
     layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
     found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
-    if entry.axes == 2:
+    patches = entry.axes == 2 and not entry.tokens
+    if patches:
         found = found[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
     elif "causal" in entry.needs:
         found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
@@ -99,8 +100,8 @@ def _scores(entry: Entry) -> Matrices:
             f"From {low} to {high}.{learned}",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
-        "row" if entry.axes == 2 else "query",
-        "column" if entry.axes == 2 else "key",
+        "row" if patches else "query",
+        "column" if patches else "key",
         "change of the score",
         limit,
     )
@@ -108,15 +109,15 @@ def _scores(entry: Entry) -> Matrices:
 
 def _tokens(entry: Entry) -> tuple[Positions, str]:
     """Tokens that suit an entry, and what they are."""
+    if entry.tokens:
+        found: Positions = written(entry.tokens, WORDS)
+        return found, "what changes"
     if entry.axes == 1:
         return Positions.arange(1, WORDS), "what changes"
     if entry.axes == 2:
         return Positions.grid(SIDE, SIDE), "patches around the middle one"
-    if entry.axes == 3:
-        at: Positions = catalogue.positions_by("mrope_ids", text=8, height=4, width=4, after=8)
-        return at, "8 words, an image, 8 words"
-    found: Positions = written(entry.tokens, WORDS)
-    return found, "what changes"
+    at: Positions = catalogue.positions_by("mrope_ids", text=8, height=4, width=4, after=8)
+    return at, "8 words, an image, 8 words"
 
 
 def _numbers(entry: Entry) -> Curves:
@@ -126,7 +127,8 @@ def _numbers(entry: Entry) -> Curves:
     needed = [about.name for about in parameters if about.default is inspect.Parameter.empty]
     at: Positions = catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
     coords = at.coords[0].double().reshape(at.length, -1)
-    names = {1: ["position"], 2: ["row", "column"], 3: ["time", "row", "column"]}.get(coords.shape[1], [])
+    known_axes = {1: ["position"], 2: ["row", "column"], 3: ["time", "row", "column"]}
+    names = known_axes.get(coords.shape[1], []) if entry.axes == 1 or not entry.domains else []
     lines = [
         Line(names[n] if names else f"coordinate {n}", torch.arange(at.length).double(), coords[:, n], points=True)
         for n in range(coords.shape[1])

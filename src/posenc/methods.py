@@ -182,7 +182,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("Positions of BiPE", "bipe_ids", "arXiv 2401.16421"),
             Method("Hierarchical table", "hierarchical", "a post (kexue.fm 7947)"),
             Method("Learnable Fourier features", "learnable_fourier", "arXiv 2106.02795"),
-            Method("NEZHA", "nezha", "arXiv 1909.00204", ("functional_relative_position", "NezhaRelativePositionsEncoding")),
+            Method("NEZHA", "nezha", "arXiv 1909.00204", ("functional_relative_position",)),
             Method("LookHere", "lookhere", "arXiv 2405.13985"),
             Method(
                 "LePE",

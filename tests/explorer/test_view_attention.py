@@ -14,7 +14,7 @@ from posenc.catalogue import FOUNDATION
 from posenc.explorer import views
 
 METHODS = FOUNDATION
-CASES = ("cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing")
+CASES = ("猫 吃 鱼", "I like cats", "我 爱 你", "人工 智能 正在 快速 发展", "my own words, typed")
 CAUSAL_ONLY = ("xpos", "cope")
 SITES = {
     "nope": [],
@@ -47,7 +47,7 @@ def value(page, role: str = "value") -> float:
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_frame_follows_from_the_one_before(encoding, causal):
     """Computed in numpy: projections, products, mask, softmax, output; what a method adds comes from the library."""
-    data = asked(case="ai_is_growing", encoding=encoding, n_heads=2, causal=causal)
+    data = asked(sentence="人工 智能 正在 快速 发展", encoding=encoding, n_heads=2, causal=causal)
     a = {name: np.asarray(array) for name, array in data.arrays.items()}
     assert data.facts["sites"] == SITES.get(encoding, data.facts["sites"])
     assert data.facts["causal"] == (causal or encoding in CAUSAL_ONLY)
@@ -69,11 +69,11 @@ def test_every_frame_follows_from_the_one_before(encoding, causal):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("encoding", METHODS)
 def test_the_output_is_that_of_attend(case, encoding):
-    if case == "i_like_cats" and encoding == "xpos":
+    if case == "I like cats" and encoding == "xpos":
         with pytest.raises(views.Refused, match=r"pairs.*通道"):
-            asked(case=case, encoding=encoding)
+            asked(sentence=case, encoding=encoding)
         return
-    data = asked(case=case, encoding=encoding, n_heads=2)
+    data = asked(sentence=case, encoding=encoding, n_heads=2)
     assert data.facts["difference"] < 1e-12
     assert ("position" in data.arrays or "q_hat" in data.arrays or "added" in data.arrays) == (encoding != "nope")
 
@@ -91,7 +91,7 @@ def test_what_each_method_brings_is_its_formula():
                 np.testing.assert_allclose(
                     a["q_hat"][0, p, 2 * i : 2 * i + 2], [(x * c - y * s) * fade, (x * s + y * c) * fade], atol=1e-12
                 )
-    a = arrays(encoding="shaw", case="ai_is_growing")
+    a = arrays(encoding="shaw", sentence="人工 智能 正在 快速 发展")
     rows = np.clip(np.arange(5) - np.arange(5)[:, None], -2, 2) + 2
     np.testing.assert_allclose(a["added"][0], np.einsum("id,ijd->ij", a["q"][0], a["key_vectors"][rows]) / 2, atol=1e-12)
     np.testing.assert_allclose(
@@ -111,14 +111,14 @@ def test_what_each_method_brings_is_its_formula():
 def test_the_notes_own_sums_stand_in_the_frames():
     sums = [[0.5, 1.2, -0.1, 1.3], [1.1415, 0.1403, 0.6998, 1.0950], [0.7093, 0.2839, 0.5987, 0.4801]]
     np.testing.assert_allclose(arrays()["embedded"], sums, atol=5e-5)
-    a = arrays(case="i_like_cats", encoding="nope")
+    a = arrays(sentence="I like cats", encoding="nope")
     np.testing.assert_allclose(a["q"][0], [[0.30, 0.36, 0.42], [0.66, 0.81, 0.96], [1.02, 1.26, 1.50]], atol=1e-12)
     weights = [[0.2435, 0.3244, 0.4321], [0.1525, 0.2913, 0.5562], [0.0890, 0.2437, 0.6672]]
     np.testing.assert_allclose(a["weights"][0], weights, atol=5e-5)
-    printed = asked(case="i_like_cats", encoding="nope").facts["printed"]["q"]
+    printed = asked(sentence="I like cats", encoding="nope").facts["printed"]["q"]
     assert [verdict for row in printed for _, verdict in row] == ["same"] + 8 * ["different"]
     steps = {step.formula: step.matrix for step in posenc.learn.walk.EXAMPLES["rope"].steps()}
-    a = arrays(case="ai_is_growing", encoding="rope")
+    a = arrays(sentence="人工 智能 正在 快速 发展", encoding="rope")
     np.testing.assert_allclose(a["products"][0, 2:3], steps["q̂_2·k̂_j/√4"], atol=1e-12)
     np.testing.assert_allclose(a["out"][2:3, :2], steps["o_2 = Σ_j α_2j·v_j"], atol=1e-12)
 
@@ -168,8 +168,8 @@ def test_steps_by_button_key_and_player(opened):
 
 
 def test_a_cell_gives_its_sum_value_and_python(opened):
-    page = opened("attention?frame=4&case=ai_is_growing&encoding=rope")
-    a = arrays(case="ai_is_growing", encoding="rope")
+    page = opened("attention?frame=4&sentence=人工 智能 正在 快速 发展&encoding=rope")
+    a = arrays(sentence="人工 智能 正在 快速 发展", encoding="rope")
     page.click("[data-part=products] td[data-row='2'][data-column='1']")
     page.wait_for_url(re.compile("part=products"))
     assert value(page) == pytest.approx(a["products"][0, 2, 1], abs=1e-15)
@@ -188,11 +188,11 @@ def test_a_cell_gives_its_sum_value_and_python(opened):
 
 def test_a_link_restores_the_second_head_and_the_note_is_named(opened):
     page = opened(
-        "attention?frame=7&case=i_love_you&encoding=shaw&n_heads=2&head=1&causal=true&part=attended&row=2&column=3"
+        "attention?frame=7&sentence=我 爱 你&encoding=shaw&n_heads=2&head=1&causal=true&part=attended&row=2&column=3"
     )
-    a = arrays(case="i_love_you", encoding="shaw", n_heads=2, causal=True)
+    a = arrays(sentence="我 爱 你", encoding="shaw", n_heads=2, causal=True)
     assert value(page) == pytest.approx(a["attended"][1, 2, 3], abs=1e-15)
-    page = opened("attention?frame=3&case=i_like_cats&encoding=nope&part=q&row=0&column=1")
+    page = opened("attention?frame=3&sentence=I like cats&encoding=nope&part=q&row=0&column=1")
     assert page.inner_text("[data-role=printed]") == "Note 004 prints 0.38: wrong."
     assert value(page) == pytest.approx(0.36)
 
@@ -204,3 +204,19 @@ def test_prediction_shows_rope_where_it_turns(opened):
     expect(page.locator(".frame h2")).to_have_text("3 · q、k、v")
     expect(page.locator(".entering")).to_have_count(2)
     page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_typed_sentences_have_random_words_and_translations_the_notes_numbers(opened):
+    """The same word has the same vector; 猫 吃 鱼 and cat eats fish share the note's."""
+    x = arrays(sentence="the cat sees the dog")["x"]
+    np.testing.assert_array_equal(x[0], x[3])
+    assert (x[0] != x[1]).any()
+    np.testing.assert_array_equal(x * 10, np.round(x * 10))  # one decimal
+    for name, array in arrays(sentence="cat eats fish").items():
+        np.testing.assert_array_equal(array, arrays()[name])
+    page = opened("attention?frame=1")
+    expect(page.locator(".sentence button")).to_have_text([re.compile("^cat"), re.compile("^eats"), re.compile("^fish")])
+    field = page.locator("[data-name=sentence] input")
+    field.fill("你好 世界 hello")
+    field.press("Enter")
+    expect(page.locator(".sentence button")).to_have_text([re.compile("^你好"), re.compile("^世界"), re.compile("^hello")])

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from posenc import measures
 from posenc.catalogue import create
@@ -79,7 +80,7 @@ def test_outputs_and_weights_are_attention_written_out(encoding, causal):
 
 
 def test_equivariant_without_positions_and_not_with_them():
-    for sentence in ("love", "chase", "eat", "like", "spicy", "again"):
+    for sentence in ("我爱你", "猫 追 老鼠", "the cat chases the mouse", "屡战屡败"):
         assert arrays(sentence=sentence)["distance"].max() < ROUNDING
     for encoding in ("sinusoidal", "learned", "shaw", "transformer_xl", "t5", "rope"):
         for causal, layers in itertools.product((False, True), (1, 2)):
@@ -91,8 +92,7 @@ def test_equivariant_without_positions_and_not_with_them():
 
 def test_numbers_are_those_of_the_measures():
     for pair in measures.SENTENCE_PAIRS:
-        sentence = {"我爱你": "love", "猫追老鼠": "chase", "猫吃鱼": "eat", "我喜欢猫": "like"}["".join(pair.before)]
-        found = arrays(sentence=sentence, encoding="rope", causal=True)
+        found = arrays(sentence=" ".join(pair.before), encoding="rope", causal=True)
         mirrored = found["orders"].tolist().index([2, 1, 0])
         rope = create("rope", d_model=16, n_heads=4)
         assert found["distance"][mirrored] == measures.sentence_sensitivity(rope, pair, d_model=16, n_heads=4, causal=True)
@@ -114,7 +114,7 @@ def test_distances_alone_cannot_tell_a_mirror_image():
 
 
 def test_words_that_repeat_count_and_are_not_told_apart():
-    found = arrays(sentence="again", encoding="rope")
+    found = arrays(sentence="屡战屡败", encoding="rope")
     assert len(found["orders"]) == math.factorial(4) // 2
     assert all(list(order).index(0) < list(order).index(2) for order in found["orders"])
     words = word_vectors(("屡", "战", "屡", "败"), 16)
@@ -135,14 +135,16 @@ def test_rnn_by_hand():
     assert found[0] > 0.1 > ROUNDING > found[1]
 
 
-@pytest.mark.parametrize("asked", [{"sentence": "我爱你"}, {"encoding": "xpos"}, {"layers": 3}, {"causal": "perhaps"}])
+@pytest.mark.parametrize(
+    "asked", [{"sentence": "我"}, {"sentence": "a b c d e f"}, {"encoding": "xpos"}, {"layers": 3}, {"causal": "perhaps"}]
+)
 def test_what_is_unknown_is_refused(asked):
     with pytest.raises(Refused, match=next(iter(asked))):
         views.data("order", asked)
 
 
 def test_the_reader_guesses_then_sees_the_rows_move_with_the_words(opened):
-    page = opened("order")
+    page = opened("order?sentence=我爱你")
     assert read(page) == "你爱我"
     assert page.locator("[data-role=distance]").count() == 0
     page.click(".choice >> nth=1")
@@ -166,7 +168,7 @@ def test_the_reader_guesses_then_sees_the_rows_move_with_the_words(opened):
 
 
 def test_dragging_and_keys_move_a_word_alike(opened):
-    page = opened("order?encoding=rope&order=0,1,2")
+    page = opened("order?sentence=我爱你&encoding=rope&order=0,1,2")
     found = arrays(encoding="rope")
     row = {tuple(order): r for r, order in enumerate(found["orders"])}
     first, last = (page.locator(f".moving [data-word='{word}']") for word in (0, 2))
@@ -191,7 +193,7 @@ def test_dragging_and_keys_move_a_word_alike(opened):
     page.wait_for_timeout(250)
     assert read(page) == "爱我你"
     page.click("[data-role=reverse]")
-    page.wait_for_url(re.compile(r"order\?encoding=rope$"))
+    page.wait_for_url(re.compile(r"encoding=rope$"))
     assert number(page, "distance") == found["distance"][row[2, 1, 0]]
 
 
@@ -219,6 +221,29 @@ def test_one_layer_under_a_mask_is_blind_to_its_prefix(opened):
 
 @pytest.mark.parametrize(("order", "stands"), [("2,3,0,1", "屡败屡战"), ("0,0,1,2", "败屡战屡"), ("x", "败屡战屡")])
 def test_a_link_restores_any_order_and_what_is_none_is_the_reversal(opened, order, stands):
-    page = opened(f"order?sentence=again&encoding=alibi&order={order}")
+    page = opened(f"order?sentence=屡战屡败&encoding=alibi&order={order}")
     assert read(page) == stands
     assert "×2" in page.inner_html(".picture")
+
+
+# Typed sentences --------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_opens_with_a_sentence_of_its_language_and_takes_a_typed_one(opened):
+    page = opened("order")
+    field = page.locator("[data-name=sentence] input")
+    expect(field).to_have_value("I love you")
+    expect(page.locator(".still b")).to_have_text(["I", "love", "you"])
+    field.fill("the dog bit the man!")
+    field.press("Enter")
+    expect(page.locator(".still b")).to_have_text(["the", "dog", "bit", "the", "man"])
+    found = arrays(sentence="the dog bit the man")
+    assert len(found["orders"]) == math.factorial(5) // 2  # "the" twice
+    expect(page.locator("[data-role=weights-before] td[data-value]")).to_have_count(25)
+    np.testing.assert_array_equal(
+        numbers(page, "[data-role=weights-before] td[data-value]"), found["weights_before"][0].ravel()
+    )
+    page.wait_for_url(re.compile(r"sentence=the\+dog\+bit\+the\+man"))
+    page = opened("order", lang="zh", width=390)
+    expect(page.locator(".still b")).to_have_text(["我", "爱", "你"])
+    expect(page.locator(".rule")).to_contain_text("每个汉字算一个词")

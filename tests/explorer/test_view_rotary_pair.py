@@ -157,3 +157,15 @@ def test_a_link_restores_the_state_and_its_code_runs(opened):
     for name, values in got.items():
         np.testing.assert_allclose(np.asarray(namespace[name]), values, atol=1e-14)
     page.wait_for_function("document.documentElement.scrollWidth <= 390")
+
+
+def test_any_word_of_a_typed_sentence_asks(opened):
+    page = opened("rotary_pair?sentence=the cat chases the mouse&asking=1&word=4&m=7&n=10")
+    got = arrays(sentence="the cat chases the mouse", asking=1, word=4)
+    assert page.locator(".words .word").all_inner_texts() == ["the", "cat", "chases", "the", "mouse"]
+    assert page.locator(".words .asking .word").inner_text() == "cat"
+    assert values(page, "[data-role=word-score]") == got["sentence"][7].tolist()
+    assert value(page, "score") == got["scores"][7, 10]
+    np.testing.assert_allclose(got["sentence"][7, 4], got["scores"][7, 10], atol=1e-14)  # the mouse is 3 after the cat
+    same = arrays(sentence="the cat chases the mouse", asking=1, word=0)
+    np.testing.assert_array_equal(same["k"], arrays(sentence="the cat chases the mouse", asking=1, word=3)["k"])

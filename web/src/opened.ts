@@ -39,7 +39,10 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
   const { t, source, address } = frame;
   const asked = source.schemas[view.name] ?? {};
   const parameters: Record<string, Parameter> = { ...asked, ...view.own };
-  const initial: State = Object.fromEntries(Object.entries(parameters).map(([name, one]) => [name, one.default]));
+  const opening = (one: Parameter) => (frame.language === "en" ? one.in_english : undefined) ?? one.default;
+  const initial: State = Object.fromEntries(Object.entries(parameters).map(([name, one]) => [name, opening(one)]));
+  /** What an address leaves out: not what depends on the reader's language. */
+  const understood: State = Object.fromEntries(Object.entries(initial).filter(([name]) => parameters[name]!.in_english === undefined));
   const offered = source.offered(view.name);
   let state = fitting({ ...initial, ...read() });
   let data: Data | null = null;
@@ -77,7 +80,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     const before = canonical(theirs(state));
     state = Object.keys(changes).some((name) => name in asked) ? fitting(next, Object.keys(changes)) : next;
     const keep = parsed(address.read()).given["lang"];
-    const text = written(view.name, state, initial);
+    const text = written(view.name, state, understood);
     address.write(keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text);
     drawControls();
     if (canonical(theirs(state)) !== before) void ask();
@@ -166,11 +169,12 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, place_, exported, formula,
     h("div", { class: "pair" },
       h("section", { class: "card notice" }, about && h("p", { class: "about" }, about), h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
+        ...view.controls.map(({ rule }) => rule && h("p", { class: "rule small" }, h("b", {}, t({ en: "Your sentence. ", zh: "你的句子。" })), t(rule))),
         view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
       code.element),
     h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
       h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
-        copyButton(() => address.link(written(view.name, state, initial)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
+        copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();

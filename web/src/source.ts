@@ -10,6 +10,8 @@ export type State = Record<string, Value>;
 export interface Parameter {
   kind: "integer" | "number" | "boolean" | "string" | "choice";
   default: Value;
+  /** The default of English pages, where it is another one. */
+  in_english?: Value;
   from?: number;
   to?: number;
   step?: number;

@@ -15,8 +15,12 @@ export interface Control {
   scale?: "log";
   /** What choices are called, if not by their names. */
   choices?: Record<string, Words>;
-  /** Another way to give it than its kind suggests: `lines` is for long texts. */
-  as?: "number" | "lines";
+  /** Texts that are offered where one can be typed. */
+  examples?: string[];
+  /** How a typed text is read; said below the drawing. */
+  rule?: Words;
+  /** Another way to give it than its kind suggests: `lines` is for long texts, `sentence` for a line of words. */
+  as?: "number" | "lines" | "sentence";
   /** Whether the control is shown in this state. */
   when?: (state: State) => boolean;
 }

@@ -40,3 +40,19 @@ export function phrased(title: string): HTMLElement {
 export function firstSentence(text: string): string {
   return /^.*?[.。](?=\s|[^0-9.]|$)/su.exec(text)?.[0] ?? text;
 }
+
+/** Words as one writes them: Chinese ones side by side, others with spaces. */
+export function joined(words: string[]): string {
+  return words.join(words.every((word) => /^[\u3400-\u9fff]+$/.test(word)) ? "" : " ");
+}
+
+/** How words are split: said wherever a sentence can be typed. */
+export const SPLIT: Words = both(
+  "Words end at spaces and punctuation; without spaces every Chinese character is a word. Each word gets a random vector, always the same one.",
+  "词在空格和标点处断开；没有空格时，每个汉字算一个词。每个词对应一个随机向量，同一个词总是同一个。",
+);
+
+/** About how wide a word is, in widths of a Chinese character. */
+export function widthOf(word: string): number {
+  return [...word].reduce((sum, letter) => sum + (/[\u2e80-\uffef]/.test(letter) ? 1 : 0.58), 0);
+}

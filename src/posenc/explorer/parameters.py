@@ -82,6 +82,7 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
     """For each parameter its kind (integer, number, boolean, string, choice), default, and bounds or choices.
 
     `called` are the labels of choices. `only` names a parameter and the values of it with which this one has an effect.
+    `in_english` is the default of English pages, if that is another one.
     """
     found = {}
     for name, about in kind.model_json_schema().get("properties", {}).items():
@@ -95,7 +96,7 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
         ):
             if theirs in about:
                 one[ours] = about[theirs]
-        for more in ("called", "only"):
+        for more in ("called", "only", "in_english"):
             if more in about:
                 one[more] = about[more]
         found[name] = one

@@ -62,14 +62,18 @@ function chosen({ name, label, choices }: Control, parameter: Parameter, values:
     return words ? hands.t(words) : typeof value === "number" ? tidy(value) : String(value);
   };
   const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...values.map((value) => h("option", {}, called(value))));
-  return { element: h("label", {}, h("span", {}, hands.t(label)), select), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
+  const typed = parameter.kind === "string" && h("small", { class: "hint" }, hands.t({ en: "posenc explore takes your own", zh: "运行 posenc explore 可输入自己的句子" }));
+  return { element: h("label", {}, h("span", {}, hands.t(label)), select, typed), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
 }
 
-function text({ name, label, as }: Control, { longest }: Parameter, hands: Hands): One {
+function text({ name, label, as, examples }: Control, { longest }: Parameter, hands: Hands): One {
   const send = () => hands.set({ [name]: field.value });
-  const field = as === "lines" ? h("textarea", { rows: 4, maxlength: longest, spellcheck: "false", change: send }) : h("input", { type: "text", maxlength: longest, change: send });
+  const id = `examples-${name}`;
+  const list = examples && h("datalist", { id }, ...examples.map((one) => h("option", { value: one })));
+  const field = as === "lines" ? h("textarea", { rows: 4, maxlength: longest, spellcheck: "false", change: send })
+    : h("input", { type: "text", maxlength: longest, list: list && id, class: as === "sentence" ? "sentence" : "", change: send });
   return {
-    element: h("label", { class: as === "lines" ? "wide" : "" }, h("span", {}, hands.t(label)), field),
+    element: h("label", { class: as === "lines" ? "wide" : "" }, h("span", {}, hands.t(label)), field, list),
     draw(value) {
       if (field.value !== value && field !== field.ownerDocument.activeElement) field.value = String(value);
     },

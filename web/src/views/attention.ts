@@ -7,7 +7,7 @@ import { matrix, type Matrix } from "../parts/matrix";
 import { player } from "../parts/player";
 import { predict } from "../parts/predict";
 import { number, own, type View } from "../view";
-import { both, shown, type Words } from "../words";
+import { both, shown, SPLIT, type Words } from "../words";
 import styles from "./attention.css";
 import { framesOf, made, valueOf, type About, type Part } from "./attention_frames";
 
@@ -33,8 +33,8 @@ export const view: View = {
   notice: [
     both("Sinusoidal and learned tables are added to the embedding at step 2. RoPE rotates queries and keys at step 3. ALiBi and T5 are added to the score at step 4. Shaw is used at step 4 and again at step 7.", "正弦编码和可学习的表在第 2 步加到词向量上。RoPE 在第 3 步旋转查询和键。ALiBi 和 T5 在第 4 步加到注意力分数上。Shaw 在第 4 步和第 7 步使用。"),
     both("Steps before the marked one are the same for every method. With RoPE, q, k and v before the rotation are the same as without positions.", "标记之前的各步，所有方法都相同。用 RoPE 时，旋转之前的 q、k、v 与不用位置时相同。"),
-    both("With 猫 吃 鱼, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "选 猫 吃 鱼、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
-    both("With 我 喜欢 猫 and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "选 我 喜欢 猫、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
+    both("With 猫 吃 鱼 or its translation, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "用“猫 吃 鱼”、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
+    both("With 我 喜欢 猫 or its translation and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "用“我 喜欢 猫”、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
   ],
   papers: [
     { text: "Vaswani et al. 2017, section 3.2", href: "https://arxiv.org/abs/1706.03762" },
@@ -45,14 +45,9 @@ export const view: View = {
   styles,
   controls: [
     { name: "encoding", label: both("method", "方法") },
-    {
-      name: "case", label: both("sentence", "句子"),
-      choices: {
-        cat_eats_fish: both("猫 吃 鱼 (note 004)", "猫 吃 鱼（笔记 004）"),
-        i_like_cats: both("我 喜欢 猫 (note 004)", "我 喜欢 猫（笔记 004）"), i_love_you: both("我 爱 你", "我 爱 你"),
-        ai_is_growing: both("人工 智能 正在 快速 发展 (note 002)", "人工 智能 正在 快速 发展（笔记 002）"),
-      },
-    },
+    { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
+      "猫 吃 鱼", "cat eats fish", "我 喜欢 猫", "I like cats", "我 爱 你", "I love you", "人工 智能 正在 快速 发展", "Artificial intelligence is rapidly growing",
+    ] },
     { name: "causal", label: both("causal mask", "因果掩码") },
     { name: "base", label: both("base", "底数"), scale: "log" },
     { name: "n_heads", label: both("heads", "头数"), as: "number" },

@@ -14,12 +14,12 @@ import { formula, put, v } from "../parts/formula";
 import { predict } from "../parts/predict";
 import type { State } from "../source";
 import { number, own, type View } from "../view";
-import { both, shown, type Words } from "../words";
+import { both, joined, shown, SPLIT, type Words } from "../words";
 import styles from "./order.css";
 import { chain, distances, envelopes, outputTable, weightTable, type Output } from "./order_pictures";
 import { arrangement } from "./order_words";
 
-const OWN = { order: own.text("2,1,0", 16), word: own.whole(0, 0, 3), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
+const OWN = { order: own.text("2,1,0", 16), word: own.whole(0, 0, 4), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
 
 export const view: View = {
   name: "order",
@@ -52,11 +52,9 @@ export const view: View = {
   ],
   own: OWN,
   controls: [
-    { name: "sentence", label: both("sentence", "句子"), choices: {
-      love: both("我爱你 · I love you", "我爱你"), chase: both("猫追老鼠 · the cat chases the mouse", "猫追老鼠"),
-      eat: both("猫吃鱼 · the cat eats fish", "猫吃鱼"), like: both("我喜欢猫 · I like the cat", "我喜欢猫"),
-      spicy: both("不怕辣 · not afraid of spice", "不怕辣"), again: both("屡战屡败 · fights and loses, each time", "屡战屡败"),
-    } },
+    { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
+      "我爱你", "I love you", "猫 追 老鼠", "the cat chases the mouse", "猫吃鱼", "dog bites man", "我 喜欢 猫", "不怕辣", "屡战屡败",
+    ] },
     { name: "encoding", label: both("positions", "位置编码") },
     { name: "causal", label: both("causal mask", "因果掩码") },
     { name: "layers", label: both("layers", "层数") },
@@ -100,8 +98,8 @@ export const view: View = {
       const head = Number(state["head"]) - 1;
       const [looked, looks] = [part(data, "weights_before", head), part(data, "weights_after", head, r)];
       fill(weights,
-        weightTable(stage, "before", t(both("Attention before: ", "调换前的注意力：")) + words.join(""), words, looked, word),
-        weightTable(stage, "after", t(both("Attention after: ", "调换后的注意力：")) + after.join(""), after, looks, place));
+        weightTable(stage, "before", t(both("Attention before: ", "调换前的注意力：")) + joined(words), words, looked, word),
+        weightTable(stage, "after", t(both("Attention after: ", "调换后的注意力：")) + joined(after), after, looks, place));
       const moved = shifted(looked, looks, now);
       fill(apart, t(both("Word for word, these weights differ by at most ", "逐词对照，这些权重最多相差 ")),
         h("b", { "data-role": "weights-apart", "data-value": moved }, shown(moved)), t(both(".", "。")));
@@ -143,7 +141,7 @@ export const view: View = {
         stage.announce(t(both(`${words[word]} at position ${place}: ${after.join(" ")}.`, `“${words[word]}”在位置 ${place}：${after.join(" ")}。`)) + difference);
       }
       before = said;
-      stage.code(`r = ${r}  # ${after.join("")}\nafter[r, ${place}] - before[${word}]  # ${words[word]}`);
+      stage.code(`r = ${r}  # ${joined(after)}\nafter[r, ${place}] - before[${word}]  # ${words[word]}`);
     };
   },
 };

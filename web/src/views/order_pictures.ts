@@ -3,7 +3,7 @@
 import { colour, inkOn, isDark } from "../colours";
 import { h, s } from "../dom";
 import type { Stage } from "../view";
-import { both, shown, type Words } from "../words";
+import { both, shown, widthOf, type Words } from "../words";
 
 const ROUNDING = 1e-12;
 
@@ -69,19 +69,20 @@ export function envelopes(stage: Stage, before: string[], after: string[]): SVGE
   for (const word of before) counts.set(word, (counts.get(word) ?? 0) + 1);
   const envelope = (x: number, y: number, word: string, ...more: (SVGElement | null)[]) => s("g", { transform: `translate(${x} ${y})` },
     s("rect", { class: "envelope", width: 58, height: 40, rx: 4 }), s("path", { class: "flap", d: "M1 2L29 19L57 2" }),
-    s("text", { class: "word", x: 29, y: 34, "text-anchor": "middle" }, word), ...more);
+    s("text", { class: "word", x: 29, y: 34, "text-anchor": "middle", style: `font-size: ${Math.min(17, 54 / widthOf(word)).toFixed(1)}px` }, word), ...more);
   const numbered = (y: number, words: string[]) => words.map((word, place) =>
     envelope(4 + place * 66, y, word, s("text", { class: "stamp", x: 53, y: 14, "text-anchor": "end" }, place)));
-  const loose = [...counts].map(([word, times], index) =>
-    envelope(302, 32 + index * 46, word, times > 1 ? s("text", { class: "times", x: 62, y: 26 }, `×${times}`) : null));
+  const [beside, size] = [Math.max(before.length - 4, 0) * 66, counts.size > 3 ? 0.7 : 1];
+  const loose = [...counts].map(([word, times], index) => s("g", { transform: `translate(${302 + beside} ${32 + index * 46 * size}) scale(${size})` },
+    envelope(0, 0, word, times > 1 ? s("text", { class: "times", x: 62, y: 26 }, `×${times}`) : null)));
   const bag = [...counts].map(([word, times]) => `${word} ×${times}`).join(", ");
   const label = both(
     `Rows: ${before.join(" ")}, then ${after.join(" ")}. Bag of both: ${bag}.`,
     `一排：${before.join(" ")}；调换后：${after.join(" ")}。两者的袋子：${bag}。`,
   );
-  return s("svg", { class: "picture", viewBox: "0 0 420 184", role: "img", "aria-label": stage.t(label) },
+  return s("svg", { class: "picture", viewBox: `0 0 ${420 + beside} 184`, role: "img", "aria-label": stage.t(label) },
     ...numbered(22, before), ...numbered(112, after), s("path", { class: "arrow", d: `M${4 + before.length * 33} 70v32m-5 -7l5 7l5 -7` }),
-    s("path", { class: "bag", d: "M290 20q46 14 98 0l14 130q4 28 -24 28h-78q-28 0 -24 -28z" }), ...loose);
+    s("path", { class: "bag", transform: `translate(${beside} 0)`, d: "M290 20q46 14 98 0l14 130q4 28 -24 28h-78q-28 0 -24 -28z" }), ...loose);
 }
 
 /** A recurrent network: each state is made of the one before and the next word. */
@@ -93,10 +94,10 @@ export function chain(stage: Stage, words: string[]): SVGElement {
   );
   const read = (word: string, index: number) => [
     s("path", { class: "arrow", d: `M${x(index) + 22} 26h46m-7 -5l7 5l-7 5M${x(index + 1)} 76v-26m-5 7l5 -7l5 7` }),
-    s("text", { class: "word", x: x(index + 1), y: 94, "text-anchor": "middle" }, word),
+    s("text", { class: "word", x: x(index + 1), y: 94, "text-anchor": "middle", style: `font-size: ${Math.min(17, 84 / widthOf(word)).toFixed(1)}px` }, word),
   ];
   const states = ["", ...words].flatMap((_, index) => [
-    s("circle", { class: "state", cx: x(index), cy: 26, r: 20 }), s("text", { x: x(index), y: 30, "text-anchor": "middle" }, `h${"₀₁₂₃₄"[index]}`),
+    s("circle", { class: "state", cx: x(index), cy: 26, r: 20 }), s("text", { x: x(index), y: 30, "text-anchor": "middle" }, `h${"₀₁₂₃₄₅"[index]}`),
   ]);
-  return s("svg", { class: "picture", viewBox: "0 0 420 104", role: "img", "aria-label": stage.t(label) }, ...words.flatMap(read), ...states);
+  return s("svg", { class: "picture", viewBox: `0 0 ${Math.max(420, x(words.length) + 26)} 104`, role: "img", "aria-label": stage.t(label) }, ...words.flatMap(read), ...states);
 }

@@ -2,7 +2,7 @@
 
 import { fill, h, s } from "../dom";
 import type { Stage } from "../view";
-import { both, type Words } from "../words";
+import { both, widthOf, type Words } from "../words";
 
 const GLOSS: Record<string, string> = {
   我: "I, me", 爱: "love", 你: "you", 猫: "cat", 追: "chases", 老鼠: "mouse", 吃: "eats", 鱼: "fish",
@@ -46,7 +46,8 @@ export function arrangement(stage: Stage): Arrangement {
   }
 
   function named(word: number): HTMLElement[] {
-    return [h("b", {}, words[word]!), ...(stage.language === "en" ? [h("small", {}, GLOSS[words[word]!]!)] : [])];
+    const [text, gloss] = [words[word]!, stage.language === "en" ? GLOSS[words[word]!] : undefined];
+    return [h("b", {}, text), ...(gloss ? [h("small", {}, gloss)] : [])];
   }
 
   function chip(word: number): HTMLButtonElement {
@@ -93,6 +94,9 @@ export function arrangement(stage: Stage): Arrangement {
     const fresh = words.join(" ") !== those.join(" ");
     [words, now] = [those, standing];
     if (fresh) {
+      const widest = Math.max(...words.map((word) => widthOf(word)));
+      element.style.setProperty("--word", `${Math.min(21, 92 / widest)}px`);
+      element.style.setProperty("--share", `${92 / words.length}%`);
       chips = words.map((_, word) => chip(word));
       fill(moving, ...chips);
       fill(still, ...words.map((_, place) => placed(h("div", {}, ...named(place)), place)));

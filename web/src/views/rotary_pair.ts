@@ -11,7 +11,7 @@ import { player } from "../parts/player";
 import { predict } from "../parts/predict";
 import type { State } from "../source";
 import { clamped, number, own, type Stage, type View } from "../view";
-import { both, shown, type Words } from "../words";
+import { both, shown, SPLIT, type Words } from "../words";
 import styles from "./rotary_pair.css";
 
 const LAST = 40;
@@ -39,6 +39,10 @@ export const view: View = {
   papers: [{ text: "Su et al. 2021, section 3.2", href: "https://arxiv.org/abs/2104.09864" }],
   own: OWN,
   controls: [
+    { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
+      "人工 智能 正在 快速 发展", "Artificial intelligence is rapidly growing", "the cat chases the mouse", "猫 追 老鼠",
+    ] },
+    { name: "asking", label: both("word that asks (from 0)", "提问的词（从 0 数）"), as: "number" },
     { name: "d_head", label: both("channels of a head", "每头通道数") },
     { name: "base", label: both("base", "底数"), scale: "log" },
   ],
@@ -71,6 +75,7 @@ export const view: View = {
     let between = (_: number): void => {};
     const plane = planeOf(stage, (q, by) => move(q ? { m: clamped(now.m + by, OWN.m) } : { n: clamped(now.n + by, OWN.n) }));
     const parts = barsOf(stage, (pair) => stage.set({ pair }));
+    const [asks, asked] = [h("h2", {}), h("p", { class: "hint" })];
     const words = h("div", { class: "words", role: "group", "aria-label": stage.t(both("The word whose key it is", "取哪个词的键")) });
     const sliding = lineChart(stage, { label: both("Score against m", "分数随 m 的变化"), x: both("m", "m"), y: both("score", "分数"), height: 230,
       pick: (m) => move({ m }) });
@@ -80,12 +85,11 @@ export const view: View = {
     const question = predict(stage, {
       question: both("One key is 2 positions before the query, then 2 positions after it. Is the score the same?", "同一个键，先放在查询之前 2 个位置，再放在之后 2 个位置。分数一样吗？"),
       choices: [both("Yes: the distance is 2 both times", "一样：距离都是 2"), both("No, in general", "一般不一样"), both("It depends on m", "取决于 m")], right: 1,
-      because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 itself, the example with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
-        "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。四通道的例子里，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
+      because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 (is) itself, the note's sentence with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
+        "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。笔记的句子、四个通道，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
     stage.root.append(h("div", { class: "split" }, plane.element,
-      h("div", { class: "beside" }, parts.element, h("h2", {}, stage.t(both("The sentence, 正在 at m", "整句话，“正在”放在 m"))), words,
-      h("p", { class: "hint" }, stage.t(both("Each word's score with 正在. Press a word to use its key.", "每个词与“正在”的分数。按一个词，就使用它的键。"))))),
+      h("div", { class: "beside" }, parts.element, asks, words, asked)),
       sliders.element, play.element,
       h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
         section(stage, both("By difference", "随位置之差"), lags.element)),
@@ -115,7 +119,11 @@ export const view: View = {
       const lag = m - n;
       const ofPairs = row(transposed(data), lag + LAST) as Float64Array;
       parts.draw(ofPairs, pair, score);
-      drawWords(words, data, m, state["word"] as number, (word, asking) => apart(asking - word, now.m, { word }));
+      const of = data.facts as { words: string[]; asking: number; word: number };
+      const who = of.words[of.asking]!;
+      fill(asks, stage.t(both(`The sentence, ${who} at m`, `整句话，“${who}”放在 m`)));
+      fill(asked, stage.t(both(`Each word's score with ${who}. Press a word to use its key.`, `每个词与“${who}”的分数。按一个词，就使用它的键。`)));
+      drawWords(words, data, m, of.word, (word, asking) => apart(asking - word, now.m, { word }));
       drawCharts(m, n, pair);
       drawTable(m, lag);
       drawFormula(m, n, pair, score);
@@ -395,13 +403,15 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
   };
 }
 
-/** The sentence with 正在 at m, and the score of each of its words; `pick` gets the word and the place of 正在 among them. */
+/** The sentence with the word that asks at m, and the score of each of its words; `pick` gets the word and which one asks. */
 function drawWords(place: HTMLElement, data: Data, m: number, chosen: number, pick: (word: number, asking: number) => void): void {
   const { words, asking } = data.facts as { words: string[]; asking: number };
-  if (!place.firstChild)
+  if (place.dataset["of"] !== `${asking} ${words.join(" ")}`) {
+    place.dataset["of"] = `${asking} ${words.join(" ")}`;
     fill(place, ...words.map((word, index) => h("button", { type: "button", class: index === asking ? "asking" : "", "data-word": index,
       click: () => pick(index, asking) },
-      h("span", { lang: "zh-CN", class: "word" }, word), h("span", { class: "position" }), h("span", { class: "chip", "data-role": "word-score" }))));
+      h("span", { class: "word" }, word), h("span", { class: "position" }), h("span", { class: "chip", "data-role": "word-score" }))));
+  }
   const scores = row(array(data, "sentence"), m) as Float64Array;
   const limit = Math.max(...scores.map(Math.abs), 1e-9);
   const dark = isDark(place);

@@ -8,14 +8,15 @@ import { matrix } from "../parts/matrix";
 import { predict } from "../parts/predict";
 import type { State } from "../source";
 import { number, own, type View } from "../view";
-import { both, shown, type Words } from "../words";
+import { both, shown, SPLIT, type Words } from "../words";
 import styles from "./terms.css";
+import { taylorOf } from "./terms_taylor";
 
 type Model = "absolute" | "relative";
 const SWITCHES = ["cc", "cp", "pc", "pp"] as const;
 const OWN = {
   model: own.choice("absolute", "absolute", "relative"), term: own.choice("cc", ...SWITCHES), row: own.whole(1, 0, 7), column: own.whole(2, 0, 7),
-  cc: own.yes(true), cp: own.yes(true), pc: own.yes(true), pp: own.yes(true),
+  cc: own.yes(true), cp: own.yes(true), pc: own.yes(true), pp: own.yes(true), scale: own.whole(8, 0, 8),
 };
 
 const NAMES: Record<Model, Words[]> = {
@@ -98,7 +99,9 @@ export const view: View = {
       name: "model", label: both("score", "分数"),
       choices: { absolute: both("positions added to words", "位置加到词上"), relative: both("Transformer-XL", "Transformer-XL") },
     },
-    { name: "sentence", label: both("sentence", "句子") },
+    { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
+      "猫 追 老鼠 老鼠 追 猫", "cat chases mouse mouse chases cat", "猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展", "这部 电影 很 无聊 但 表演 很 精彩",
+    ] },
     { name: "projection", label: both("projections", "投影矩阵"), choices: { drawn: both("random", "随机"), identity: both("identity", "单位矩阵") } },
     { name: "shift", label: both("shift of all positions", "整体后移") },
     { name: "base", label: both("base", "底数"), scale: "log" },
@@ -115,6 +118,7 @@ export const view: View = {
     });
     const [sum, weights] = [h("div", {}), h("div", {})];
     const equal = h("p", { class: "small" });
+    const taylor = taylorOf(stage);
     const question = predict(stage, {
       question: both("Shift the whole sentence by 100 positions. With positions added to the embeddings, which of the four terms do not change?", "把整句话后移 100 个位置。位置加到词向量上时，四项中哪些不变？"),
       choices: [
@@ -123,12 +127,18 @@ export const view: View = {
       ], right: 2,
       because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
     }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
+<<<<<<< HEAD
     const [factors, steps] = [SIDES.map((side) => h("div", { class: `factor ${side}` })), h("div", { class: "steps" })];
     stage.root.append(h("div", { class: "product" }, ...factors, ...cards.map((card) => card.element),
       h("div", { class: "result-of" },
         h("section", { class: "addends" }, h("b", {}, stage.t(both("The chosen cell, term by term", "所选格子，逐项相加"))), steps),
         h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score: the terms that are on", "= 分数：打开的各项之和"))), sum),
         h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights))), equal, question);
+=======
+    stage.root.append(h("div", { class: "four" }, ...cards.map((card) => card.element),
+      h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score, the sum of the terms that are on", "= 分数：打开的各项之和"))), sum),
+      h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights)), equal, taylor.element, question);
+>>>>>>> a86e397 (Your sentence: order, attention, RoPE's pair and terms take a typed one; the terms stand beside their Taylor expansion)
 
     let shownOf: Data | null = null;
     let maps: ReturnType<typeof matrix>[] = [];
@@ -179,8 +189,12 @@ export const view: View = {
         stage.t(both(".", "。")),
       );
 
+<<<<<<< HEAD
       factors.forEach((factor, n) => (factor.textContent = stage.t(FACTORS[model][n]!)));
       addUp(steps, SWITCHES.map((_, n) => ({ name: stage.t(NAMES[model][n]!), value: term(n)[i * t + j]!, on: on[n]! })), stage.t(both("score", "分数")));
+=======
+      taylor.draw(data, number(state, "scale"));
+>>>>>>> a86e397 (Your sentence: order, attention, RoPE's pair and terms take a typed one; the terms stand beside their Taylor expansion)
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
       const [left, right] = operands(data, model, chosen, i, j);
       const [score, weight] = [scores[i * t + j]!, alpha[i * t + j]!];

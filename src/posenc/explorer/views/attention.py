@@ -1,13 +1,14 @@
 """Attention in eight steps with every matrix: words, x, q k v, scores, mask, softmax, weights·v, output.
 
 The program that the page prints is the one that runs here. Given numbers have one decimal, so sums can be checked by
-hand. Three examples are from the founding notes (posenc.learn.walk): head 0 has their numbers, a second head others.
+hand. Three sentences are from the founding notes (posenc.learn.walk): head 0 has their numbers, a second head others; so
+have their translations. Any other sentence has random numbers, the same for the same word.
 Legend: t tokens, h heads, d d_head, m d_model.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -17,12 +18,13 @@ from posenc.encoding import Site
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused, encodings, only
+from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
 from posenc.learn.notes import compare
 
 ORDER = 20
 
-CaseName = Literal["cat_eats_fish", "i_like_cats", "i_love_you", "ai_is_growing"]
+MOST_WORDS = 8
 BOTH_WAYS = [name for name in names() if "causal" not in BY_NAME[name].needs]
 WITH_BASE = [name for name in names() if "base" in arguments_of(name)]
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ else:
 
 
 class Parameters(Base):
-    case: CaseName = "cat_eats_fish"
+    sentence: str = opening("猫 吃 鱼", "cat eats fish")
     encoding: Method = "sinusoidal"
     n_heads: int = Field(default=1, ge=1, le=2)
     causal: bool = Field(default=False, json_schema_extra=only(encoding=BOTH_WAYS))
@@ -40,11 +42,14 @@ class Parameters(Base):
 
 
 EXPORTED = (
-    Parameters(),
-    *(Parameters(encoding=name, causal="causal" in BY_NAME[name].needs) for name in FOUNDATION if name != "sinusoidal"),
-    Parameters(case="i_like_cats", encoding="nope"),
-    Parameters(case="ai_is_growing", encoding="rope"),
-    Parameters(case="i_love_you", n_heads=2, causal=True),
+    *(
+        Parameters(sentence=sentence, encoding=name, causal="causal" in BY_NAME[name].needs)
+        for sentence in ("猫 吃 鱼", "cat eats fish")
+        for name in dict.fromkeys(("sinusoidal", *FOUNDATION))
+    ),
+    Parameters(sentence="我 喜欢 猫", encoding="nope"),
+    Parameters(sentence="人工 智能 正在 快速 发展", encoding="rope"),
+    Parameters(sentence="我 爱 你", n_heads=2, causal=True),
 )
 
 
@@ -58,43 +63,43 @@ class Case(NamedTuple):
 
 
 PROJECTIONS = "w_q, w_k, w_v = (drawn({h}, {m}, {d}) for _ in range(3))"
-CASES: dict[str, Case] = {
-    "cat_eats_fish": Case(
-        walk.CAT_EATS_FISH,
-        4,
-        4,
-        f"""\
+CAT_EATS_FISH = f"""\
 x = torch.tensor(posenc.learn.walk.EMBEDDINGS, dtype=torch.float64)  # of note 004
-{PROJECTIONS}""",
-    ),
-    "i_like_cats": Case(
-        walk.I_LIKE_CATS,
-        3,
-        3,
-        """\
+{PROJECTIONS}"""
+I_LIKE_CATS = """\
 x = torch.tensor(posenc.learn.walk.NINE, dtype=torch.float64)  # of note 004, and its three projections too
-w_q = w_k = w_v = torch.stack([x, *drawn({h} - 1, {m}, {d})])""",
-    ),
-    "i_love_you": Case(
-        ("我", "爱", "你"),
-        6,
-        4,
-        f"""\
+w_q = w_k = w_v = torch.stack([x, *drawn({h} - 1, {m}, {d})])"""
+I_LOVE_YOU = f"""\
 x = drawn(3, {{m}})
-{PROJECTIONS}""",
-    ),
-    "ai_is_growing": Case(
-        walk.AI_IS_GROWING,
-        5,
-        4,
-        f"""\
+{PROJECTIONS}"""
+AI_IS_GROWING = f"""\
 x = torch.eye(5, dtype=torch.float64)  # a channel for each word, so that a projection holds the words' own vectors
 {PROJECTIONS}
 w_q[0, 2] = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 w_k[0] = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)
-w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)""",
-    ),
+w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)"""
+TYPED = f"""\
+vectors = posenc.measures.order.word_vectors({{words}}, {{m}})  # random, the same for the same word
+x = vectors.mul(7).round() / 10
+{PROJECTIONS}"""
+# The translations word by word have the same numbers.
+CASES = {
+    words: Case(words, *how)
+    for (chinese, english, *how) in (
+        (walk.CAT_EATS_FISH, "cat eats fish", 4, 4, CAT_EATS_FISH),
+        (walk.I_LIKE_CATS, "I like cats", 3, 3, I_LIKE_CATS),
+        (("我", "爱", "你"), "I love you", 6, 4, I_LOVE_YOU),
+        (walk.AI_IS_GROWING, "Artificial intelligence is rapidly growing", 5, 4, AI_IS_GROWING),
+    )
+    for words in (tuple(chinese), tuple(english.split()))
 }
+
+
+def case_of(sentence: str) -> Case:
+    """The worked example that reads so, else one with random numbers."""
+    words = words_of(sentence, MOST_WORDS)
+    return CASES.get(words, Case(words, 4, 4, TYPED))
+
 
 # Further arrays of some methods, besides the matrices of all methods.
 OWN_LINES = {
@@ -144,7 +149,7 @@ ARRAYS = (
 
 
 def data(asked: Parameters) -> Data:
-    case = CASES[asked.case]
+    case = case_of(asked.sentence)
     entry = BY_NAME[asked.encoding]
     if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
         raise Refused(
@@ -165,7 +170,7 @@ def data(asked: Parameters) -> Data:
         "n_heads": asked.n_heads,
         "sites": [site.name for site in Site if site and site in encoding.sites],
         "causal": causal,
-        "printed": _printed(asked, made),
+        "printed": _printed(asked, case, made),
         "difference": float((made["out"] - made["library"]).abs().max()),
     }
     return Data({name: made[name] for name in ARRAYS if name in made}, program, facts)
@@ -189,7 +194,7 @@ def _options(asked: Parameters, case: Case) -> dict[str, Any]:
 
 
 def _program(asked: Parameters, case: Case, options: dict[str, Any], sites: Site, causal: bool) -> str:
-    sizes = {"t": len(case.words), "h": asked.n_heads, "m": case.d_model, "d": case.d_head}
+    sizes = {"t": len(case.words), "h": asked.n_heads, "m": case.d_model, "d": case.d_head, "words": case.words}
     create = ", ".join([f'"{asked.encoding}"', *(f"{name}={value!r}" for name, value in options.items())])
     allowed = "torch.ones(1, 1, {t}, {t}).bool()".format(**sizes)
     lines = [
@@ -256,12 +261,12 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
     return "\n".join(lines)
 
 
-def _printed(asked: Parameters, made: dict[str, Any]) -> dict[str, list[list[tuple[str, str]]]]:
+def _printed(asked: Parameters, case: Case, made: dict[str, Any]) -> dict[str, list[list[tuple[str, str]]]]:
     """The numbers that note 004 prints for this example, each with whether it is correct."""
     found: dict[str, walk.Printed] = {}
-    if asked.case == "cat_eats_fish" and asked.encoding == "sinusoidal" and asked.base == 100:
+    if case.given == CAT_EATS_FISH and asked.encoding == "sinusoidal" and asked.base == 100:
         found = {"position": walk.PRINTED_TABLE, "embedded": walk.PRINTED_SUMS}
-    elif asked.case == "i_like_cats" and asked.encoding == "nope":
+    elif case.given == I_LIKE_CATS and asked.encoding == "nope":
         found = {"q": walk.PRINTED_Q}
     return {
         name: [

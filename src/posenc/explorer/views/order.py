@@ -1,4 +1,4 @@
-"""Outputs of attention, with and without positions, for every order of a sentence.
+"""Outputs of attention, with and without positions, for every order of a sentence, which the reader may type.
 
     distance   max|A(PX + p) − P·A(X + p)|   the words move, the positions stay
     together   max|A(P(X + p)) − P·A(X + p)| the positions move with the words
@@ -8,7 +8,7 @@ Legend: t tokens, d channels, h heads, r re-orderings, i query, j key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -16,17 +16,12 @@ from posenc.catalogue import arguments_of, directed
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
+from posenc.explorer.sentences import opening, words_of
 
 ORDER = 10
 
-SENTENCES = {
-    "love": ("我", "爱", "你"),
-    "chase": ("猫", "追", "老鼠"),
-    "eat": ("猫", "吃", "鱼"),
-    "like": ("我", "喜欢", "猫"),
-    "spicy": ("不", "怕", "辣"),
-    "again": ("屡", "战", "屡", "败"),
-}
+SENTENCES = ("我爱你", "I love you")
+MOST_WORDS = 5  # 120 orders
 D_MODEL, HEADS = 16, 4
 ARRAYS = ("orders", "before", "after", "weights_before", "weights_after", "distance", "together", "rnn")
 
@@ -38,7 +33,7 @@ else:
 
 
 class Parameters(Base):
-    sentence: Literal["love", "chase", "eat", "like", "spicy", "again"] = "love"
+    sentence: str = opening(*SENTENCES)
     encoding: Method = "nope"
     causal: bool = False
     layers: int = Field(default=1, ge=1, le=2)
@@ -46,14 +41,19 @@ class Parameters(Base):
 
 BOTH = (False, True)
 EXPORTED = (
-    *(Parameters(encoding=name, causal=causal) for name in ("nope", "sinusoidal", "alibi", "rope") for causal in BOTH),
+    *(
+        Parameters(sentence=sentence, encoding=name, causal=causal)
+        for sentence in SENTENCES
+        for name in ("nope", "sinusoidal", "alibi", "rope")
+        for causal in BOTH
+    ),
     *(Parameters(encoding=name, causal=True, layers=2) for name in ("nope", "rope")),
-    *(Parameters(sentence="again", encoding=name, causal=causal) for name in ("nope", "rope") for causal in BOTH),
+    *(Parameters(sentence="屡战屡败", encoding=name, causal=causal) for name in ("nope", "rope") for causal in BOTH),
 )
 
 
 def data(asked: Parameters) -> Data:
-    words = SENTENCES[asked.sentence]
+    words = words_of(asked.sentence, MOST_WORDS)
     return computed(_python(asked, words), ARRAYS, {"words": list(words)})
 
 

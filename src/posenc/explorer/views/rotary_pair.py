@@ -1,7 +1,8 @@
 """One query and one key, rotated by RoPE to every position: their score depends only on the difference of the positions.
 
-The query is 正在 at position m; the key is a word of 人工 智能 正在 快速 发展 at position n. With four channels the vectors
-are those of the worked example (posenc.learn.walk), with other widths they are random.
+The query is one word of a sentence at position m; the key is a word of it at position n. With 正在 asking in 人工 智能 正在
+快速 发展, or is in its translation, and four channels, the vectors are those of the worked example (posenc.learn.walk);
+otherwise they are random, the same for the same word.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
 
 ORDER = 110
@@ -17,6 +19,8 @@ POSITION = "m"
 
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")
+SENTENCES = (" ".join(walk.AI_IS_GROWING), "Artificial intelligence is rapidly growing")
+MOST_WORDS = 8
 ARRAYS = (
     *("q", "k", "omega", "q_turned", "k_turned", "scores", "pair_scores", "lag_scores", "sentence", "lengths"),
     *("added_scores", "added_lengths"),
@@ -24,36 +28,44 @@ ARRAYS = (
 
 
 class Parameters(Base):
+    """`asking` and `word` number the query's word and the key's; the last word where there are fewer."""
+
+    sentence: str = opening(*SENTENCES)
     d_head: int = Field(default=4, ge=2, le=128, multiple_of=2)
     base: float = Field(default=100.0, ge=1.01, le=1e6)
-    word: int = Field(default=0, ge=0, le=4)
+    asking: int = Field(default=ASKING, ge=0, le=MOST_WORDS - 1)
+    word: int = Field(default=0, ge=0, le=MOST_WORDS - 1)
 
 
 EXPORTED = (
-    *(Parameters(word=word) for word in range(5)),
-    Parameters(base=10000.0),
-    Parameters(d_head=64, base=10000.0),
+    *(Parameters(sentence=sentence, word=word) for sentence in SENTENCES for word in range(5)),
+    *(Parameters(sentence=sentence, base=10000.0) for sentence in SENTENCES),
+    *(Parameters(sentence=sentence, d_head=64, base=10000.0) for sentence in SENTENCES),
 )
 
 
 def data(asked: Parameters) -> Data:
-    return computed(_python(asked), ARRAYS, {"words": walk.AI_IS_GROWING, "asking": ASKING})
+    words = words_of(asked.sentence, MOST_WORDS)
+    asking, word = min(asked.asking, len(words) - 1), min(asked.word, len(words) - 1)
+    return computed(_python(asked, words, asking, word), ARRAYS, {"words": words, "asking": asking, "word": word})
 
 
-def _python(asked: Parameters) -> str:
+def _python(asked: Parameters, words: tuple[str, ...], asking: int, word: int) -> str:
     d, base = asked.d_head, asked.base
-    if d == len(walk.QUERY):
+    if d == len(walk.QUERY) and asking == ASKING and words in [words_of(one, MOST_WORDS) for one in SENTENCES]:
         vectors = """q = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 keys = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)"""
     else:
-        vectors = f"""drawn = torch.randn(6, {d}, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-q, keys = drawn[0], drawn[1:]"""
+        vectors = f"""words = {words!r}  # a random query and key for every word, the same for the same word
+q = measures.order.word_vectors(words[{asking}:{asking + 1}], {d})[0]
+keys = measures.order.word_vectors(words, {d}, seed=1)"""
+    first, last = -asking, len(words) - asking
     return f"""import torch
 import posenc
 from posenc import measures
 
 {vectors}
-k = keys[{asked.word}]  # {walk.AI_IS_GROWING[asked.word]}
+k = keys[{word}]  # {words[word]}
 
 rope = posenc.create("rope", d_head={d}, base={base!r})
 omega = torch.tensor(rope.frequencies, dtype=torch.float64)
@@ -69,9 +81,9 @@ lag_scores = measures.rope_score_of(q[None], k[None], lags, {base!r})[0]
 pairs = torch.eye({d // 2}, dtype=torch.float64).repeat_interleave(2, dim=1)
 pair_scores = measures.rope_score_of(q * pairs, k * pairs, lags, {base!r})
 
-# 正在 at m, the words around it at m - 2 … m + 2
-around = posenc.Positions.at(torch.arange({LENGTH}) + torch.arange(-2, 3)[:, None])
-placed = rope.rotate(keys[:, None, None].expand(5, 1, {LENGTH}, {d}), around, "key")[:, 0]
+# {words[asking]} at m, the other words around it
+around = posenc.Positions.at(torch.arange({LENGTH}) + torch.arange({first}, {last})[:, None])
+placed = rope.rotate(keys[:, None, None].expand({len(words)}, 1, {LENGTH}, {d}), around, "key")[:, 0]
 sentence = (placed * q_turned).sum(dim=-1).T
 
 # a position that is added instead

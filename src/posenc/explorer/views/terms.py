@@ -3,8 +3,13 @@
     absolute   (x_i + p_i)ᵀ W_qᵀ W_k (x_j + p_j) = x_i…x_j + x_i…p_j + p_i…x_j + p_i…p_j
     relative   q_i·k_j + q_i·W_R R_{i-j} + u·k_j + v·W_R R_{i-j}                           q = W_q x, k = W_k x
 
-Everything is divided by √d. The program that the page prints is the one that runs here.
-Legend: t tokens, d channels, n = 2t-1 distances i-j from 1-t to t-1.
+Everything is divided by √d. A score has degree two in the positions, so the four terms are its whole Taylor expansion. The
+output of attention has no last order: its first and second order, by automatic differentiation, and what they leave out.
+
+    f(X + εP) = f(X) + ε·first + ε²·(own + mixed) + left out          own: p_m with itself; mixed: p_m with p_n
+
+The program that the page prints is the one that runs here.
+Legend: t tokens, d channels, n = 2t-1 distances i-j from 1-t to t-1, e values of ε.
 """
 
 from __future__ import annotations
@@ -16,19 +21,17 @@ from pydantic import Field
 
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.sentences import opening, words_of
 
 ORDER = 130
 
-Sentence = Literal[
-    "猫 追 老鼠 老鼠 追 猫", "猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展", "这部 电影 很 无聊 但 表演 很 精彩"
-]
-
-
+SENTENCES = ("猫 追 老鼠 老鼠 追 猫", "cat chases mouse mouse chases cat")
+MOST_WORDS = 8
 D_MODEL = 4
 
 
 class Parameters(Base):
-    sentence: Sentence = "猫 追 老鼠 老鼠 追 猫"
+    sentence: str = opening(*SENTENCES)
     projection: Literal["drawn", "identity"] = "drawn"
     base: float = Field(default=100.0, ge=2.0, le=10000.0)
     shift: int = Field(default=0, ge=0, le=1000)
@@ -36,7 +39,12 @@ class Parameters(Base):
 
 
 EXPORTED = (
-    *(Parameters(shift=shift, projection=which) for which in ("drawn", "identity") for shift in (0, 1, 10, 100)),
+    *(
+        Parameters(sentence=sentence, shift=shift, projection=which)
+        for sentence in SENTENCES
+        for which in ("drawn", "identity")
+        for shift in (0, 1, 10, 100)
+    ),
     *(
         Parameters(sentence=sentence, shift=shift)
         for sentence in ("猫 吃 鱼", "这部 电影 很 无聊 但 表演 很 精彩")
@@ -62,13 +70,17 @@ ARRAYS = (
     "relative_score",
     "absolute_weights",
     "relative_weights",
+    "orders",
+    "epsilon",
+    "left_out",
 )
 
 
 def data(asked: Parameters) -> Data:
-    program = _program(asked)
-    here, unmoved = run(program), run(_program(asked.model_copy(update={"shift": 0})))
-    facts: dict[str, Any] = {"words": asked.sentence.split()}
+    words = words_of(asked.sentence, MOST_WORDS)
+    program = _program(asked, words)
+    here, unmoved = run(program), run(_program(asked.model_copy(update={"shift": 0}), words))
+    facts: dict[str, Any] = {"words": words, "output_difference": float((here["exact"][-1] - here["library"]).abs().max())}
     for kind in ("absolute", "relative"):
         terms = here[kind]
         facts[kind] = {
@@ -85,8 +97,8 @@ def along_diagonals(term: torch.Tensor) -> float:
     return max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
 
 
-def _program(asked: Parameters) -> str:
-    d, t, base = D_MODEL, len(asked.sentence.split()), asked.base
+def _program(asked: Parameters, words: tuple[str, ...]) -> str:
+    d, t, base = D_MODEL, len(words), asked.base
     weights = f"drawn(3, {d}, {d})" if asked.projection == "drawn" else f"torch.eye({d}).double().expand(3, {d}, {d})"
     return f"""\
 import torch
@@ -97,7 +109,7 @@ random = torch.Generator().manual_seed({asked.seed})
 def drawn(*shape):
     return torch.randn(shape, generator=random, dtype=torch.float64).mul(7).round() / 10  # one decimal
 
-words = "{asked.sentence}".split()
+words = {words!r}
 vector = {{word: drawn({d}) for word in dict.fromkeys(words)}}
 x = torch.stack([vector[word] for word in words])
 u, v = drawn(2, {d})
@@ -126,4 +138,24 @@ relative_score = q_x @ k_x.T / {d} ** 0.5 + bias(0, 0, torch.arange({t})[:, None
 one_each = torch.eye({t}).double()[None, None]  # attention over unit vectors returns its weights
 absolute_weights = posenc.attend(
     (both @ w_q)[None, None], (both @ w_k)[None, None], one_each, posenc.create("nope"), at, causal=False)[0, 0]
-relative_weights = posenc.attend(q, k, one_each, encoding, at, causal=False)[0, 0]"""
+relative_weights = posenc.attend(q, k, one_each, encoding, at, causal=False)[0, 0]
+
+# Taylor: the output with amount[m] of position m, the words themselves as values; and its derivatives at 0
+def output(amount):
+    here = x + amount[:, None] * p
+    return ((here @ w_q) @ (here @ w_k).T / {d} ** 0.5).softmax(-1) @ here
+
+nothing = torch.zeros({t}).double()
+value, first = output(nothing), torch.func.jacrev(output)(nothing).sum(-1)
+second = torch.func.jacrev(torch.func.jacrev(output))(nothing) / 2  # [word, channel, m, n]
+own = second.diagonal(dim1=-2, dim2=-1).sum(-1)
+mixed = second.sum((-2, -1)) - own
+epsilon = torch.logspace(-2, 0, 9, dtype=torch.float64)
+e, exact = epsilon[:, None, None], torch.stack([output(one.expand({t})) for one in epsilon])
+after_first = exact - value - e * first
+after_second = after_first - e**2 * (own + mixed)
+without_half = after_first - e**2 * (2 * own + mixed)  # as note 002 writes it
+left_out = torch.stack([after_first, after_second, without_half]).flatten(2).norm(dim=-1)
+orders = torch.stack([value, first, own, mixed, after_second[-1]]).flatten(1).norm(dim=-1)
+library = posenc.attend((both @ w_q)[None, None], (both @ w_k)[None, None], both[None, None], posenc.create("nope"), at,
+                        causal=False)[0, 0]"""

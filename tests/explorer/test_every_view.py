@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from widths import fits
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
@@ -102,7 +103,7 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
             assert re.search("[\u4e00-\u9fff]", words)
             assert not re.search("[\u4e00-\u9fff][,.;:?!]", words), "half-width punctuation after a Chinese character"
     page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # drawings follow the width a frame later
+    fits(page)  # drawings follow the width a frame later
     page.set_viewport_size({"width": 1100, "height": 900})
     silent(page, server)
 

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from widths import fits
 
 import posenc
 from posenc.catalogue import FOUNDATION
@@ -203,7 +204,7 @@ def test_prediction_shows_rope_where_it_turns(opened):
     expect(page.locator(".answer")).to_contain_text("正确。")
     expect(page.locator(".frame h2")).to_have_text("3 · q、k、v")
     expect(page.locator(".entering")).to_have_count(2)
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
 
 
 def test_typed_sentences_have_random_words_and_translations_the_notes_numbers(opened):

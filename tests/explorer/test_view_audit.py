@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from widths import fits
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
@@ -179,7 +180,7 @@ def test_the_keyboard_reaches_the_file_and_narrow_windows_hold_it(opened):
     assert page.evaluate("document.activeElement.id") == "audit-file"
     assert "没有识别出" in page.inner_text("[data-role=verdict]")
     assert page.locator("canvas:visible").count() == 1
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
 
 
 def test_tensors_and_arrays_alike():

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from widths import fits
 
 from posenc.explorer import views
 
@@ -143,4 +144,4 @@ def test_a_link_restores_the_widest_drawing_on_a_small_screen(opened):
     assert value(page, "matrix-error") == got["converted_matrices"]
     box = page.locator("[data-row=half][data-channel='0'] rect").bounding_box()
     assert min(box["width"], box["height"]) >= 24
-    page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    fits(page, 390)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
+from widths import fits
 
 from posenc import measures
 from posenc.catalogue import create
@@ -210,7 +211,7 @@ def test_one_layer_under_a_mask_is_blind_to_its_prefix(opened):
     page.wait_for_url(re.compile("order=1%2C0%2C2"))
     assert number(page, "last") < ROUNDING < 0.1 < number(page, "distance")
     assert number(page, "of-word") == number(page, "last")
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
     page.click("details.more summary")
     slider = page.locator("[data-name=layers] input[type=range]")
     slider.press("End")

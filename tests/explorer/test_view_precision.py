@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from widths import fits
 
 from posenc import measures
 from posenc.explorer import views
@@ -187,4 +188,4 @@ def test_keys_and_mouse_move_the_position(opened):
 def test_odd_widths_on_the_page(opened):
     page = opened("precision?d_model=7", lang="zh", width=390)
     assert "报错" in page.inner_text("[data-recipe=textbook]")
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)

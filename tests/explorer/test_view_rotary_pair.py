@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from widths import fits
 
 from posenc.explorer import views
 
@@ -156,7 +157,7 @@ def test_a_link_restores_the_state_and_its_code_runs(opened):
     exec(page.inner_text(".code code"), namespace)
     for name, values in got.items():
         np.testing.assert_allclose(np.asarray(namespace[name]), values, atol=1e-14)
-    page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    fits(page, 390)
 
 
 def test_any_word_of_a_typed_sentence_asks(opened):

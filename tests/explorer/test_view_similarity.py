@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from widths import fits
 
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
@@ -125,7 +126,7 @@ def test_keys_move_the_cursor_and_a_link_restores_rope(opened):
     assert number(page, "value") == pytest.approx(2 * sum(math.cos(39 * w) for w in omega(64, 1e4)), abs=1e-12)
     assert (number(page, "rise-score"), number(page, "rise-bound")) == (5, 11)
     assert number(page, "apart") < 1e-12
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
 
 
 def test_random_vectors_show_their_spread(opened):

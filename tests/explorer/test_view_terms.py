@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from playwright.sync_api import expect
+from widths import fits
 
 from posenc.explorer import views
 
@@ -133,7 +134,7 @@ def test_prediction_moves_the_sentence(opened):
     expect(page.locator(".answer")).to_contain_text("单位矩阵")
     expect(page.locator("[data-role=moved]")).to_have_count(4)
     expect(page.locator("[data-role=moved].yes")).to_have_count(1)
-    page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    fits(page)
 
 
 # Taylor -----------------------------------------------------------------------------------------------------------------

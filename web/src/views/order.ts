@@ -23,7 +23,7 @@ const OWN = { order: own.text("2,1,0", 16), word: own.whole(0, 0, 4), head: own.
 
 export const view: View = {
   name: "order",
-  title: both("我爱你, 你爱我", "我爱你与你爱我"),
+  title: both("I love you, you love me", "我爱你与你爱我"),
   idea: both(
     "“I love you” and “you love me” contain the same words in different orders. Attention without positions or mask gives each word the same output in both, because its input is a set of words without order.",
     "“我爱你”和“你爱我”用词相同，次序不同。没有位置也没有掩码的注意力在两句里给每个词同样的输出，因为它的输入是一组没有次序的词。",
@@ -42,7 +42,7 @@ export const view: View = {
       "只加因果掩码也会打破这种对称。只有一层时，最后一个词看到的前文没有次序：只重排前面的词，它的输出不变。有两层时，它的输出改变。",
     ),
     both(
-      "ALiBi without a mask depends only on |i − j|: it does not distinguish 我爱你 from the reversed 你爱我, but it distinguishes every other order of the three words.",
+      "ALiBi without a mask depends only on |i − j|: it does not distinguish a sentence from its reversal, but it distinguishes every other order of three words.",
       "没有掩码的 ALiBi 只取决于 |i − j|：它分不出“我爱你”和倒过来的“你爱我”，但能区分这三个词的其他次序。",
     ),
   ],

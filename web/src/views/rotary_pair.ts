@@ -42,9 +42,9 @@ export const view: View = {
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
       "人工 智能 正在 快速 发展", "Artificial intelligence is rapidly growing", "the cat chases the mouse", "猫 追 老鼠",
     ] },
-    { name: "asking", label: both("word that asks (from 0)", "提问的词（从 0 数）"), as: "number" },
     { name: "d_head", label: both("channels of a head", "每头通道数") },
     { name: "base", label: both("base", "底数"), scale: "log" },
+    { name: "asking", label: both("word that asks (from 0)", "提问的词（从 0 数）"), as: "number" },
   ],
   styles,
   build(stage) {

@@ -127,18 +127,12 @@ export const view: View = {
       ], right: 2,
       because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
     }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
-<<<<<<< HEAD
     const [factors, steps] = [SIDES.map((side) => h("div", { class: `factor ${side}` })), h("div", { class: "steps" })];
     stage.root.append(h("div", { class: "product" }, ...factors, ...cards.map((card) => card.element),
       h("div", { class: "result-of" },
         h("section", { class: "addends" }, h("b", {}, stage.t(both("The chosen cell, term by term", "所选格子，逐项相加"))), steps),
         h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score: the terms that are on", "= 分数：打开的各项之和"))), sum),
-        h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights))), equal, question);
-=======
-    stage.root.append(h("div", { class: "four" }, ...cards.map((card) => card.element),
-      h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score, the sum of the terms that are on", "= 分数：打开的各项之和"))), sum),
-      h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights)), equal, taylor.element, question);
->>>>>>> a86e397 (Your sentence: order, attention, RoPE's pair and terms take a typed one; the terms stand beside their Taylor expansion)
+        h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights))), equal, taylor.element, question);
 
     let shownOf: Data | null = null;
     let maps: ReturnType<typeof matrix>[] = [];
@@ -189,12 +183,9 @@ export const view: View = {
         stage.t(both(".", "。")),
       );
 
-<<<<<<< HEAD
       factors.forEach((factor, n) => (factor.textContent = stage.t(FACTORS[model][n]!)));
       addUp(steps, SWITCHES.map((_, n) => ({ name: stage.t(NAMES[model][n]!), value: term(n)[i * t + j]!, on: on[n]! })), stage.t(both("score", "分数")));
-=======
       taylor.draw(data, number(state, "scale"));
->>>>>>> a86e397 (Your sentence: order, attention, RoPE's pair and terms take a typed one; the terms stand beside their Taylor expansion)
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
       const [left, right] = operands(data, model, chosen, i, j);
       const [score, weight] = [scores[i * t + j]!, alpha[i * t + j]!];

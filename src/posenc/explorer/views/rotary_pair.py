@@ -52,9 +52,13 @@ def data(asked: Parameters) -> Data:
 
 def _python(asked: Parameters, words: tuple[str, ...], asking: int, word: int) -> str:
     d, base = asked.d_head, asked.base
-    if d == len(walk.QUERY) and asking == ASKING and words in [words_of(one, MOST_WORDS) for one in SENTENCES]:
+    of_the_note = asking == ASKING and words in [words_of(sentence, MOST_WORDS) for sentence in SENTENCES]
+    if of_the_note and d == len(walk.QUERY):
         vectors = """q = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 keys = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)"""
+    elif of_the_note:
+        vectors = f"""drawn = torch.randn(6, {d}, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+q, keys = drawn[0], drawn[1:]"""
     else:
         vectors = f"""words = {words!r}  # a random query and key for every word, the same for the same word
 q = measures.order.word_vectors(words[{asking}:{asking + 1}], {d})[0]

@@ -84,8 +84,8 @@ x = vectors.mul(7).round() / 10
 {PROJECTIONS}"""
 # The translations word by word have the same numbers.
 CASES = {
-    words: Case(words, *how)
-    for (chinese, english, *how) in (
+    words: Case(words, d_model, d_head, given)
+    for chinese, english, d_model, d_head, given in (
         (walk.CAT_EATS_FISH, "cat eats fish", 4, 4, CAT_EATS_FISH),
         (walk.I_LIKE_CATS, "I like cats", 3, 3, I_LIKE_CATS),
         (("我", "爱", "你"), "I love you", 6, 4, I_LOVE_YOU),

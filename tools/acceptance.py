@@ -54,6 +54,7 @@ TARGETS = {
     "check": ["tests/conformance", "tests/test_conformance.py"],
     "stress": ["tests/stress/test_call_sequences.py", "tests/stress/test_distributed.py", "tests/stress/test_storing.py"],
     "soak": ["tests/stress/test_soak.py"],
+    "explorer": ["tests/explorer"],
     "site": ["tests/test_site.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
     **dict.fromkeys(ON_REQUEST, OF_TORCH),

@@ -134,7 +134,7 @@ def rewritten(text: str, file: Path, language: Language, copied: set[Path]) -> s
 def elsewhere(file: Path) -> PurePosixPath:
     """Where a file of the repository goes; texts that are no pictures end with .txt, so that a browser shows them."""
     place = "files" / PurePosixPath(file.relative_to(ROOT).as_posix())
-    return place if file.suffix in (".png", ".svg", ".html") else place.with_name(place.name + ".txt")
+    return place if file.suffix in (".png", ".svg", ".webp", ".html") else place.with_name(place.name + ".txt")
 
 
 def stage() -> None:

@@ -109,7 +109,7 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
 
 
 # The picture of a view, or its first part.
-PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, svg, canvas"
+PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, .product, svg, canvas"
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -147,7 +147,12 @@ def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
     assert page.locator(".stage.refused").count() == 0
 
 
-@pytest.mark.parametrize("name", ["table", "rotary_pair", "attention"])
+SAVED = ["table", "rotary_pair", "attention"]
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in SAVED else pytest.param(name, marks=pytest.mark.acceptance) for name in PAGES]
+)
 def test_the_drawing_is_saved_as_a_picture(visit, name):
     """Twice the size on the screen, with the colours of the screen."""
     page = visit(name)

@@ -22,11 +22,16 @@ widget = pytest.importorskip("posenc.explorer.widget", reason="anywidget is not 
 
 MODEL = """(index, state) => {
   const listeners = [];
+  const changes = [];
+  (window.models ??= [])[index] = { assign: (name, value) => { state[name] = value; for (const one of changes) one(); } };
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const text = (buffer) => btoa(Array.from(new Uint8Array(buffer), (code) => String.fromCharCode(code)).join(""));
   return {
     get: (name) => state[name],
-    on: (event, listener) => event === "msg:custom" && listeners.push(listener),
+    set: (name, value) => { state[name] = value; },
+    save_changes: () => window.saved(index, { value: state.value, address: state.address }),
+    on: (event, listener) => void (event === "msg:custom" ? listeners : changes).push(listener),
+    off: (_, listener) => void changes.splice(changes.indexOf(listener), 1),
     send: async (content, _, buffers = []) => {
       for (const [answer, files] of await window.kernel(index, content, buffers.map(text)))
         for (const listener of listeners) listener(answer, files.map((one) => new DataView(bytes(one).buffer)));
@@ -68,6 +73,11 @@ def notebook(browser) -> Iterator[Any]:
             one._answer(one, content, [memoryview(base64.b64decode(file)) for file in files])
             return answers
 
+        def saved(index: int, changed: dict[str, Any]) -> None:
+            for name, one in changed.items():
+                setattr(explorers[index], name, one)
+
+        page.expose_function("saved", saved)
         page.expose_function("kernel", kernel)
         states = [{name: getattr(one, name) for name in ("about", "address", "language")} for one in explorers]
         page.evaluate(PAGE, [script(), states, MODEL])
@@ -119,6 +129,34 @@ def test_two_widgets_show_their_own_and_leave_the_page_alone(notebook):
     page.evaluate("window.leave[0]()")
     assert page.locator("#cell-0 main").count() == 0
     assert page.locator("#cell-1 main").count() == 1
+
+
+def test_python_reads_what_the_page_shows_and_moves_it(notebook):
+    explorer = show("table?length=20&d_model=8&p=3&channel=4")
+    assert explorer.value == {}
+    page = notebook(explorer)
+    own = {"view": "table", "length": 20, "d_model": 8, "base": 10000, "p": 3, "channel": 4}
+    assert explorer.value.items() >= own.items()
+    page.locator("#cell-0 canvas").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#cell-0 [data-role=live]:has-text('4,')", state="attached")
+    assert explorer.value["p"] == 4
+    assert dict(item.split("=") for item in explorer.address.removeprefix("/table?").split("&"))["p"] == "4"
+    page.evaluate("window.models[0].assign('address', '/shift?k=2')")
+    page.wait_for_selector("#cell-0 .view-shift")
+    page.wait_for_selector("#cell-0 main[data-ready]")
+    assert (explorer.value["view"], explorer.value["k"], explorer.address) == ("shift", 2, "/shift?k=2")
+    with page.expect_download() as download:
+        page.locator("#cell-0 [data-role=picture]").click()
+    assert download.value.suggested_filename == "posenc-shift.png"
+
+
+def test_an_address_is_refused_where_there_is_no_such_view():
+    explorer = show("table")
+    explorer.address = "#/bias?method=t5"
+    assert explorer.address == "/bias?method=t5"
+    with pytest.raises(ValueError, match="'tabel' is none; there are order"):
+        explorer.address = "tabel"
 
 
 def test_errors_of_the_kernel_are_shown_and_pass(notebook, monkeypatch):
@@ -212,7 +250,7 @@ def test_without_anywidget_a_frame_shows_the_exported_page(browser, monkeypatch)
     page.on("pageerror", lambda error: said.append(f"error: {error}"))
     page.on("request", lambda request: asked.append(request.url))
     text = frame._repr_html_()
-    assert re.match(r'<iframe title="posenc" sandbox="allow-scripts allow-popups" srcdoc="', text)
+    assert re.match(r'<iframe title="posenc" sandbox="allow-scripts allow-popups allow-downloads" srcdoc="', text)
     assert html.unescape(re.search('srcdoc="([^"]*)"', text).group(1)) == frame.page
     page.set_content(f"<!doctype html><title>notebook</title><p>before</p>{text}")
     inside = page.frame_locator("iframe")

@@ -7,7 +7,7 @@ import css from "./page.css";
 import { chapterOf } from "./chapters";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
-import { remembering, type Source } from "./source";
+import { remembering, type Source, type State } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
 import type { View } from "./view";
@@ -20,6 +20,8 @@ export interface Options {
   /** Stores settings that are not in the address, if possible. */
   store?: Storage;
   language: Language;
+  /** Told of every state that a view draws: a notebook's kernel reads it. */
+  drawn?: (view: string, state: State) => void;
 }
 
 const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
@@ -58,7 +60,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     store?.setItem("posenc-seen", [...seen].join(" "));
     const main = h("main", { id: "main", tabindex: -1 });
     fill(root, header(view, main), main, footer(), live);
-    opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done) }) : null;
+    opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), drawn: options.drawn, leaving: (done) => void leave.push(done) }) : null;
     if (opened) redraw = opened.redraw;
     else start(main, { t, language, source, chapter: Number(given["chapter"]) || 0, redrawn: (draw) => void (redraw = draw), leaving: (done) => void leave.push(done) });
     if (place === document.body) document.title = view ? `${t(view.title)} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });

@@ -25,6 +25,7 @@ export interface Frame {
   address: Address;
   announce(text: string): void;
   checked(difference: number, count: number): void;
+  drawn: ((view: string, state: State) => void) | undefined;
   leaving(done: () => void): void;
 }
 
@@ -117,6 +118,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     if (!data || !main.isConnected) return;
     lines = "";
     draw(data, { ...state, ...answered });
+    frame.drawn?.(view.name, { ...state, ...answered });
     code.draw(data.python + (lines ? `\n${lines}` : ""));
   }
 

@@ -3,11 +3,14 @@
 import { privateAddress } from "./address";
 import { mount } from "./app";
 import { unpack, type Data } from "./data";
-import type { Source } from "./source";
+import type { Source, State } from "./source";
 
 interface Model {
   get(name: string): any;
   on(event: string, listener: (content: any, buffers: DataView[]) => void): void;
+  off(event: string, listener: () => void): void;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
   send(content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]): void;
 }
 
@@ -41,6 +44,20 @@ export default {
   render({ model, el }: { model: Model; el: HTMLElement }) {
     el.dataset["lmSuppressShortcuts"] = "true"; // JupyterLab leaves the keys to what has the focus
     const root = el.attachShadow({ mode: "open" });
-    return mount(root, { source: kernel(model), address: privateAddress(model.get("address")), language: model.get("language") });
+    const address = privateAddress(model.get("address"));
+    // The kernel knows what is shown: value the state of the view, address what follows #/ in a link to it.
+    const drawn = (view: string, state: State) => {
+      model.set("value", { view, ...state });
+      model.set("address", address.read());
+      model.save_changes();
+    };
+    // And may change it: explorer.address = "/table?p=7".
+    const changed = () => model.get("address") !== address.read() && address.go(model.get("address"));
+    model.on("change:address", changed);
+    const leave = mount(root, { source: kernel(model), address, language: model.get("language"), drawn });
+    return () => {
+      model.off("change:address", changed);
+      leave();
+    };
   },
 };

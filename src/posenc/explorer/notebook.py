@@ -8,6 +8,7 @@ from typing import Any
 from posenc.bilingual import Language, default_language
 
 HEIGHT = 900  # pixels
+ALLOWED = "allow-scripts allow-popups allow-downloads"
 
 
 def show(address: str = "", language: Language | None = None) -> Any:
@@ -15,8 +16,12 @@ def show(address: str = "", language: Language | None = None) -> Any:
 
         show("rotary_pair")      show("table?length=30&d_model=20")      show(language="zh")
 
+        page = show("table")
+        page.value               # {"view": "table", "length": 50, …, "p": 2}: what the page shows now
+        page.address             # "/table?p=7": a link to it; setting it moves the page
+
     With anywidget (pip install 'posenc[notebook]') numbers come from this kernel; without it, the exported page is shown
-    in a frame, with the numbers it contains. Raises ValueError for an unknown view.
+    in a frame, with the numbers it contains and without `value`. Raises ValueError for an unknown view.
     """
     spoken = language or default_language()
     try:
@@ -29,7 +34,7 @@ def show(address: str = "", language: Language | None = None) -> Any:
 
 
 class Frame:
-    """The exported page in a sandboxed frame that may only run scripts and open links."""
+    """The exported page in a sandboxed frame that may only run scripts, open links and save pictures."""
 
     def __init__(self, address: str, language: Language) -> None:
         from posenc.explorer import views
@@ -41,6 +46,6 @@ class Frame:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe title="posenc" sandbox="allow-scripts allow-popups" srcdoc="{html.escape(self.page)}" '
+            f'<iframe title="posenc" sandbox="{ALLOWED}" srcdoc="{html.escape(self.page)}" '
             f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
         )

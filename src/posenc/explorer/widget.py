@@ -16,20 +16,29 @@ from posenc.explorer.page_file import script
 class Explorer(anywidget.AnyWidget):
     """The widget. `address` is the part of a permalink after #/, such as "table?length=30&p=3"; empty for the start page.
 
+    `value` is what the page shows: {"view": "table", "length": 30, …, "p": 3}, with every parameter and cursor of the
+    view; empty until it is drawn. `address` follows the page as a link does, and the page follows it when it is set.
+
     Raises Refused, a ValueError, for an unknown view.
     """
 
     _esm = script()
     about = traitlets.Dict().tag(sync=True)
     address = traitlets.Unicode().tag(sync=True)
+    value = traitlets.Dict().tag(sync=True)
     language = traitlets.Enum(("en", "zh"), "en").tag(sync=True)
 
     def __init__(self, address: str = "", language: str = "en") -> None:
-        if name := address.split("?")[0]:
-            views.view(name)
         about = {"version": posenc.__version__, "schemas": views.schemas()}
-        super().__init__(about=about, address=f"/{address}", language=language)
+        super().__init__(about=about, address=address, language=language)
         self.on_msg(self._answer)
+
+    @traitlets.validate("address")
+    def _known(self, proposal: Any) -> str:
+        address = "/" + str(proposal["value"]).removeprefix("#").lstrip("/")
+        if name := address[1:].split("?")[0]:
+            views.view(name)
+        return address
 
     def _answer(self, _: Any, asked: dict[str, Any], files: list[Any]) -> None:
         """{"id", "view", "parameters"} or {"id", "upload"} and a file -> {"id"} and packed arrays, or {"id", "error"}."""

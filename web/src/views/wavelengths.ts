@@ -235,7 +235,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
 
   function level(value: number, word: string, kind: string, width: number): SVGElement {
     return s("g", {}, s("line", { class: kind, x1: left, x2: width - right, y1: y(value), y2: y(value) }),
-      s("text", { class: kind, x: left + 8, y: y(value) - 6 }, word));
+      s("text", { class: kind, x: left + 8, y: y(value) + 16 }, word));
   }
 
   const at = (event: PointerEvent) => {

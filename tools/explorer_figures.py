@@ -1,0 +1,119 @@
+"""Figures of every view of the explorer in both languages, as Lighthouse measures them; exit code 1 if one is too large.
+
+    python tools/explorer_figures.py [NAME …]
+
+accessibility   violations that axe-core finds (WCAG 2.2 A and AA, and its best practices): none
+layout shift    the sum of all shifts, as in Core Web Vitals: at most 0.1
+first drawing   seconds from the navigation to the frame with the drawing, from a running server: less than 0.5
+export          bytes of `posenc explore --export`: less than 6 MB
+
+Needs Chromium, Playwright and axe-core (npm --prefix web ci). Two cores are enough. The time is the shortest of three,
+because other programs can only add to it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Browser, sync_playwright
+
+from posenc.explorer import views
+from posenc.explorer.export import exported
+from posenc.explorer.serving import serving
+
+AXE = Path(__file__).parents[1] / "web/node_modules/axe-core/axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+NAMES = ["start", *(name for name in views.NAMES if name != "story")]
+MOST_SHIFT, MOST_SECONDS, MOST_BYTES = 0.1, 0.5, 6_000_000
+TRIES = 3
+
+# Runs before the page: adds up the shifts, and notes the time of the frame after the drawing is there.
+WATCH = """
+window.figures = { shift: 0, drawn: null };
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) figures.shift += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+const waiting = new MutationObserver(() => {
+  if (!document.querySelector("main[data-ready]")) return;
+  waiting.disconnect();
+  requestAnimationFrame(() => setTimeout(() => (figures.drawn = performance.now() / 1000)));
+});
+waiting.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-ready"] });
+"""
+VIOLATIONS = """async (tags) => {
+  const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+  return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)}`);
+}"""
+
+
+class Figures(NamedTuple):
+    violations: list[str]
+    shift: float
+    seconds: float
+
+    def too_large(self) -> list[str]:
+        return [
+            *self.violations,
+            *([f"layout shift {self.shift:.3f}"] if self.shift > MOST_SHIFT else []),
+            *([f"first drawing after {self.seconds:.2f} s"] if self.seconds >= MOST_SECONDS else []),
+        ]
+
+
+def measured(browser: Browser, server: str, name: str, language: str) -> Figures:
+    """One view in a browser context of its own, without a cache, three times."""
+    seen: list[tuple[float, float]] = []
+    violations: list[str] = []
+    for number in range(TRIES):
+        context = browser.new_context(
+            viewport={"width": 1440, "height": 900}, locale="zh-CN" if language == "zh" else "en-GB"
+        )
+        page = context.new_page()
+        page.add_init_script(WATCH)
+        page.goto(f"{server}/#/{'' if name == 'start' else name}")
+        page.wait_for_selector("main[data-ready]")
+        page.wait_for_timeout(300)  # what moves later moves now
+        found: dict[str, Any] = page.evaluate("figures")
+        seen.append((found["drawn"], found["shift"]))
+        if number == 0:
+            page.evaluate(AXE.read_text("utf-8"))
+            violations = page.evaluate(VIOLATIONS, TAGS)
+        context.close()
+    return Figures(violations, max(shift for _, shift in seen), min(seconds for seconds, _ in seen))
+
+
+def main() -> int:
+    chosen = sys.argv[1:] or NAMES
+    if unknown := set(chosen) - set(NAMES):
+        sys.exit(f"no view {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    path = os.environ.get("POSENC_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        sys.exit("no Chromium was found; POSENC_CHROMIUM names one")
+    if not AXE.is_file():
+        sys.exit("axe-core is missing: npm --prefix web ci")
+    faults = []
+    print(f"{'view':16} {'':4} {'violations':>10} {'layout shift':>13} {'first drawing':>14}")
+    with serving() as server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        for name in chosen:
+            for language in ("en", "zh"):
+                one = measured(browser, server, name, language)
+                print(
+                    f"{name:16} {language:4} {len(one.violations):10} {one.shift:13.3f} {one.seconds:12.2f} s", flush=True
+                )
+                faults += [f"{name} {language}: {fault}" for fault in one.too_large()]
+        browser.close()
+    size = len(exported().encode())
+    print(f"export {size / 1e6:.2f} MB")
+    if size >= MOST_BYTES:
+        faults.append(f"export: {size} bytes")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -30,6 +30,8 @@ export function taylorOf(stage: Stage): { element: HTMLElement; draw(data: Data,
     ))),
     h("div", { class: "split" }, h("div", {}, h("h3", {}, t(both("The scores", "分数"))), score, h("h3", {}, t(both("Attention's output", "注意力的输出"))), output, said), chart.element));
 
+  let before = -1;
+
   function drawBars(place: HTMLElement, bars: Bar[], zero: Words): void {
     const most = Math.max(...bars.map((one) => one.size));
     fill(place, ...bars.map(({ role, name, size, kind }) => {
@@ -62,6 +64,10 @@ export function taylorOf(stage: Stage): { element: HTMLElement; draw(data: Data,
       { role: "order-mixed", name: both("second order: two positions", "二阶：两个位置"), size: e * e * mixed, kind: "position" },
       { role: "order-left", name: both("left out after the second order", "二阶之后舍去"), size: left(1)[scale]!, kind: "left" },
     ], nothing);
+    if (before >= 0 && before !== scale)
+      stage.announce(t(both(`ε = ${shown(e, 2)}: left out after the first order ${shown(left(0)[scale]!)}, after the second ${shown(left(1)[scale]!)}`,
+        `ε = ${shown(e, 2)}：一阶之后舍去 ${shown(left(0)[scale]!)}，二阶之后舍去 ${shown(left(1)[scale]!)}`)));
+    before = scale;
     const share = mixed / (own + mixed);
     fill(said, t(both(`At ε = ${shown(e, 2)}; sizes are roots of summed squares over all words and channels. Only the two-position term can see how far two words are apart: it is `,
       `ε = ${shown(e, 2)}；大小是所有词、所有通道的平方和的平方根。只有“两个位置”这一项能看到两个词相距多远：它占二阶的 `)),

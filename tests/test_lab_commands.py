@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -113,7 +116,7 @@ def test_help_names_the_five_and_loads_nothing_slow() -> None:
         loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
         assert not {"torch", "numpy", "posenc.lab", "duckdb", "pyarrow", "yaml", "ray"} & loaded
     shown = posenc("lab", "--help").out
-    for name in ("run", "report", "list", "show", "add"):
+    for name in ("run", "report", "list", "show", "add", "repeat", "publish"):
         assert re.search(rf"^│ {name} ", shown, re.MULTILINE)
         one = posenc("lab", name, "--help")
         assert one.code == 0
@@ -265,6 +268,67 @@ def test_one_trial_by_its_words_or_its_key(world: World) -> None:
     assert f"{shown['curve']['bits'][0]:.2f} → {shown['curve']['bits'][-1]:.2f} bits, 4 steps" in table
     (ntk,) = (one for one in shown["scores"] if one["change"] == "ntk" and one["length"] == 32)
     assert f"{ntk['bits']:.3f}" in table
+
+
+def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path) -> None:
+    """The same code on this machine gives the same bits; a score that was stored wrongly is found."""
+    out = world.copy(tmp_path / "out")
+    before = contents(out)
+    words = ["lab", "repeat", "language_model", "rope", "seed", "0", "--in", out, "--text", world.text]
+    ended = posenc(*words, "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["measure"], found["tolerance"], found["bit_for_bit"], found["same"]) == ("bits", 0.05, True, True)
+    stored = {(one["mode"], one["change"], one["length"]): one["stored"] for one in found["scores"]}
+    shown = json.loads(posenc("lab", "show", "language_model", "rope", "--in", out, "--json").out)
+    assert stored == pytest.approx({(one["mode"], one["change"], one["length"]): one["bits"] for one in shown["scores"]})
+    assert contents(out) == before
+    spoil(out, "language_model-rope", 0.2)
+    ended = posenc(*words)
+    assert ended.code == 1
+    assert "differs by up to 0.2 bits; the tolerance is 0.05" in flat(ended.err)
+    assert "✗" in ended.out
+    assert posenc(*words, "--tolerance", "0.21").code == 0
+    assert posenc(*words, "--tolerance", "-1").code == 2
+
+
+def spoil(folder: Path, name: str, by: float) -> None:
+    """Adds `by` to every stored number of bits of one trial."""
+    from posenc.lab.records.record import Record
+
+    (path,) = (folder / "trials").glob(f"{name}-*")
+    record = Record.from_parquet(path.read_bytes())
+    of_bits = pc.equal(record.rows["kind"].cast("string"), "bits")
+    value = pc.if_else(of_bits, pc.add(record.rows["value"], pa.scalar(by, "float32")), record.rows["value"])
+    column = record.rows.schema.names.index("value")
+    path.write_bytes(Record(record.about, record.rows.set_column(column, "value", value.cast("float32"))).to_parquet())
+
+
+def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
+    out = tmp_path / "published"
+    ended = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy", "--author", "The Institute")
+    assert ended.code == 0, ended.err
+    assert {"README.md", "README.zh-CN.md", "requirements.txt", "environment.json", "report"} <= set(os.listdir(out))
+    cited = yaml.safe_load((out / "CITATION.cff").read_text("utf-8"))
+    assert cited["authors"] == [{"family-names": "Noether", "given-names": "Emmy"}, {"name": "The Institute"}]
+    assert (cited["cff-version"], cited["type"]) == ("1.2.0", "dataset")
+    rows = pq.read_table(out / "data.parquet").to_pylist()
+    shown = json.loads(posenc("lab", "show", "language_model rope seed 0", "--in", world.folder, "--json").out)
+    ours = [row for row in rows if (row["key"], row["measure"]) == (shown["key"], "bits")]
+    assert {(row["mode"], row["change"], row["length"]): row["score"] for row in ours} == pytest.approx(
+        {(one["mode"], one["change"], one["length"]): one["bits"] for one in shown["scores"]}
+    )
+    from posenc.lab.experiment import Experiment, read_experiment
+
+    kept = json.loads((out / "experiment.json").read_text("utf-8"))["experiment"]
+    assert read_experiment(str(out / "experiment.yaml")) == Experiment(**kept)
+    printed = re.search(r"^posenc (lab repeat .*) --in \.$", (out / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert printed is not None
+    assert posenc(*printed[1].split(), "--in", out, "--text", world.text).code == 0
+    for path, content in contents(out).items():
+        assert path.suffix == ".parquet" or str(world.folder.parent).encode() not in content, path.name
+    again = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy")
+    assert (again.code, "is not an empty folder" in flat(again.err)) == (1, True)
 
 
 def test_the_folder_here_is_found_where_there_is_one(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -612,8 +676,8 @@ def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.Monk
     """Every option and preset: each command gets as far as the folder or the file that is not here."""
     from posenc.lab.experiment import PRESETS
 
-    lines = [line.partition("#")[0].split() for block in blocks("lab.md", "sh") for line in block.splitlines()]
-    assert len(lines) == 11
+    lines = [shlex.split(line, comments=True) for block in blocks("lab.md", "sh") for line in block.splitlines()]
+    assert len(lines) == 13
     monkeypatch.chdir(tmp_path)
     for words in lines:
         name, *rest = words[words.index("lab") + 1 :]
@@ -622,7 +686,7 @@ def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.Monk
             assert f"{option} " in help_, words
         if name == "run" and not rest[0].startswith("--"):
             assert rest[0] in PRESETS
-        elif name in ("report", "list", "show", "add") and rest:
+        elif name in ("report", "list", "show", "add", "repeat", "publish") and rest:
             assert posenc("lab", name, *rest).code in (1, 2)
 
 

@@ -33,7 +33,9 @@ LAB = {
     "list": "List the presets and tasks; with a folder, its trials and their scores.",
     "show": "Show one trial: settings, scores, training curve, times, versions.",
     "verify": "Run a sample of stored results again and check that the current code gives the same.",
+    "repeat": "Run one trial again and compare every score with the stored one.",
     "add": "Add your own encoding to a comparison, after it passes the laws it declares.",
+    "publish": "Write one folder with report, data, configuration and citation, for an archive or a paper.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {

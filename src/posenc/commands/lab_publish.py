@@ -1,0 +1,36 @@
+"""`posenc lab publish`: writes one self-contained folder of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that posenc lab run has written.")],
+    out: Annotated[Path, typer.Option(help="The new folder.", show_default=False)],
+    author: Annotated[
+        list[str],
+        typer.Option(help="An author for CITATION.cff: 'Family, Given', or one name. Repeatable.", show_default=False),
+    ],
+) -> None:
+    """Write one self-contained folder: report, data, configuration, environment, citation, and how to repeat any cell.
+
+    The results in it are read by every posenc lab command. The report is in English and Chinese, the data is Parquet.
+    posenc lab repeat TRIAL --in OUT trains one model again and compares its scores to a stated tolerance.
+
+    Examples:  posenc lab publish lab-quick --out encodings-compared --author 'Noether, Emmy'
+    """
+    from posenc.commands.lab_folder import opened
+    from posenc.lab.findings.assemble import findings
+    from posenc.lab.views import write
+    from posenc.lab.views.publication import first_trial, publish
+
+    results, _ = opened(folder, "DIR")
+    found = findings(folder)
+    names = publish(results, found, out, author)
+    write(found, out / "report")
+    typer.echo(f"{out}: {', '.join([*names, 'report'])}")
+    typer.echo(f"posenc lab repeat {first_trial(found)} --in {out}")

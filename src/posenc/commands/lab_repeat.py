@@ -1,0 +1,145 @@
+"""`posenc lab repeat`: runs one trial again and compares its scores with the stored ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.commands.interruption import interruptible
+
+if TYPE_CHECKING:
+    from posenc.lab.run.repeat import Score
+    from posenc.lab.run.verify import Rerun
+
+
+def command(
+    trial: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRIAL",
+            help="The first digits of its key, or words such as: language_model rope seed 0.",
+            show_default=False,
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--in",
+            metavar="DIR",
+            help="The folder of the trial; if left out, the only lab-* folder here.",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="The largest difference allowed; 0.05 bits or 0.1 of the exact match if left out.", show_default=False
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None, typer.Option(help="The text that the sweep was given with --text, if any.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every score as JSON.")] = False,
+) -> None:
+    """Run one trial again and compare every score with the stored one. Nothing is written.
+
+    The exit code is 1 if a score differs by more than the tolerance. The same code on the same kind of processor usually
+    gives the same bits; elsewhere rounding differs and training amplifies it. A reference of posenc lab verify
+    --keep-references counts like the record.
+
+    Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·   posenc lab repeat 3fa09c --in results/standard
+    """
+    if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
+        raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")
+    with interruptible("nothing was written; the same command starts anew"):
+        from posenc.commands.lab_folder import lines, opened
+        from posenc.commands.lab_show import chosen, the_only
+        from posenc.lab import tasks
+        from posenc.lab.experiment import Trial
+        from posenc.lab.records.fingerprint import fingerprint
+        from posenc.lab.run.repeat import TOLERANCE, paired_scores
+        from posenc.lab.run.verify import Kept
+
+        results, manifest = opened(the_only() if folder is None else folder, "--in")
+        line = chosen([word for words in trial for word in words.split()], lines(results, manifest))
+        record = results.get(line.key or "")
+        if record is None:
+            raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+        asked = Trial.model_validate(record.about["trial"])
+        rerun = run_again(results.path, Kept(asked, record, fingerprint(asked)), text)
+        if rerun.record is None:
+            raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
+        measure = tasks.load(asked.task.name).measure
+        allowed = TOLERANCE[measure] if tolerance is None else tolerance
+        scores = paired_scores(record, rerun.record, measure)
+        ended_alike = record.about["failed"] == rerun.record.about["failed"]
+        same = rerun.equal or (ended_alike and all(score.within(allowed) for score in scores))
+    if as_json:
+        described = [{**score._asdict(), "within": rerun.equal or score.within(allowed)} for score in scores]
+        found = {"key": line.key, "measure": measure, "tolerance": allowed, "bit_for_bit": rerun.equal, "same": same}
+        finite = json.loads(json.dumps({**found, "scores": described}), parse_constant=lambda _: None)
+        typer.echo(json.dumps(finite, indent=1, allow_nan=False))
+    else:
+        show(str(line), scores, measure, allowed)
+    typer.echo(f"posenc: {line}: {verdict(rerun, scores, measure, allowed, same)}", err=True)
+    if not same:
+        raise typer.Exit(1)
+
+
+def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
+    """One worker runs the trial, with the device of the sweep. Raises ValueError if the text is another one."""
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from posenc.commands.lab_run import enter, resumed
+    from posenc.commands.lab_verify import bar, hardware
+    from posenc.lab import engines
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run import verify
+    from posenc.lab.run.sweep import read_text
+
+    before = replace(resumed(path), text=text)
+    folder = enter(before)
+    corpus = read_text(before.experiment, text) if kept.trial.task.reads_text else None
+    with bar(Console(stderr=True, highlight=False)) as progress:
+        number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
+
+        def share(one: Any, done: float) -> None:
+            if progress is not None and number is not None:
+                progress.update(number, completed=done)
+
+        device = hardware(folder.experiment() or {})
+        (rerun,) = verify.run_again([kept], Folder(path), engines.named("local", 1), corpus, device, share, lambda _: None)
+    return rerun
+
+
+def verdict(rerun: Rerun, scores: list[Score], measure: str, allowed: float, same: bool) -> str:
+    unit = " bits" if measure == "bits" else " of the exact match"
+    if rerun.equal:
+        return "equal bit for bit to the record, or to a reference of this folder"
+    most = max((abs(score.difference) for score in scores), default=0.0)
+    if same:
+        return f"the same to the tolerance of {allowed:g}{unit}: the largest difference is {most:.2g}"
+    return f"differs by up to {most:.2g}{unit}; the tolerance is {allowed:g}"
+
+
+def show(name: str, scores: list[Score], measure: str, allowed: float) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("targets", "frequencies", "length", "stored", "again", "difference"):
+        table.add_column(heading, justify="left" if heading in ("targets", "frequencies") else "right", no_wrap=True)
+    for score in scores:
+        beyond = "" if score.within(allowed) else " ✗"
+        numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}{beyond}")
+        table.add_row(score.mode, score.change or "as trained", str(score.length), *numbers)
+    console = Console(highlight=False)
+    console.print(f"{name}: {'bits a target' if measure == 'bits' else 'rows all right'}", soft_wrap=True, markup=False)
+    console.print(table)

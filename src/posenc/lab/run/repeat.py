@@ -1,0 +1,63 @@
+"""Repeats one trial and compares its scores with the stored ones.
+
+    record ─► the same trial, run again ─► every score beside the stored one ─► within the tolerance?
+
+The same code on the same kind of processor and version of torch often gives the same bits. Elsewhere sums round differently
+and training amplifies that, so scores are compared to a stated tolerance.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from posenc.lab.findings.criteria import FLAT
+
+if TYPE_CHECKING:
+    from posenc.lab.records.record import Record
+
+# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten. Of twelve re-runs of results/standard on another
+# machine, ten were within these at every length; in two a task was learnt on one machine and not on the other.
+TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
+Where = tuple[str, str, int]
+
+
+class Score(NamedTuple):
+    """A score of the stored record and of the repeated trial. `change` is a change after training, "" for none."""
+
+    mode: str
+    change: str
+    length: int
+    stored: float
+    again: float
+
+    @property
+    def difference(self) -> float:
+        return self.again - self.stored
+
+    def within(self, tolerance: float) -> bool:
+        """False for NaN too."""
+        return abs(self.difference) <= tolerance
+
+
+def paired_scores(stored: Record, again: Record, measure: str) -> list[Score]:
+    """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none."""
+    before, after = (means(record.rows.to_pylist(), measure) for record in (stored, again))
+    nothing = float("nan")
+    return [
+        Score(*where, before.get(where, nothing), after.get(where, nothing))
+        for where in sorted(before.keys() | after.keys())
+    ]
+
+
+def means(rows: Sequence[Mapping[str, Any]], measure: str) -> dict[Where, float]:
+    """Mean score by mode, change and length: bits weighted by targets, exact match over items."""
+    sums, weights = defaultdict[Where, float](float), defaultdict[Where, float](float)
+    for row in rows:
+        if row["kind"] == measure:
+            where = (row["mode"], row["change"] or "", row["length"])
+            weight = row["weight"] if measure == "bits" else 1.0
+            sums[where] += row["value"] * weight
+            weights[where] += weight
+    return {where: sums[where] / weights[where] for where in sums}

@@ -1,0 +1,222 @@
+"""One self-contained folder of an experiment, for an archive or a paper's supplement.
+
+README.md, README.zh-CN.md   what this is, and how to repeat any cell
+CITATION.cff                 how to cite it (citation-file-format.github.io, 1.2.0)
+data.parquet                 every mean score of every trial, one row each
+experiment.yaml              the configuration, in the form that posenc lab run reads; users' encodings beside it
+environment.json, requirements.txt   what ran the trials, and the packages of the machine that published them
+experiment.json, trials/, measurements/, references/, verified.jsonl   the results, which posenc lab reads as they are
+report/                      the report in both languages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from posenc.bilingual import Language, Words
+from posenc.lab.experiment import Experiment
+from posenc.lab.records import files
+from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
+from posenc.lab.records.verified import NAME as VERIFIED
+from posenc.lab.records.verified import REFERENCES
+from posenc.lab.run.repeat import TOLERANCE
+from posenc.lab.views.cells import Findings
+
+EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt names
+DATA = """
+SELECT key, task, encoding, seed, oracle, learning_rate, mode, change, length, measure,
+       sum(value * each) / sum(each) AS score, count(*) AS items, sum(weight) AS targets
+FROM (SELECT * REPLACE (coalesce(change, '') AS change), kind AS measure, CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each
+      FROM rows JOIN (SELECT key, learning_rate FROM trials) USING (key) WHERE kind IN ('bits', 'right', 'exact'))
+GROUP BY ALL ORDER BY ALL
+"""
+
+
+def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str]) -> list[str]:
+    """Writes the folder `out`. Returns the names of what stands in it.
+
+    Raises ValueError without an author, for an `out` that holds something, and for users' encodings of one file name and
+    different texts.
+    """
+    manifest = folder.experiment()
+    assert manifest is not None
+    if not authors or not all(name.strip() for name in authors):
+        raise ValueError(f"--author: CITATION.cff needs at least one name, got {list(authors)}")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ValueError(f"--out: {out} is not an empty folder; choose a new one")
+    experiment = Experiment.model_validate(manifest["experiment"])
+    made: dict[str, str | bytes] = dict(own_encodings(experiment))
+    made |= {
+        "README.md": readme(findings, "en"),
+        "README.zh-CN.md": readme(findings, "zh"),
+        "CITATION.cff": citation(findings, authors, last_day(folder, manifest)),
+        "experiment.yaml": configuration(experiment),
+        "environment.json": json.dumps(environment(findings), indent=1, ensure_ascii=False) + "\n",
+        "requirements.txt": requirements(),
+        "data.parquet": data(folder),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    copy_results(folder, manifest, out)
+    for name, content in made.items():
+        files.write(out / name, content)
+    return sorted(path.name for path in out.iterdir())
+
+
+def copy_results(folder: Folder, manifest: Mapping[str, Any], out: Path) -> None:
+    """The manifest, and the trials, measurements and references that belong to it."""
+    keys = {key[:16] for key in (*manifest["keys"], *manifest["tuning"])}
+    shutil.copyfile(folder.path / MANIFEST, out / MANIFEST)
+    if (folder.path / VERIFIED).exists():
+        shutil.copyfile(folder.path / VERIFIED, out / VERIFIED)
+    measured = {manifest[name][:16] for name in ("cost", "properties") if manifest.get(name)}
+    for name, endings in ((TRIALS, keys), (MEASUREMENTS, measured), (REFERENCES, keys)):
+        for path in sorted((folder.path / name).glob("*")):
+            if any(f"-{ending}" in path.name for ending in endings):
+                (out / name).mkdir(exist_ok=True)
+                shutil.copyfile(path, out / name / path.name)
+
+
+def data(folder: Folder) -> bytes:
+    """Parquet: a row for each trial, mode, change, length and measure."""
+    with folder.connect() as database, tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "data.parquet"
+        database.sql(DATA).write_parquet(str(path), compression="zstd")
+        return path.read_bytes()
+
+
+def own_encodings(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """File name and text of each user's encoding."""
+    texts = dict[str, str]()
+    for word, text in experiment.sources.items():
+        name = word.partition(":")[0]
+        if texts.setdefault(name, text) != text:
+            raise ValueError(f"{name}: two encodings of this experiment come from different files of that name")
+    yield from texts.items()
+
+
+def configuration(experiment: Experiment) -> str:
+    """YAML that posenc lab run reads. The texts of users' encodings are files beside it."""
+    settings = {name: value for name, value in experiment.model_dump(mode="json").items() if name != "sources"}
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120)
+
+
+def environment(findings: Findings) -> dict[str, Any]:
+    """What ran the trials: each name with all values that occur."""
+    return {**findings["machine"], **findings["provenance"], "posenc": findings["posenc"], "command": findings["command"]}
+
+
+def requirements() -> str:
+    """The packages that posenc[lab] asks for, with the versions that are installed here."""
+    pinned = dict[str, str]()
+    for line in metadata.requires("posenc") or ():
+        wanted, _, marker = line.partition(";")
+        extra = re.search(r"extra == ['\"](\w+)['\"]", marker)
+        name = re.match(r"[\w.-]+", wanted.strip())
+        if name is None or name[0] == "posenc" or (extra is not None and extra[1] not in EXTRAS):
+            continue
+        try:
+            pinned[name[0]] = metadata.version(name[0]).partition("+")[0]
+        except metadata.PackageNotFoundError:
+            continue
+    return "".join(f"{name}=={version}\n" for name, version in sorted(pinned.items()))
+
+
+def last_day(folder: Folder, manifest: Mapping[str, Any]) -> str:
+    """The day on which the last trial ended. Raises ValueError if no trial has ended."""
+    ended = [record.about["finished"] for key in manifest["keys"] if (record := folder.get(key)) is not None]
+    if not ended:
+        raise ValueError(f"{folder.path}: no trial has ended, so there is nothing to publish")
+    return str(max(ended))[:10]
+
+
+def citation(findings: Findings, authors: Sequence[str], day: str) -> str:
+    """CITATION.cff. "Family, Given" is a person, any other name an entity."""
+
+    def person(name: str) -> dict[str, str]:
+        family, comma, given = (part.strip() for part in name.partition(","))
+        return {"family-names": family, "given-names": given} if comma else {"name": family}
+
+    software = {
+        "type": "software",
+        "title": "posenc",
+        "version": str(findings["posenc"]),
+        "authors": [{"name": "The posenc authors"}],
+    }
+    about = {
+        "cff-version": "1.2.0",
+        "message": "If you use these results, please cite them as below.",
+        "type": "dataset",
+        "title": f"Positional encodings compared: {findings['name']}",
+        "abstract": findings["about"]["en"],
+        "authors": list(map(person, authors)),
+        "date-released": day,
+        "references": [software],
+    }
+    return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=120)
+
+
+def readme(findings: Findings, language: Language) -> str:
+    trials, provenance = findings["trials"], findings["provenance"]
+    first = first_trial(findings)
+    text = findings["text"]
+    reads = (
+        Words("The tasks read no text.", "各任务都不读取文本。")
+        if text is None
+        else Words(
+            f"The text is {text['source']}, SHA-256 {text['sha256'][:16]}…. It is not in this folder. Another text, or another "
+            "version of Python where the text is its standard library, is refused; a text of your own is given with --text.",
+            f"文本为 {text['source']}，SHA-256 {text['sha256'][:16]}……，不包含在此目录中。文本不同（若为标准库，则 Python 版本不同）"
+            "时会被拒绝；自备的文本用 --text 给出。",
+        )
+    )
+    parts = {
+        "en": [
+            f"# Positional encodings compared: {findings['name']}",
+            findings["about"]["en"],
+            f"{trials['found']} of {trials['expected']} trials are complete; made by `{findings['command']}` with posenc "
+            f"{findings['posenc']}, torch {provenance.get('torch', '')}, on {provenance.get('device', '')}.",
+            "- [report](report/report.md), [as a page](report/index.html)\n- [data.parquet](data.parquet): every mean score\n"
+            "- [experiment.yaml](experiment.yaml): the configuration; `posenc lab run experiment.yaml` runs it anew\n"
+            "- [environment.json](environment.json), [requirements.txt](requirements.txt)\n- [CITATION.cff](CITATION.cff)",
+            "## Repeat any cell",
+            f"```sh\npip install -r requirements.txt 'posenc[lab]'\nposenc lab list .\nposenc lab repeat {first} --in .\n```",
+            "The command trains that one model again and prints every stored score beside the new one. The exit code is 0 if "
+            f"none differs by more than {TOLERANCE['bits']:g} bits, or {TOLERANCE['exact']:g} of the exact match "
+            "(`--tolerance`). The same code on the same kind of processor usually gives the same bits.",
+            reads.en,
+        ],
+        "zh": [
+            f"# 位置编码比较：{findings['name']}",
+            findings["about"]["zh"],
+            f"{trials['expected']} 个试验中已完成 {trials['found']} 个；由 `{findings['command']}` 得到，posenc "
+            f"{findings['posenc']}，torch {provenance.get('torch', '')}，设备 {provenance.get('device', '')}。",
+            "- [报告](report/report.zh-CN.md)，[网页](report/index.html)\n- [data.parquet](data.parquet)：所有平均分数\n"
+            "- [experiment.yaml](experiment.yaml)：配置；`posenc lab run experiment.yaml` 从头运行\n"
+            "- [environment.json](environment.json)、[requirements.txt](requirements.txt)\n- [CITATION.cff](CITATION.cff)",
+            "## 重做任意一格",
+            f"```sh\npip install -r requirements.txt 'posenc[lab]'\nposenc lab list .\nposenc lab repeat {first} --in .\n```",
+            "该命令重新训练这一个模型，并把已存的每个分数与新的并列打印。若差异都不超过 "
+            f"{TOLERANCE['bits']:g} 比特或完全匹配率的 {TOLERANCE['exact']:g}（`--tolerance`），退出码为 0。"
+            "同样的代码在同类处理器上通常逐位相同。",
+            reads.zh,
+        ],
+    }
+    return "\n\n".join(parts[language]) + "\n"
+
+
+def first_trial(findings: Findings) -> str:
+    """The words of a trial that has a score."""
+    for task in findings["tasks"]:
+        for arm in task["arms"]:
+            for seed in arm["cells"][str(task["length"])]["seeds"]:
+                return f"{task['name']} {arm['name']} seed {seed}"
+    raise ValueError(f"{findings['name']}: no trial has a score, so there is nothing to publish")

@@ -51,7 +51,8 @@ def command(
     gives the same bits; elsewhere rounding differs and training amplifies it. A reference of posenc lab verify
     --keep-references counts like the record.
 
-    Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·   posenc lab repeat 3fa09c --in results/standard
+    Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·
+    posenc lab repeat 3fa09c --in results/standard --tolerance 0
     """
     if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
         raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")

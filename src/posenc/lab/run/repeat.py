@@ -17,8 +17,8 @@ from posenc.lab.findings.criteria import FLAT
 if TYPE_CHECKING:
     from posenc.lab.records.record import Record
 
-# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten. Of twelve re-runs of results/standard on another
-# machine, ten were within these at every length; in two a task was learnt on one machine and not on the other.
+# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten. Twelve trials of results/standard were repeated
+# on another machine: ten were within these at every length, and two exact tasks were learnt there to another degree.
 TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
 Where = tuple[str, str, int]
 

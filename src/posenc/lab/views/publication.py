@@ -16,7 +16,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt n
 DATA = """
 SELECT key, task, encoding, seed, oracle, learning_rate, mode, change, length, measure,
        sum(value * each) / sum(each) AS score, count(*) AS items, sum(weight) AS targets
-FROM (SELECT * REPLACE (coalesce(change, '') AS change), kind AS measure, CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each
+FROM (SELECT * REPLACE (coalesce(change, '') AS change), kind AS measure,
+             CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each
       FROM rows JOIN (SELECT key, learning_rate FROM trials) USING (key) WHERE kind IN ('bits', 'right', 'exact'))
 GROUP BY ALL ORDER BY ALL
 """
@@ -166,51 +167,28 @@ def citation(findings: Findings, authors: Sequence[str], day: str) -> str:
 
 def readme(findings: Findings, language: Language) -> str:
     trials, provenance = findings["trials"], findings["provenance"]
-    first = first_trial(findings)
-    text = findings["text"]
-    reads = (
-        Words("The tasks read no text.", "各任务都不读取文本。")
-        if text is None
-        else Words(
-            f"The text is {text['source']}, SHA-256 {text['sha256'][:16]}…. It is not in this folder. Another text, or another "
-            "version of Python where the text is its standard library, is refused; a text of your own is given with --text.",
-            f"文本为 {text['source']}，SHA-256 {text['sha256'][:16]}……，不包含在此目录中。文本不同（若为标准库，则 Python 版本不同）"
-            "时会被拒绝；自备的文本用 --text 给出。",
-        )
-    )
-    parts = {
-        "en": [
-            f"# Positional encodings compared: {findings['name']}",
-            findings["about"]["en"],
-            f"{trials['found']} of {trials['expected']} trials are complete; made by `{findings['command']}` with posenc "
-            f"{findings['posenc']}, torch {provenance.get('torch', '')}, on {provenance.get('device', '')}.",
-            "- [report](report/report.md), [as a page](report/index.html)\n- [data.parquet](data.parquet): every mean score\n"
-            "- [experiment.yaml](experiment.yaml): the configuration; `posenc lab run experiment.yaml` runs it anew\n"
-            "- [environment.json](environment.json), [requirements.txt](requirements.txt)\n- [CITATION.cff](CITATION.cff)",
-            "## Repeat any cell",
-            f"```sh\npip install -r requirements.txt 'posenc[lab]'\nposenc lab list .\nposenc lab repeat {first} --in .\n```",
-            "The command trains that one model again and prints every stored score beside the new one. The exit code is 0 if "
-            f"none differs by more than {TOLERANCE['bits']:g} bits, or {TOLERANCE['exact']:g} of the exact match "
-            "(`--tolerance`). The same code on the same kind of processor usually gives the same bits.",
-            reads.en,
-        ],
-        "zh": [
-            f"# 位置编码比较：{findings['name']}",
-            findings["about"]["zh"],
-            f"{trials['expected']} 个试验中已完成 {trials['found']} 个；由 `{findings['command']}` 得到，posenc "
-            f"{findings['posenc']}，torch {provenance.get('torch', '')}，设备 {provenance.get('device', '')}。",
-            "- [报告](report/report.zh-CN.md)，[网页](report/index.html)\n- [data.parquet](data.parquet)：所有平均分数\n"
-            "- [experiment.yaml](experiment.yaml)：配置；`posenc lab run experiment.yaml` 从头运行\n"
-            "- [environment.json](environment.json)、[requirements.txt](requirements.txt)\n- [CITATION.cff](CITATION.cff)",
-            "## 重做任意一格",
-            f"```sh\npip install -r requirements.txt 'posenc[lab]'\nposenc lab list .\nposenc lab repeat {first} --in .\n```",
-            "该命令重新训练这一个模型，并把已存的每个分数与新的并列打印。若差异都不超过 "
-            f"{TOLERANCE['bits']:g} 比特或完全匹配率的 {TOLERANCE['exact']:g}（`--tolerance`），退出码为 0。"
-            "同样的代码在同类处理器上通常逐位相同。",
-            reads.zh,
-        ],
+    told = {
+        **{name: findings[name] for name in ("name", "command", "posenc")},
+        **{name: trials[name] for name in ("found", "expected")},
+        **{name: provenance.get(name, "") for name in ("torch", "device")},
+        **TOLERANCE,
+        "about": findings["about"][language],
+        "trial": first_trial(findings),
+        "text": text_read(findings["text"]).in_language(language),
     }
-    return "\n\n".join(parts[language]) + "\n"
+    return resources.files("posenc.lab.views").joinpath(f"publication.{language}.md").read_text("utf-8").format(**told)
+
+
+def text_read(text: Mapping[str, Any] | None) -> Words:
+    if text is None:
+        return Words("The tasks read no text.", "各任务都不读取文本。")
+    source, digest = text["source"], text["sha256"][:16]
+    return Words(
+        f"The text is {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another version "
+        "of Python has another text, which is refused. A text of your own is given with --text.",
+        f"文本为 {source}，SHA-256 {digest}……，不包含在此目录中。若为标准库，其他版本的 Python 文本不同，会被拒绝。"
+        "自备的文本用 --text 给出。",
+    )
 
 
 def first_trial(findings: Findings) -> str:

@@ -184,8 +184,8 @@ def text_read(text: Mapping[str, Any] | None) -> Words:
         return Words("The tasks read no text.", "各任务都不读取文本。")
     source, digest = text["source"], text["sha256"][:16]
     return Words(
-        f"The text is {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another version "
-        "of Python has another text, which is refused. A text of your own is given with --text.",
+        f"The text is {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another "
+        "version of Python has another text, which is refused. A text of your own is given with --text.",
         f"文本为 {source}，SHA-256 {digest}……，不包含在此目录中。若为标准库，其他版本的 Python 文本不同，会被拒绝。"
         "自备的文本用 --text 给出。",
     )

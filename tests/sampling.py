@@ -103,6 +103,9 @@ class OnTheDiagonal(PositionalEncoding):
     def bias(self, q, k, at_q, at_k):
         return self.inner.bias(q, k, self.at_diagonal(at_q), self.at_diagonal(at_k))
 
+    def read(self, x, at, past=None):
+        return at.replaced(states=self.inner.read(x, self.at_diagonal(at), past).states)
+
     def value(self, probs, at_q, at_k):
         return self.inner.value(probs, self.at_diagonal(at_q), self.at_diagonal(at_k))
 

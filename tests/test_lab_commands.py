@@ -444,6 +444,9 @@ def test_an_own_encoding_enters_the_comparison(world: World, tmp_path: Path) -> 
         assert trial["source"] == mine.read_text("utf-8")
     assert str(tmp_path) not in (out / "experiment.json").read_text("utf-8")
     assert found["command"] == "posenc lab run tiny.yaml --text books && posenc lab add mine.py:LogDistance --to lab-tiny"
+    table = (out / "report" / "table.tex").read_text("utf-8")
+    assert re.search(r"^\\textbf\{LogDistance\}.* & \d\.\d\d & \d\.\d\d", table, re.MULTILINE)
+    assert (out / "report" / "figure.pdf").read_bytes().startswith(b"%PDF")
     kept = trials(out)
     assert [one["state"] for one in json.loads(posenc("lab", "list", out, "--json").out)["trials"]] == ["finished"] * 6
     mine.write_text(mine.read_text("utf-8") + "# another\n", "utf-8")

@@ -52,7 +52,9 @@ def command(
 
     The file is executed. The class must be a subclass of posenc.PositionalEncoding. Its constructor may take d_model,
     n_heads, d_head, n_layers and max_positions, by name. If a law fails, the encoding is not added and the exit code is 1.
-    The file's text is part of the key of each result: after a change of the file its trials run again.
+    The file's text is part of the key of each result: after a change of the file its trials run again. It is tuned like the
+    others: as many tries, of the same learning rates. The table and picture for a paper are DIR/report/table.tex, which is
+    printed, and figure.pdf.
 
     Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
     """
@@ -77,9 +79,22 @@ def command(
         )
         if run:
             carry_out(wanted)
+            for_a_paper(to, word, as_json)
         else:
             enter(wanted)
             typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
+
+
+def for_a_paper(folder: Path, word: str, as_json: bool) -> None:
+    """Writes the table and the picture of the comparison for a paper, and prints the table."""
+    from posenc.lab.findings import findings_cache
+    from posenc.lab.findings.assemble import findings
+    from posenc.lab.views.paper import FIGURE, TABLE, write_paper
+
+    report = folder / "report"
+    table = write_paper(findings_cache.recall(folder) or findings(folder), word, report)
+    if not as_json:
+        typer.echo(f"\n{table}\n{report / TABLE}, {report / FIGURE}")
 
 
 def usual_folder(command: str) -> str:

@@ -126,7 +126,8 @@ def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
         raise ValueError(f"{type(encoding).__name__}: its rotation is no table of cos and sin by position")
     frequencies = encoding.frequencies
     _bounded(2 * length * len(frequencies))
-    cos, sin, *rest = (table[0].numpy() for table in encoding.tables(Positions.arange(1, length), torch.float64))
+    parts = encoding.tables if isinstance(encoding, RoPE) else encoding.cos_sin_log_decay
+    cos, sin, *rest = (table[0].numpy() for table in parts(Positions.arange(1, length), torch.float64))
     arrays = {"cos": cos, "sin": sin, "frequencies": np.array(frequencies.values)}
     about = {
         "cos": _about("t n", "cosine of position · frequency" + _scaled(frequencies.cos_sin_scale), "none"),

@@ -80,7 +80,8 @@ class TransformerXL(PositionalEncoding):
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)
-        with R, which costs less there: the sinusoid of the n distances is the same for all heads."""
+        with R, which costs less there: the sinusoid of the n distances is the same for all heads. Where the positions of
+        the keys carry their sinusoids, as cached ones do, that vector is turned by the query's position and meets those."""
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], len(self.u), "q")
         for at in (at_q, at_k):
@@ -88,13 +89,23 @@ class TransformerXL(PositionalEncoding):
             if at.tables:
                 self.tables_at(at, q.dtype)  # somebody else's are refused
         u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
-        sin, cos = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).unbind(-1)
-        both = (-sin, cos)  # the distance is query - key
-        vectors = torch.cat(both, dim=-1) if self.layout == "half" else torch.stack(both, dim=-1).flatten(-2)
         content, position = q + u[:, None], q + v[:, None]
-        if q.shape[2] == 1:
-            return Relative(content, position @ w_r, vectors[:, None], None, first)
-        return Relative(content, position, vectors[:, None] @ w_r.transpose(-1, -2), None, first)
+        one = q.shape[2] == 1
+        g_sin, g_cos = self._halves(position @ w_r if one else w_r)
+        if one and at_q.tables and at_k.tables:
+            sin, cos = self.tables_at(at_q, q.dtype)[0][:, None].unbind(-1)  # [b, 1, 1, n]
+            toward = torch.stack([g_cos * sin - g_sin * cos, g_sin * sin + g_cos * cos], dim=-1).flatten(-2)
+            return Relative(content, toward, self.tables_at(at_k, q.dtype)[0].flatten(-2)[:, None], None, first)
+        toward = torch.stack([-g_sin, g_cos], dim=-1).flatten(-2)  # R is of query - key, the table of key - query
+        table = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).flatten(-2)[:, None]
+        if one:
+            return Relative(content, toward, table, None, first)
+        return Relative(content, position, table @ toward.transpose(-1, -2), None, first)
+
+    def _halves(self, x: Float[Tensor, "*s m"]) -> tuple[Float[Tensor, "*s n"], Float[Tensor, "*s n"]]:
+        """What meets the sines and the cosines of R."""
+        n = x.shape[-1] // 2
+        return (x[..., :n], x[..., n:]) if self.layout == "half" else (x[..., 0::2], x[..., 1::2])
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         terms = self.terms(q, k, at_q, at_k)
@@ -124,7 +135,7 @@ class TransformerXL(PositionalEncoding):
         sin_q, cos_q = self.tables_at(at_q, g.dtype)[0].unbind(-1)  # [b, i, n]
         sin_k, cos_k = self.tables_at(at_k, g.dtype)[0].unbind(-1)
         g = g.transpose(-1, -2)
-        g_sin, g_cos = g.chunk(2, dim=-1) if self.layout == "half" else (g[..., 0::2], g[..., 1::2])  # [b, h, i, n]
+        g_sin, g_cos = self._halves(g)  # [b, h, i, n]
         sin_q, cos_q = sin_q[:, None], cos_q[:, None]
         query = torch.cat([g_sin * sin_q + g_cos * cos_q, g_cos * sin_q - g_sin * cos_q], dim=-1)
         return query @ torch.cat([cos_k, sin_k], dim=-1)[:, None].transpose(-1, -2)

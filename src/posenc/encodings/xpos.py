@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc import checks, frequencies, layouts
 from posenc.bilingual import Words
-from posenc.checked import check_arguments, checked
+from posenc.checked import check_arguments, checked, explained
 from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -72,25 +72,39 @@ class XPos(PositionalEncoding):
             raise TypeError(f"dtype: expected a floating dtype, got {dtype}")
         return math.floor(math.log(torch.finfo(dtype).max / 256) / -self.log_decay[0])
 
-    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """cos and sin of the angle, and the logarithm of the decay, of every pair: [b, t, n] each."""
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """cos and sin of the angle of every pair, times the decay, for queries and then for keys: [b, t, n] each."""
         if type(dtype) is not torch.dtype:
             check_arguments(XPos.tables, self, at, dtype)
+        cos, sin, log_decay = self.cos_sin_log_decay(at, dtype)
+        query, key = log_decay.exp(), (-log_decay).exp()
+        return cos * query, sin * query, cos * key, sin * key
+
+    @explained
+    def cos_sin_log_decay(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """What the tables are made of, [b, t, n] each; queries have the decay and keys its inverse."""
+        if type(at) is not Positions or type(dtype) is not torch.dtype:
+            check_arguments(XPos.cos_sin_log_decay, self, at, dtype)
         self.check_coords(at)
+        self._check_limit(at, dtype)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         rate = constant(self.log_decay, torch.float64, at.coords.device)
         return cos, sin, (at.coords.double()[..., None] * rate).to(dtype)
+
+    def _check_limit(self, at: Positions, dtype: torch.dtype) -> None:
+        limit = self.largest_position(dtype)
+        self.check_range(at, -limit, limit, f"the scale of a key overflows {dtype} there")
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        limit = self.largest_position(x.dtype)
-        self.check_range(at, -limit, limit, f"the scale of a key overflows {x.dtype} there")
-        cos, sin, log_decay = self.tables_at(at, x.dtype)
-        decay = (log_decay if side == "query" else -log_decay).exp()
-        return rotate(x, cos * decay, sin * decay, self.layout, out=out)
+        tables = self.tables_at(at, x.dtype)
+        if x.dtype != tables[0].dtype:
+            self._check_limit(at, x.dtype)
+        cos, sin = tables[:2] if side == "query" else tables[2:]
+        return rotate(x, cos, sin, self.layout, out=out)
 
 
 ENTRY = Entry(

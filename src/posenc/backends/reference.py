@@ -12,11 +12,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.options import PLAIN, Options, allowed, capped, softmax_scale
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float
+
+ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
+FEWEST = 16  # queries of a block
+WHOLE = 512  # keys that every block gets, seen or not
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
 
@@ -41,13 +46,65 @@ def attend(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """softmax(context(cap(q·k·scale) + bias) + mask)·v + value, in float32 (float64 for float64), rounded once at the end.
 
-    A query that may see no key gets zeros, and a log-sum-exp of -inf.
+    A query that may see no key gets zeros, and a log-sum-exp of -inf. Without a gradient, many queries are computed
+    in blocks, in the memory of one block.
     """
+    if options is PLAIN and _in_blocks(q, k, v, encoding):
+        dtype = working_dtype(q.dtype)
+        k, v = (_for_heads(x, q.shape[1]).to(dtype).contiguous() for x in (k, v))
+        return torch.cat([_of_block(q, k, v, encoding, at_q, at_k, causal, rows) for rows in blocks(q, k)], dim=2)
+    return _attend(q, k, v, encoding, at_q, at_k, causal, options)
+
+
+def blocks(q: Tensor, k: Tensor) -> list[slice]:
+    """Queries that are computed together: all, or as many as have ROOM logits."""
+    queries = q.shape[2]
+    each = max(ROOM // (q.shape[0] * q.shape[1] * k.shape[2]), FEWEST)
+    return [slice(first, min(first + each, queries)) for first in range(0, queries, each)]
+
+
+def _in_blocks(q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding) -> bool:
+    """In eager code without a gradient or a transform; a graph stays one operation each."""
+    if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta or len(blocks(q, k)) == 1:
+        return False
+    return not wants_gradient(q, k, v, *encoding.parameters())
+
+
+def _of_block(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    rows: slice,
+) -> Tensor:
+    """Of these queries alone; of many keys, only with those up to the last query, where positions say that it sees no later
+    one. (A product over fewer keys is summed in another order: few keys give the bits that one block gives.)"""
+    none_later = causal and at_q is at_k and at_q.consecutive_in == "row" and k.shape[2] > WHOLE
+    keys = rows.stop if none_later else k.shape[2]
+    here, there = at_q.narrow(rows.start, rows.stop), at_k if keys == k.shape[2] else at_k.narrow(0, keys)
+    found = _attend(q[:, :, rows], k[:, :, :keys], v[:, :, :keys], encoding, here, there, causal, PLAIN)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+) -> Tensor | tuple[Tensor, Tensor]:
     logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
     probs = weighted(logits, seen, encoding, at_q, at_k, options)
     if options is not PLAIN and options.dropout:
         probs = F.dropout(probs, options.dropout)
-    out = probs @ v.to(probs.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)
+    out = probs @ _for_heads(v, q.shape[1]).to(probs.dtype)
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
         out = out + addend
     out = out.to(q.dtype)
@@ -72,9 +129,8 @@ def visible_logits(
     q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
 ) -> tuple[Float[Tensor, "b h i j"], Bool[Tensor, "b #h i j"]]:
     """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may."""
-    dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
-    wide_q = q.to(dtype)
-    wide_k = k.to(dtype).repeat_interleave(groups, dim=1)
+    dtype = working_dtype(q.dtype)
+    wide_q, wide_k = q.to(dtype), _for_heads(k.to(dtype), q.shape[1])
 
     logits = capped(wide_q @ wide_k.transpose(-1, -2) * softmax_scale(encoding, q.shape[-1], options), options.softcap)
     if (bias := encoding.bias(wide_q, wide_k, at_q, at_k)) is not None:
@@ -84,6 +140,11 @@ def visible_logits(
     if options.mask is not None and options.mask.dtype != torch.bool:
         logits = logits + options.mask.to(dtype)
     return logits.masked_fill(~seen, float("-inf")), seen
+
+
+def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h j d"]:
+    """Key heads, each repeated for the query heads that share it."""
+    return x if x.shape[1] == n_heads else x.repeat_interleave(n_heads // x.shape[1], dim=1)
 
 
 def weighted(

@@ -20,10 +20,13 @@ from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, check_width
 from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float, Int
+
+
+FEWEST = 512  # keys that are counted in any case
 
 
 class CoPE(PositionalEncoding):
@@ -54,19 +57,43 @@ class CoPE(PositionalEncoding):
         may_attend: Bool[Tensor, "b 1 i j"],
     ) -> Float[Tensor, "b h i j"]:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        position = self.positions(logits, at_k, may_attend).clamp(max=self.n_positions - 1)
-        whole = position.detach().floor()
         scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
+        near, position = self._counted(logits, at_k, may_attend)
+        whole = position.detach().floor()
         below = scores.gather(-1, whole.long())
         above = scores.gather(-1, position.detach().ceil().long())
-        return logits + below + (above - below) * (position - whole)
+        share = position - whole
+        if near == logits.shape[-1]:
+            return logits + below + (above - below) * share
+        far, close = logits[..., :-near], logits[..., -near:]
+        return torch.cat([far + scores[..., -1:], close + below + (above - below) * share], dim=-1)
+
+    def _counted(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> tuple[int, Tensor]:
+        """How many of the last keys are counted, and their positions up to the last one; all keys before have that one.
+
+        Gates are between 0 and 1, so some hundred keys reach the last position: few of a long text, for a block of queries.
+        """
+        last, keys = self.n_positions - 1, logits.shape[-1]
+        near = max(logits.shape[-2] + 2 * self.n_positions, FEWEST)
+        while at_k.consecutive_in is not None and near < keys and readable(logits):
+            part = slice(keys - near, keys)
+            counts = self._counts(logits[..., part], at_k, may_attend[..., part])
+            if bool((counts[..., 0] >= last).all()):
+                return near, counts.clamp(max=last)
+            near *= 2
+        return keys, self._counts(logits, at_k, may_attend).clamp(max=last)
 
     @checked
     def positions(
         self, logits: Float[Tensor, "b h i j"], at_k: Positions, may_attend: Bool[Tensor, "b 1 i j"]
     ) -> Float[Tensor, "b h i j"]:
         """How many gated tokens lie from each key up to the query, itself included; keys may be stored in any order."""
+        return self._counts(logits, at_k, may_attend)
+
+    def _counts(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> Tensor:
         gates = logits.sigmoid() * may_attend
+        if at_k.consecutive_in is not None:  # stored in order
+            return gates.flip(-1).cumsum(dim=-1).flip(-1)
         by_order = _stable_argsort(at_k.order)[:, None, None, :].expand_as(gates)
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)

@@ -12,15 +12,17 @@ from pathlib import Path
 import posenc
 from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
-from posenc.lab.findings import criteria, needs, sentences
+from posenc.lab.findings import budget_limits, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
+from posenc.lab.findings.titles import main_task
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
 FORMAT = 1
+COMPARE = "compare"  # the preset whose users are told what their budget can tell
 
 
 def findings(folder: Path) -> Json:
@@ -60,6 +62,8 @@ def findings(folder: Path) -> Json:
         "cost": _cost(_measured(kept, manifest, "cost"), results, origin),
         "missing": _missing(wanted, results, crashed),
     }
+    if experiment["name"] == COMPARE and (main := main_task(found))["measure"] == "bits":
+        found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
     found["published"] = published_claims(found)
     found["needs"] = needs.as_data(found)
     found["summary"] = [words._asdict() for words in sentences.sentences(found)]

@@ -67,8 +67,8 @@ def _rung(scale: Scale) -> Json:
 
 def _arm(scale: Scale, name: str, home: int, far: int) -> Json:
     arm = next(arm for arm in scale.task["arms"] if arm["name"] == name)
-    means = {str(length): arm["cells"][str(length)]["mean"] for length in (home, far)}
-    return {"means": means, "learnt": arm["learnt"], "converged": arm["converged"], "state": arm["state"]}
+    means, seeds = ({str(length): arm["cells"][str(length)][of] for length in (home, far)} for of in ("mean", "seeds"))
+    return {"means": means, "seeds": seeds, "learnt": arm["learnt"], "converged": arm["converged"], "state": arm["state"]}
 
 
 def _learnt_from(scales: Sequence[Scale], name: str) -> str | None:

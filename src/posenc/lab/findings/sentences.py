@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.bilingual import Words, joined
-from posenc.lab.findings import property_sentences
+from posenc.lab.findings import budget_limits, property_sentences
 from posenc.lab.findings.comparing import after_training, ranked, worse
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
 from posenc.lab.findings.titles import CHANGES, main_task, title
@@ -23,6 +23,7 @@ def sentences(found: Json) -> list[Words]:
         _trained(found),
         _at_trained_length(main),
         _detectable(main),
+        *(budget_limits.sentences(found["limits"]) if "limits" in found else ()),
         _still_improving(found),
         *_at_longest_length(main),
         _cannot(main),

@@ -99,15 +99,15 @@ def area(lengths: Sequence[int], means: Sequence[float]) -> float | None:
     return float(np.trapezoid(np.asarray(means, float), at) / (at[-1] - at[0]))
 
 
-def detectable(differences: Sequence[Sequence[float]]) -> float | None:
+def detectable(differences: Sequence[Sequence[float]], seeds: int | None = None) -> float | None:
     """(t(97.5 %) + t(80 %)) · s / √n, each t with n - 1 degrees of freedom; None with fewer than two seeds.
 
-    `differences` are those of every pair of encodings, seed by seed. s² is the mean over pairs of their variance, n the
-    most seeds of a pair. Not corrected for the number of pairs.
+    `differences` are those of every pair of encodings, seed by seed. s² is the mean over pairs of their variance, n is
+    `seeds`, or the most seeds of a pair. Not corrected for the number of pairs.
     """
-    n = max(map(len, differences), default=0)
+    n = max(map(len, differences), default=0) if seeds is None else seeds
     variances = [np.var(pair, ddof=1) for pair in differences if len(pair) > 1]
-    if not variances:
+    if not variances or n < 2:
         return None
     reach = t.ppf((1 + LEVEL) / 2, n - 1) + t.ppf(POWER, n - 1)
     return float(reach * math.sqrt(np.mean(variances) / n))

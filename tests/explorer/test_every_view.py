@@ -147,7 +147,7 @@ def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
     assert page.locator(".stage.refused").count() == 0
 
 
-SAVED = ["table", "rotary_pair", "attention"]
+SAVED = ["table", "rotary_pair", "what_breaks"]  # the last is laid out by the width of the window
 
 
 @pytest.mark.parametrize(

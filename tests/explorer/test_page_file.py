@@ -116,7 +116,7 @@ def test_controls_offer_what_the_file_holds(opened_file, name):
     go(opened_file, name)
     page = opened_file
     held = views.view(name).EXPORTED
-    for control in page.query_selector_all("main > .controls > [data-name]"):
+    for control in page.query_selector_all("main .control-row .controls > [data-name]"):
         parameter = control.get_attribute("data-name")
         select = control.query_selector("select")
         if parameter not in views.view(name).Parameters.model_fields:
@@ -131,6 +131,28 @@ def test_controls_offer_what_the_file_holds(opened_file, name):
             page.wait_for_selector(".stage:not([aria-busy])", state="attached")
             assert page.locator(".trouble:visible").count() == 0
             assert select.evaluate("one => one.selectedIndex") == index
+
+
+def test_the_file_says_which_settings_need_the_server(opened_file, opened):
+    fixed = 0
+    for name in PAGES:
+        go(opened_file, name)
+        module = views.view(name)
+        labels = opened_file.locator(".control-row .controls > [data-name]").evaluate_all(
+            "all => all.map((one) => [one.dataset.name, one.querySelector('span').textContent])"
+        )
+        labels = [(parameter, label) for parameter, label in labels if parameter in module.Parameters.model_fields]
+        note = opened_file.locator("[data-role=exported]")
+        assert note.count() == bool(labels), name
+        if not labels:
+            continue
+        whole, _, some = note.inner_text().partition("These have the values in their lists")
+        for parameter, label in labels:
+            alone = len({getattr(one, parameter) for one in module.EXPORTED}) == 1
+            assert label in (whole if alone else some), (name, parameter)
+            fixed += alone
+    assert fixed > 0
+    assert opened("similarity").locator("[data-role=exported]").count() == 0
 
 
 def test_other_numbers_of_the_file_are_right(opened_file):

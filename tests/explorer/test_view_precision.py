@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import struct
@@ -10,6 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 from widths import fits
 
 from posenc import measures
@@ -189,3 +191,23 @@ def test_odd_widths_on_the_page(opened):
     page = opened("precision?d_model=7", lang="zh", width=390)
     assert "报错" in page.inner_text("[data-recipe=textbook]")
     fits(page)
+
+
+def test_lines_that_coincide_are_both_seen_and_named(opened):
+    """The numpy tutorial's table is the exact one rounded once; its line is drawn wide under the other."""
+    errors = dict(zip(RECIPES, views.data("precision", {}).arrays["errors"], strict=True))
+    assert np.array_equal(errors["power"], errors["float32"])
+    page = opened("precision", height=1000)
+    said = page.inner_text("[data-role=covered]")
+    assert "“rounded once to float32” and “numpy tutorial, float64 power”" in said
+    over, under = page.locator(".chart path.line.dashed").first, page.locator(".chart path.line.wide")
+    assert under.count() == 1
+    assert under.get_attribute("d") == over.get_attribute("d")
+    width = "one => parseFloat(getComputedStyle(one).strokeWidth)"
+    assert under.evaluate(width) >= 3 * over.evaluate(width)
+    words = page.locator(".end-word").all()
+    assert len(words) == len(RECIPES)
+    tops = sorted(word.bounding_box()["y"] for word in words)
+    assert min(b - a for a, b in itertools.pairwise(tops)) >= 12
+    failed = opened("precision?d_model=7")
+    expect(failed.locator("[data-role=covered]")).to_be_hidden()

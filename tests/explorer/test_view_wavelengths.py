@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
@@ -167,3 +168,18 @@ def test_a_prediction_shows_its_base_and_a_link_restores_it(opened):
     assert "64 个通道对中有 32 个" in page.inner_text("[data-role=live]")
     page = opened(page.url.split("#/")[1])
     assert shown(page, "unfinished") == 32
+
+
+def test_the_wave_follows_the_window(opened):
+    page = opened("wavelengths")
+    before = page.locator(".wave svg").bounding_box()["width"]
+    page.set_viewport_size({"width": 800, "height": 900})
+    expect(page.locator(".wave svg")).not_to_have_attribute("width", str(round(before)))
+    assert (
+        page.evaluate(
+            "(() => { const one = document.querySelector('.wave'); return one.scrollWidth - one.clientWidth; })()"
+        )
+        <= 0
+    )
+    page.set_viewport_size({"width": 1100, "height": 900})
+    expect(page.locator(".wave svg")).to_have_attribute("width", str(round(before)))

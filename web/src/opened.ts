@@ -8,11 +8,12 @@ import type { Data } from "./data";
 import { fill, h } from "./dom";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
+import { exportedNote } from "./parts/exported";
 import { savePicture } from "./parts/picture";
 import { canonical, type Parameter, type Source, type State } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
-import { both, firstSentence, phrased, type Language, type Words } from "./words";
+import { firstSentence, phrased, type Language, type Words } from "./words";
 
 /** Controls that are shown at once; the others open with "More settings". */
 const atOnce = () => (innerWidth < 640 ? 1 : 3);
@@ -133,14 +134,6 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     more.draw(state);
     rest.hidden = [...more.element.children].every((one) => (one as HTMLElement).hidden);
   }
-  const live = offered && view.controls.filter(({ name }) => hands.offered(name)).map(({ name, label }) => ({ label: t(label), few: hands.offered(name)!.length }));
-  const fixed = live?.filter(({ few }) => few < 2).map(({ label }) => label) ?? [];
-  const partly = live?.filter(({ few }) => few > 1).map(({ label }) => label) ?? [];
-  const listed = (labels: string[]) => labels.join(t(both(", ", "、")));
-  const exported = live?.length ? h("p", { class: "hint", "data-role": "exported" },
-    t(both("This file holds some states of this view. ", "此文件只含这个视图的部分状态。")),
-    fixed.length ? t(both(`These settings need posenc explore: ${listed(fixed)}. `, `以下设置需要运行 posenc explore 才能改变：${listed(fixed)}。`)) : "",
-    partly.length ? t(both(`These have only the values in their lists, others need posenc explore: ${listed(partly)}.`, `以下设置只有列表里的值，其他值需要运行 posenc explore：${listed(partly)}。`)) : "") : null;
   const rest = h("details", { class: "more" }, h("summary", {}, t({ en: "More settings", zh: "更多设置" })), more.element);
   const code = codeCard(t);
   const place_ = h("div", { class: `stage view-${view.name}` });
@@ -168,7 +161,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
   fill(main,
     h("div", { class: "view-title" }, h("h1", {}, phrased(t(view.title))), h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`)),
     h("p", { class: "lead" }, lead),
-    view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, place_, exported, formula,
+    view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, place_, exportedNote(t, view.controls, hands.offered), formula,
     h("div", { class: "pair" },
       h("section", { class: "card notice" }, about && h("p", { class: "about" }, about), h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
         ...view.controls.map(({ rule }) => rule && h("p", { class: "rule small" }, h("b", {}, t({ en: "Your sentence. ", zh: "你的句子。" })), t(rule))),

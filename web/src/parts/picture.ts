@@ -37,9 +37,17 @@ function asSvg(stage: HTMLElement, width: number, height: number): string {
   });
   copy.style.margin = "0";
   const root = stage.getRootNode() as Document | ShadowRoot;
-  const rules = root.adoptedStyleSheets.flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)).join("\n");
+  const rules = root.adoptedStyleSheets.flatMap((sheet) => applying(sheet.cssRules)).join("\n");
   const page = h("div", { class: "posenc", "data-theme": isDark(stage) ? "dark" : "light", lang: stage.closest<HTMLElement>("[lang]")?.lang ?? "en" }, h("style", {}, rules), copy);
   page.setAttribute("xmlns", "http://www.w3.org/1999/xhtml");
   const inside = new XMLSerializer().serializeToString(page);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><foreignObject width="100%" height="100%">${inside}</foreignObject></svg>`;
+}
+
+/** The rules as they hold in this window: the picture is narrower, and its own width must not decide. */
+function applying(rules: CSSRuleList): string[] {
+  return [...rules].flatMap((rule) => {
+    if (!(rule instanceof CSSMediaRule)) return [rule.cssText];
+    return matchMedia(rule.conditionText).matches ? applying(rule.cssRules) : [];
+  });
 }

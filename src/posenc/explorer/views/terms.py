@@ -145,9 +145,10 @@ def output(amount):
     here = x + amount[:, None] * p
     return ((here @ w_q) @ (here @ w_k).T / {d} ** 0.5).softmax(-1) @ here
 
-nothing = torch.zeros({t}).double()
-value, first = output(nothing), torch.func.jacrev(output)(nothing).sum(-1)
-second = torch.func.jacrev(torch.func.jacrev(output))(nothing) / 2  # [word, channel, m, n]
+nothing, slopes = torch.zeros({t}).double(), torch.autograd.functional.jacobian
+value, first = output(nothing), slopes(output, nothing, vectorize=True).sum(-1)
+twice = slopes(lambda amount: slopes(output, amount, create_graph=True, vectorize=True), nothing, vectorize=True)
+second = twice / 2  # [word, channel, m, n]
 own = second.diagonal(dim1=-2, dim2=-1).sum(-1)
 mixed = second.sum((-2, -1)) - own
 epsilon = torch.logspace(-2, 0, 9, dtype=torch.float64)

@@ -124,8 +124,10 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "arXiv 2603.18017",
                 ("rope_id",),
                 Words(
-                    "not verified against the paper; partial turns half of the channels",
-                    "尚未对照论文核实；partial 可只旋转一半通道",
+                    "fast RoPE on a share of the channels, says the abstract; which base and share was not found. "
+                    "partial takes both: create('partial', fraction=…, base=…)",
+                    "摘要称在部分通道上使用高频 RoPE；未找到具体的底数与比例。partial 两者都可指定："
+                    "create('partial', fraction=…, base=…)",
                 ),
             ),
             Method("Clipped RoPE", "clipped", "arXiv 2602.05258"),
@@ -202,9 +204,11 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "arXiv 2402.17152",
                 ("hierarchical_sequential_transduction",),
                 Words(
-                    "not here yet: biases of position and of time, and SiLU in the place of the softmax, which the seam "
-                    "weights could serve",
-                    "尚未收录：位置和时间的偏置，并以 SiLU 代替 softmax，可由 weights 作用处实现",
+                    "not here: its bias of time compares a key's time with that of the item after the query, which a query "
+                    "does not carry, and SiLU/n needs the padded length n; the code was read, and the seam weights could "
+                    "serve both",
+                    "未收录：其时间偏置比较键的时间与查询之后一项的时间，而查询并不携带后者；SiLU/n 还需要填充后的长度 n。"
+                    "代码已读过，weights 作用处可实现两者",
                 ),
             ),
             Method(
@@ -213,8 +217,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "Time-and-order RoPE, for recommenders",
                 (),
                 Words(
-                    "not verified against the paper; timed_rotation and axial frequencies turn by time and by index",
-                    "尚未对照论文核实；timed_rotation 与分轴频率可按时间和序号旋转",
+                    "neither the paper's text nor code was found to verify it; timed_rotation and axial frequencies turn "
+                    "by time and by index",
+                    "未找到可供核实的论文文本或代码；timed_rotation 与分轴频率可按时间和序号旋转",
                 ),
             ),
             Method(
@@ -224,16 +229,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 ("learned_alibi",),
                 Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
             ),
-            Method(
-                "Asymmetric ALiBi",
-                "",
-                "a note in the code of ALiBi",
-                ("asymmetric_alibi",),
-                Words(
-                    "not here yet: slopes that differ before and after the query; alibi is symmetric",
-                    "尚未收录：查询前后的斜率不同；alibi 是对称的",
-                ),
-            ),
+            Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),
             Method("Reformer's axial table", "reformer", "arXiv 2001.04451"),
             Method("DETR's sinusoids", "detr", "arXiv 2005.12872"),

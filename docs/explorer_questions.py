@@ -25,6 +25,11 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("What is added to the words?", "词上加了什么？", ".entering table"),
         ("What does the next step receive?", "下一步得到什么？", ".frame table[role=grid]"),
     ),
+    "heads": (
+        ("Where does each word look, with and without positions?", "有位置和没有位置时，每个词各看向哪里？", ".attending svg"),
+        ("Which heads look at the right word?", "哪些头看向对的词？", ".maps [role=radio]"),
+        ("How many held-out sentences are right?", "留出的句子答对了多少？", "[data-role^=right]"),
+    ),
     "binary": (
         ("Which bits flip at this position?", "在这个位置，哪些位翻转？", ".columns tr[aria-current]"),
         ("How far has each clock turned?", "每只时钟转了多少？", ".faces"),

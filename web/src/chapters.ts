@@ -18,7 +18,7 @@ export const CHAPTERS: Chapter[] = [
       "Attention compares every word with every other word and sums the results. The sum does not depend on order: 我爱你 (I love you) and 你爱我 (you love me) are the same set of three words. If you reorder the words, each word keeps its own result.",
       "注意力让每个词与所有词比较，再对结果求和。求和与次序无关：我爱你与你爱我是同样的三个词。把词重新排列，每个词的结果不变。",
     ),
-    views: ["order", "attention"],
+    views: ["order", "attention", "heads"],
   },
   {
     title: both("First idea: number the positions", "第一种做法：给位置编号"),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from posenc.lab.trial.model import Transformer
 
 PRESET = "words"
+ASKED = {"descriptions": (*descriptions.NOUNS, *descriptions.ADJECTIVES), "translation": ()}  # words with an answer
 VOCABULARIES = {"descriptions": descriptions.vocabulary, "translation": translation.vocabulary}
 
 
@@ -118,6 +119,7 @@ def main() -> None:
         "tasks": {
             plan.task.name: {
                 "vocabulary": VOCABULARIES[plan.task.name](),
+                "asked": ASKED[plan.task.name],
                 "title": plan.task.title._asdict(),
                 "settings": plan.task.model_dump(),
                 "training": plan.training.model_dump(),

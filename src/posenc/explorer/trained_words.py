@@ -79,14 +79,19 @@ def split(text: str) -> Sentence:
     A sentence with Chinese characters is cut from the left into the longest words of the vocabulary; an English one at
     spaces. A missing stop at the end is added. Raises ValueError for words that no model knows, and for too many.
     """
-    task: TaskName = "descriptions" if re.search("[\u4e00-\u9fff]", text) else "translation"
+    task: TaskName = "descriptions" if re.search("[\u3000-\u9fff]", text) else "translation"
     known, stop = about()["tasks"][task]["vocabulary"], FULL_STOPS[task]
     words = _longest(text.translate(SAME).replace(".", stop), known) if task == "descriptions" else _spaced(text, known)
     words = (*words, stop) if not words or words[-1] != stop else words
     if len(words) > MOST_WORDS:
-        raise ValueError(f"sentence: expected at most {MOST_WORDS} words, got {len(words)}")
+        raise ValueError(
+            f"sentence: expected at most {MOST_WORDS} words, got {len(words)} · "
+            f"句子：最多 {MOST_WORDS} 个词，现有 {len(words)} 个"
+        )
     if len(words) < 3:
-        raise ValueError(f"sentence: expected at least two words and a stop, got {' '.join(words)!r}")
+        raise ValueError(
+            f"sentence: expected at least two words and a stop, got {' '.join(words)!r} · 句子：至少两个词和一个句号"
+        )
     return Sentence(task, words)
 
 
@@ -95,7 +100,7 @@ def _longest(text: str, known: list[str]) -> tuple[str, ...]:
     while text:
         word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
         if word is None:
-            raise ValueError(f"sentence: the models do not know {text[:4]!r}; they know {' '.join(known)}")
+            raise ValueError(_unknown(text[:4], known))
         found.append(word)
         text = text[len(word) :]
     return tuple(found)
@@ -106,8 +111,12 @@ def _spaced(text: str, known: list[str]) -> tuple[str, ...]:
     english = [word for word in known if word.isascii()]
     for word in words:
         if word not in english:
-            raise ValueError(f"sentence: the models do not know {word[:20]!r}; they know {' '.join(english)}")
+            raise ValueError(_unknown(word[:20], english))
     return tuple(words)
+
+
+def _unknown(word: str, known: list[str]) -> str:
+    return f"sentence: the models do not know {word!r} · 句子：模型不认识 {word!r} · {' '.join(known)}"
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,69 @@
+"""What the heads of small trained models attend to, with and without positions, in a sentence that the reader may type.
+
+A Chinese sentence goes to the models that say who describes whom, an English one to those that translate it
+(posenc.explorer.trained_words).
+Legend: l layers, h heads, i query, j key, s snapshots of the training, n kinds of links.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from posenc.explorer import trained_words
+from posenc.explorer.data import Data, run
+from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.sentences import opening
+
+ORDER = 25
+SENTENCES = ("这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.")
+MORE = ("演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.")
+WEIGHTS = ("weights_without", "weights_with", "chances_without", "chances_with")
+TRAINING = ("attention", "linked", "right", "uniform")
+
+
+class Parameters(Base):
+    sentence: str = opening(*SENTENCES)
+    encoding: Literal["rope", "sinusoidal", "alibi"] = "rope"
+
+
+EXPORTED = (
+    *(Parameters(sentence=one, encoding=name) for one in SENTENCES for name in ("rope", "sinusoidal", "alibi")),
+    *(Parameters(sentence=one) for one in MORE),
+)
+
+
+def data(asked: Parameters) -> Data:
+    task = trained_words.split(asked.sentence).task
+    python = _python(asked)
+    made = run(python)
+    about = trained_words.about()
+    facts = {
+        "task": task,
+        "reads": [{"words": made[name].words, "answers": made[name].answers} for name in ("without", "with_")],
+        "links": trained_words.LINKS[task],
+        "asked": about["tasks"][task]["asked"],
+        "vocabulary": about["tasks"][task]["vocabulary"],
+        "training": about["tasks"][task]["training"],
+        "held_out": about["tasks"][task]["settings"]["held_out"],
+        **{name: about[name] for name in ("steps", "size", "seed", "date", "preset")},
+    }
+    return Data({name: made[name] for name in (*WEIGHTS, *TRAINING)}, python, facts)
+
+
+def _python(asked: Parameters) -> str:
+    return f"""import numpy as np
+from posenc.explorer import trained_words  # posenc lab run words; python -m posenc.explorer.train_words
+
+task, words = trained_words.split({asked.sentence!r})
+without = trained_words.load(task, "nope").read(words)
+with_ = trained_words.load(task, "{asked.encoding}").read(words)
+weights_without, weights_with = without.weights, with_.weights  # [layer, head, query, key]
+chances_without, chances_with = without.chances, with_.chances
+
+# held-out sentences while training: attention by distance, to linked words, and the share that is all right
+record = trained_words.record()
+models = [f"{{task}}.nope", f"{{task}}.{asked.encoding}"]
+attention = np.stack([record[f"{{one}}.attention"] for one in models])
+linked = np.stack([record[f"{{one}}.linked"] for one in models])
+right = np.stack([record[f"{{one}}.right"] for one in models])
+uniform = record[f"{{task}}.uniform"]"""

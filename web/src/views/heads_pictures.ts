@@ -1,0 +1,172 @@
+// A sentence and the attention of one head in it, and the eight heads as small maps.
+//
+//   who describes whom: arcs over one row           translation: lines between two rows
+//       ╭───────╮                                     the red car is parked …
+//   电影  很   无聊  ，  但                                 ╲  │  ╱
+//                                                      红色 的 汽车 停 …
+
+import { colour, isDark } from "../colours";
+import { fill, h, s } from "../dom";
+import type { Stage } from "../view";
+import { both, shown, widthOf } from "../words";
+
+/** What one model makes of the sentence. */
+export interface Reading {
+  words: string[];
+  answers: string[];
+  chances: ArrayLike<number>;
+  /** Of one head, [t, t]. */
+  weights: ArrayLike<number>;
+  /** Whether the weights are the largest of all heads. */
+  ofAll: boolean;
+  /** Queries whose answer is asked for. */
+  asked: number[];
+  /** The first word of the translation; none in a description. */
+  translated?: number;
+}
+
+/** Weights that are not drawn: below this, and where the largest of all heads is shown. */
+const [FAINTEST, FAINTEST_OF_ALL] = [0.05, 0.4];
+
+/** Words from left to right: the middle of each, and the width of all. */
+function laid(words: string[]): { x: number[]; width: number } {
+  let width = 0;
+  const x = words.map((word) => {
+    const own = Math.max(widthOf(word) * 18 + 16, 42);
+    width += own;
+    return width - own / 2;
+  });
+  return { x, width };
+}
+
+export interface Sentence {
+  element: HTMLElement;
+  draw(reading: Reading, chosen: number): void;
+}
+
+/** `pick` gets a query. */
+export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick: (query: number) => void): Sentence {
+  const element = h("div", { class: "attending", tabindex: 0, role: "application", "aria-roledescription": stage.t(both("sentence", "句子")), "aria-label": stage.t(label) });
+  let last: { reading: Reading; chosen: number } | null = null;
+  element.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!by || !last || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const { asked } = last.reading;
+    pick(asked[(asked.indexOf(last.chosen) + by + asked.length) % asked.length]!);
+  });
+
+  function draw(reading: Reading, chosen: number): void {
+    last = { reading, chosen };
+    fill(element, reading.translated === undefined ? arcs(reading, chosen, pick) : lines(reading, chosen, pick));
+  }
+  return { element, draw };
+}
+
+function percent(value: number): string {
+  return `${shown(100 * value, 0)} %`;
+}
+
+function scaled(picture: SVGElement, width: number): SVGElement {
+  picture.style.minWidth = `${Math.round(width * 0.7)}px`;
+  picture.style.maxWidth = `${Math.round(width * 1.25)}px`;
+  return picture;
+}
+
+function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
+  const { x, width } = laid(words);
+  const [base, t] = [112, words.length];
+  const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
+    const weight = weights[i * t + j]!;
+    if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST)) return [];
+    const rise = 18 + 62 * Math.min(Math.abs(x[i]! - x[j]!) / 260, 1);
+    const path = i === j ? `M${x[i]! - 7} ${base}c-6 -26 20 -26 14 0` : `M${x[i]} ${base}C${x[i]} ${base - rise} ${x[j]} ${base - rise} ${x[j]} ${base}`;
+    return [s("path", { class: i === chosen ? "arc chosen" : "arc", d: path, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 4 * weight).toFixed(1), "data-query": i, "data-key": j, "data-value": weight })];
+  }));
+  const texts = words.map((word, i) => {
+    const isAsked = asked.includes(i);
+    return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
+      s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
+      s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word),
+      s("text", { class: "index", x: x[i], y: base + 48, "text-anchor": "middle" }, i),
+      isAsked ? s("text", { class: "answer", x: x[i], y: base + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answers[i]!) : null,
+      isAsked ? s("text", { class: "chance", x: x[i], y: base + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
+  });
+  return scaled(s("svg", { viewBox: `0 0 ${width} ${base + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+}
+
+function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
+  const [english, chinese] = [words.slice(0, translated! - 1), words.slice(translated)];
+  const [above, below] = [laid(english), laid(chinese)];
+  const width = Math.max(above.width, below.width);
+  const [top, bottom, t] = [34, 158, words.length];
+  const at = (i: number) => (i < english.length ? above.x[i]! + (width - above.width) / 2 : below.x[i - translated!]! + (width - below.width) / 2);
+  // The word at n is predicted at n - 1: the line starts at the word that is predicted.
+  const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => english.flatMap((_, j) => {
+    const weight = weights[i * t + j]!;
+    if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST) || i + 1 >= t) return [];
+    return [s("path", { class: i === chosen ? "arc chosen" : "arc", d: `M${at(i + 1)} ${bottom - 20}C${at(i + 1)} ${bottom - 62} ${at(j)} ${top + 56} ${at(j)} ${top + 12}`, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 4 * weight).toFixed(1), "data-query": i, "data-key": j, "data-value": weight })];
+  }));
+  const word = (text: string, i: number, y: number, query?: number) => s("g", { class: `word-of${query === chosen ? " chosen" : ""}${query === undefined ? "" : " asked"}`, click: query === undefined ? undefined : () => pick(query) },
+    s("rect", { x: at(i) - Math.max(widthOf(text) * 9 + 6, 16), y: y - 22, width: Math.max(widthOf(text) * 18 + 12, 32), height: 30, rx: 7 }),
+    s("text", { class: "word", x: at(i), y, "text-anchor": "middle" }, text),
+    s("text", { class: "index", x: at(i), y: query === undefined ? y - 24 : y + 24, "text-anchor": "middle" }, i),
+    query === undefined ? null : s("text", { class: "chance", x: at(i), y: y + 41, "text-anchor": "middle", "data-role": "answer", "data-value": chances[query]! }, percent(chances[query]!)));
+  return scaled(s("svg", { viewBox: `0 0 ${width} ${bottom + 48}`, "aria-hidden": "true" }, ...drawn,
+    ...english.map((text, i) => word(text, i, top)), ...chinese.map((text, n) => word(text, translated! + n, bottom, translated! + n - 1))), width);
+}
+
+export interface Heads {
+  element: HTMLElement;
+  /** `weights` is [layer, head, t, t]; `said` what is written below each map. */
+  draw(weights: { shape: number[]; values: ArrayLike<number> }, chosen: number, said: number[]): void;
+}
+
+/** Radio buttons with the keys of such, each with a map of one head: rows are queries, columns keys. */
+export function headsOf(stage: Stage, label: string, pick: (head: number) => void): Heads {
+  const element = h("div", { class: "maps", role: "radiogroup", "aria-label": label });
+  function draw({ shape, values }: { shape: number[]; values: ArrayLike<number> }, chosen: number, said: number[]): void {
+    const [layers, heads, t] = shape as [number, number, number];
+    const count = layers * heads;
+    const dark = isDark(stage.root);
+    if (element.childElementCount !== count + 1)
+      fill(element, ...Array.from({ length: count + 1 }, (_, n) => h("button", {
+        type: "button", role: "radio", click: () => pick(n),
+        keydown: (event: KeyboardEvent) => {
+          const by = { ArrowRight: 1, ArrowDown: heads, ArrowLeft: -1, ArrowUp: -heads }[event.key];
+          if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+          event.preventDefault();
+          const next = (n + by + count + 1) % (count + 1);
+          (element.children[next] as HTMLElement).focus();
+          pick(next);
+        },
+      }, h("canvas", { "aria-hidden": "true" }), h("small", {}))));
+    [...element.children].forEach((button, n) => {
+      const [canvas, words] = button.children as unknown as [HTMLCanvasElement, HTMLElement];
+      [canvas.width, canvas.height] = [t, t];
+      const paint = canvas.getContext("2d")!;
+      for (let i = 0; i < t; i++) for (let j = 0; j < t; j++) {
+        const weight = (head: number) => values[(head * t + i) * t + j]!;
+        paint.fillStyle = colour("amount", n < count ? weight(n) : Math.max(...Array.from({ length: count }, (_, head) => weight(head))), 1, dark);
+        paint.fillRect(j, i, 1, 1);
+      }
+      const name = headName(n, heads);
+      button.setAttribute("aria-checked", String(n === chosen));
+      (button as HTMLElement).tabIndex = n === chosen ? 0 : -1;
+      if (n === count) {
+        button.setAttribute("aria-label", stage.t(name));
+        fill(words, stage.t(both("max", "最大")));
+        return;
+      }
+      button.setAttribute("aria-label", stage.t(both(`${name.en}: ${percent(said[n]!)} to linked words`, `${name.zh}：${percent(said[n]!)} 给相关的词`)));
+      fill(words, `${Math.floor(n / heads) + 1}·${(n % heads) + 1}  `, h("b", { "data-role": "head-linked", "data-value": said[n]! }, percent(said[n]!)));
+    });
+  }
+  return { element, draw };
+}
+
+export function headName(n: number, heads: number): { en: string; zh: string } {
+  if (n >= 2 * heads) return both("largest of all heads", "所有头中的最大值");
+  const [layer, head] = [Math.floor(n / heads) + 1, (n % heads) + 1];
+  return both(`layer ${layer}, head ${head}`, `第 ${layer} 层第 ${head} 头`);
+}

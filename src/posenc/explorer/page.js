@@ -73,9 +73,9 @@ after[r, ${y}] - before[${v}]  # ${w[v]}`)}}};function Pa(e,n){return!n.every((o
 .posenc .view-heads svg text.index { fill: var(--position); font-size: 13px; } .posenc .view-heads svg text.answer { fill: var(--ink); font-size: 14px; font-weight: 600; } .posenc .view-heads svg text.chance { font-size: 12.5px; }
 .view-heads .maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(62px, 1fr)); gap: 6px; max-width: 620px; }
 .posenc .view-heads .maps button { display: flex; flex-direction: column; align-items: center; gap: 3px; padding: 5px 3px; }
-.view-heads .maps canvas { width: 100%; max-width: 56px; aspect-ratio: 1; image-rendering: pixelated; border-radius: 3px; }
+.view-heads .maps :is(canvas, img) { width: 100%; max-width: 56px; aspect-ratio: 1; image-rendering: pixelated; border-radius: 3px; }
 .posenc .view-heads .maps button[aria-checked="true"] { border-color: var(--head); background: var(--head-soft); box-shadow: inset 0 0 0 1px var(--head); }
-.view-heads .maps small { font-size: 11.5px; white-space: nowrap; }
+.view-heads .maps small { font-size: 11.5px; line-height: 1.25; white-space: nowrap; } .view-heads .maps small b { display: block; }
 .view-heads .training { border-top: 1px solid var(--edge); padding-top: 16px; } .view-heads .training > * + * { margin-top: 10px; }
 .view-heads .scrubber { display: flex; flex-wrap: wrap; gap: 8px 18px; align-items: center; }
 .view-heads .vocabulary { line-height: 1.9; }

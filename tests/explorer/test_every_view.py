@@ -312,7 +312,8 @@ def test_the_code_of_every_exported_state_gives_its_numbers(name):
 def test_the_code_that_the_page_shows_runs(visit, name):
     page = visit(name)
     schema = views.schemas()[name]
-    found = views.data(name, {parameter: about["in_english"] for parameter, about in schema.items() if "in_english" in about})
+    english = {parameter: about["in_english"] for parameter, about in schema.items() if "in_english" in about}
+    found = views.data(name, english)
     code = page.inner_text(".code code")
     assert code.startswith(found.python.rstrip())
     compared(name, dict(found.arrays), code)

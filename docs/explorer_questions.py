@@ -26,7 +26,7 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("What does the next step receive?", "下一步得到什么？", ".frame table[role=grid]"),
     ),
     "heads": (
-        ("Where does each word look, with and without positions?", "有位置和没有位置时，每个词各看向哪里？", ".attending svg"),
+        ("Where does each word look?", "每个词看向哪里？", ".attending svg"),
         ("Which heads look at the right word?", "哪些头看向对的词？", ".maps [role=radio]"),
         ("How many held-out sentences are right?", "留出的句子答对了多少？", "[data-role^=right]"),
     ),

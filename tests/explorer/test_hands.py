@@ -171,6 +171,12 @@ def test_a_telephone_shows_one_header_row_whole_windows_and_headings_apart(walk,
     assert faults == {}
 
 
+@NAMES
+def test_headings_stand_apart_on_a_desktop(walk, names):
+    merged = {name: page.evaluate(HEADINGS) for name, page in walk(names, 1440, 900)}
+    assert {name: found for name, found in merged.items() if found} == {}
+
+
 BROKEN = r"""(width) => {
   const words = new Intl.Segmenter("zh", { granularity: "word" });
   return [...document.querySelectorAll("main :is(h1, .chapter h2, .all-views a, .onward a > span, .questions summary)")]

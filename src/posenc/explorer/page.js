@@ -350,7 +350,7 @@ difference[${$}, ${S}]  # ${Qe(I,$,S)}`)}}};function Qe({values:e,shape:n},a,o){
 .view-terms .matrix th { padding: 2px 0; } .view-terms .matrix th[scope="row"] { padding-right: 6px; }
 .view-terms .matrix td[data-value] { padding: 1px 0; }
 .view-terms .word { display: inline-flex; align-items: baseline; gap: 4px; color: var(--ink); }
-.view-terms thead .word { flex-direction: column; align-items: center; gap: 0; line-height: 1.1; max-width: 100%; } .view-terms thead .word, .view-terms th[scope="row"] .word { overflow-wrap: anywhere; }
+.view-terms thead .word { flex-direction: column; align-items: center; gap: 0; line-height: 1.1; max-width: calc(100% - 4px); font-size: 12px; } .view-terms thead .word, .view-terms th[scope="row"] .word { overflow-wrap: anywhere; }
 .view-terms .word small { font-size: 11.5px; }
 .view-terms .measured { list-style: none; margin: 4px 0 0; padding: 0; font-size: 13px; color: var(--muted); line-height: 1.4; }
 .view-terms .measured .yes { color: var(--good); }
@@ -679,7 +679,7 @@ main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="ex
   .bar { padding: 6px 12px; flex-wrap: nowrap; gap: 8px; } .posenc .languages .long, .languages .long { display: none; } .bar .space { display: none; } .bar select { flex: 1; max-width: none; } .bar [data-role="theme"] { flex: none; width: 78px; padding: 5px 4px; } .bar .languages { flex: none; } .posenc main { padding: 14px 12px 24px; } .posenc footer { padding: 0 12px 24px; }
   .stage { padding: 12px 10px; margin-top: 6px; } .card { padding: 14px 12px; } .lead { font-size: 16px; }
   .window td { min-width: 39px; padding: 4px 1px; font-size: 11.5px; } .posenc .window th { padding: 4px 3px; } .formula { font-size: 16px; }
-  .control-row > .controls:has(.slider) { flex: 1 1 100%; } .controls label.slider { flex-basis: 100%; } .posenc .controls .slider input[type="range"] { flex: 1; width: 0; min-width: 60px; } .posenc input[type="number"] { width: 6em; } .controls .slider > span { min-width: 6em; }
+  .control-row > .controls:has(.slider, input[type="text"]) { flex: 1 1 100%; } .controls label:has(input[type="text"]) { flex: 1 1 100%; } .posenc .controls input[type="text"] { flex: 1; width: 0; } .controls label.slider { flex-basis: 100%; } .posenc .controls .slider input[type="range"] { flex: 1; width: 0; min-width: 60px; } .posenc input[type="number"] { width: 6em; } .controls .slider > span { min-width: 6em; }
   .onward { grid-template-columns: 1fr 1fr; } .onward .take { grid-row: 2; grid-column: 1 / -1; justify-content: center; }
 }
 @media (prefers-reduced-motion: reduce) { .posenc * { transition: none !important; animation: none !important; } }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import email.message
+import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +16,11 @@ from playwright.sync_api import expect
 
 import posenc
 from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
-from posenc.explorer import views
+from posenc.explorer import measured_table, views
 
 ALL = list(FOUNDATION)
+ROOT = Path(__file__).parents[2]
+STANDARD, DOCS = ROOT / "results/standard", ROOT / "docs"
 
 
 def asked(**given):
@@ -201,3 +207,69 @@ def test_a_link_restores_the_state(opened):
     assert values(page)["t5"] == pytest.approx(of(data, 2, 5, 8)["t5"], abs=1e-15)
     assert math.isnan(values(page)["xpos"])  # not defined for keys after the query
     assert page.locator(".panel:visible").count() == 2
+
+
+# Measured --------------------------------------------------------------------------------------------------------------
+
+
+def report_row(arm: str, length: int) -> list[float]:
+    """Bits of every seed, from the report's table of results/standard."""
+    with (STANDARD / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            float(row["value"])
+            for row in csv.DictReader(file)
+            if (row["task"], row["encoding"], row["length"]) == ("language_model", arm, str(length))
+            and row["mode"] == "same targets"
+        ]
+
+
+def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():
+    rows = {row["name"]: row for row in asked(fourth="fire").facts["measured"]["rows"]}
+    assert len(rows) == 13
+    for name in ("alibi", "rope", "nope"):
+        for bits, length in zip(rows[name]["bits"], (64, 128, 512), strict=True):
+            assert bits == pytest.approx(np.mean(report_row(name, length)), abs=1e-4), (name, length)
+    costs = json.loads((Path(posenc.__file__).parent / "choose/costs.json").read_text("utf-8"))["entries"]
+    assert rows["rope"]["decode"] == costs["rope"]["decode"]["median"]
+    assert rows["t5"]["memory"] == costs["t5"]["memory"]["bytes"]
+    assert (rows["learned"]["parameters"], rows["learned"]["bits"][1]) == (64 * 64, None)
+    assert rows["learned"]["why"][1]["en"] == "cannot: table ends at 64"
+    assert (rows["fire"]["bits"], rows["fire"]["prefill"]) == ([None] * 3, costs["fire"]["prefill"]["median"])
+    assert {name for name, row in rows.items() if row["chosen"]} == {"sinusoidal", "rope", "fire"}
+    assert all((DOCS / row["page"]["zh"]).is_file() for row in rows.values() if row["page"])
+
+
+def test_links_lead_to_the_published_documentation_if_there_is_one(monkeypatch):
+    published = {"Project-URL": "Documentation, https://example.org/posenc/docs/"}
+    message = email.message.Message()
+    for name, text in published.items():
+        message[name] = text
+    monkeypatch.setattr(measured_table, "metadata", lambda name: message)
+    assert measured_table.documentation() == "https://example.org/posenc/docs"
+    monkeypatch.setattr(measured_table, "metadata", lambda name: email.message.Message())
+    assert measured_table.documentation() is None
+
+
+def test_headings_sort_and_unfinished_training_has_no_rank(opened):
+    page = opened("compare")
+    rows = asked().facts["measured"]["rows"]
+    table = page.locator(".measured tbody tr")
+    by_bits = sorted((row for row in rows if row["bits"][0] is not None), key=lambda row: row["bits"][0])
+    assert by_bits[0]["converged"] is False
+    expect(table.locator("[data-column=bits1]").first).to_have_text(f"{by_bits[0]['bits'][0]:.2f} †")
+    assert table.evaluate_all("all => all.map(one => one.dataset.arm)")[: len(by_bits)] == [row["name"] for row in by_bits]
+    assert not any(text.isdigit() for text in page.locator("[data-role=rank]").all_inner_texts())  # the best is unfinished
+    page.click("[data-sort=decode]")
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("decode")
+    by_cost = sorted((row for row in rows if row["decode"] is not None), key=lambda row: row["decode"])
+    expect(table.first).to_have_attribute("data-arm", by_cost[0]["name"])
+    expect(page.locator("[data-role=rank]").first).to_have_text("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("decode")
+    expect(table.first).to_have_attribute("data-arm", by_cost[-1]["name"])
+    expect(page.locator("[data-role=rank]").first).to_have_text(str(len(by_cost)))
+    page.wait_for_url(re.compile("sorted=decode&reversed=true"))
+    assert page.locator(".measured tr.chosen").evaluate_all("all => all.map(one => one.dataset.arm).sort()") == [
+        "rope",
+        "sinusoidal",
+    ]

@@ -2,7 +2,8 @@
 
     python -m posenc.explorer.measured results/standard     writes measured.json
 
-An encoding that did not learn the trained length, or cannot exceed it, has a reason in words instead of a number.
+An encoding that did not learn the trained length, or cannot exceed it, has a reason in words instead of a number. Of one
+that learnt it, `converged` says whether the training loss had stopped falling.
 Only this command needs posenc[lab]; reading needs no extra.
 Legend: a arms, n lengths, s seeds.
 """
@@ -100,6 +101,7 @@ def made(folder: Path) -> Json:
         "trials": found["trials"]["found"],
         "size": found["size"],
         "seeds": found["seeds"],
+        "parameters": {name: row["parameters"] for name, row in found["cost"]["rows"].items()},
         "tasks": [_task(one) for one in found["tasks"]],
     }
 
@@ -118,6 +120,7 @@ def _task(found: Mapping[str, Any]) -> Json:
                 "name": arm["name"],
                 "title": title(arm["name"])._asdict(),
                 "learnt": arm["learnt"],
+                "converged": arm["converged"],
                 "why": _reason(arm["state"]),
                 "factor": arm["factor"],
                 "cells": [_of_arm(arm, length, found["length"]) for length in lengths],

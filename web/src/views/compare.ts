@@ -11,6 +11,7 @@ import { predict } from "../parts/predict";
 import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./compare.css";
+import { COLUMNS, measuredOf } from "./compare_measured";
 
 /** Of an encoding, as Python says it. */
 interface About {
@@ -36,6 +37,8 @@ const OWN = {
   left: own.choice("second", ...PLACES),
   right: own.choice("first", ...PLACES),
   answered: own.yes(false),
+  sorted: own.choice("bits1", ...COLUMNS),
+  reversed: own.yes(false),
 };
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;
@@ -106,6 +109,7 @@ export const view: View = {
       },
     });
     const facts = h("div", {});
+    const measured = measuredOf(stage);
     const question = predict(stage, {
       question: both(
         "Sinusoidal and RoPE use the same frequencies. Shift every word by 37 positions: whose scores change?",
@@ -132,6 +136,7 @@ export const view: View = {
           "折线：同一距离所有位置对的平均。阴影带：其中的最低到最高。",
         ))), chart.element, question)),
       facts,
+      measured.element,
     );
     let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers } = { data: null, head: 0, maps: [], plain: NOTHING };
     let minus: { key: string; maps: Numbers[]; numbers: Numbers | null } = { key: "", maps: [], numbers: null };
@@ -151,6 +156,7 @@ export const view: View = {
       const here = (numbers: Numbers) => numbers.values[i * size + j]!;
       const called = (m: number) => about[m]!.title.en;
 
+      measured.draw(data, state);
       drawHeads(stage, heads, n, head);
       const limits = cut.maps.map((one) => limitOf(one.values));
       panels.forEach((one, m) => one.draw(about[m], cut.maps[m], [i, j], state["common"] === true ? Math.max(...limits) : limits[m]!));

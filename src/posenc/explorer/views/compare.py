@@ -22,6 +22,7 @@ from posenc.bilingual import LANGUAGES, Words
 from posenc.catalogue import BY_NAME, directed
 from posenc.description import SEAMS, TRAITS
 from posenc.explorer.data import Data, run
+from posenc.explorer.measured_table import table
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
 
@@ -87,7 +88,11 @@ def data(asked: Parameters) -> Data:
     for name, encoding, before in zip(asked.methods, made["encodings"], made["scores"], strict=True):
         after = logits(encoding, made["x"], made["w_q"], made["w_k"], moved, asked.causal)
         facts.append(_facts(name, encoding) | {"moved": float((after - before).nan_to_num().abs().max())})
-    return Data({name: made[name] for name in ARRAYS}, python, {"methods": facts, "moved_by": MOVED_BY})
+    return Data(
+        {name: made[name] for name in ARRAYS},
+        python,
+        {"methods": facts, "moved_by": MOVED_BY, "measured": table(asked.methods)},
+    )
 
 
 def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:

@@ -1,0 +1,128 @@
+// What was measured of each encoding, as a table that a press on a heading sorts.
+//
+// An encoding whose training still improved at its end has no rank, and none behind it has one: it may yet overtake.
+
+import { encodingColour } from "../colours";
+import type { Data } from "../data";
+import { fill, h } from "../dom";
+import type { State } from "../source";
+import type { Stage } from "../view";
+import { both, shown, type Words } from "../words";
+
+export const COLUMNS = ["bits1", "bits2", "bits8", "factor", "prefill", "decode", "training", "memory", "parameters"] as const;
+type Column = (typeof COLUMNS)[number];
+
+interface Row {
+  name: string;
+  title: Words;
+  page: Words | null;
+  chosen: boolean;
+  learnt: boolean | null;
+  converged: boolean | null;
+  bits: (number | null)[];
+  why: (Words | null)[];
+  factor: { value: number; censored: boolean } | null;
+  prefill: number | null;
+  decode: number | null;
+  training: number | null;
+  memory: number | null;
+  parameters: number | null;
+}
+
+interface Measured {
+  rows: Row[];
+  length: number;
+  steps: number;
+  docs: string | null;
+  costs: Record<string, number | string>;
+  experiment: string;
+  date: string;
+  size: Record<string, number>;
+  seeds: number[];
+  command: string;
+}
+
+const HEADS: Record<Column, Words> = {
+  bits1: both("bits, 1×", "比特，1 倍"), bits2: both("bits, 2×", "比特，2 倍"), bits8: both("bits, 8×", "比特，8 倍"),
+  factor: both("valid up to", "有效到"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
+  memory: both("memory", "内存"), parameters: both("parameters", "参数量"),
+};
+/** Of a model's quality, where unfinished training counts; the largest is the best for `factor`. */
+const QUALITY: Column[] = ["bits1", "bits2", "bits8", "factor"];
+const BITS: Column[] = ["bits1", "bits2", "bits8"];
+
+export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Data, state: State): void } {
+  const { t } = stage;
+  const place = h("div", {});
+  const [said, from] = [h("p", { class: "small" }), h("p", { class: "small" })];
+  const element = h("section", { class: "measured" }, h("h2", {}, t(both("What was measured", "实测结果"))), said, place, from);
+
+  const valueOf = (row: Row, column: Column): number | null => {
+    if (BITS.includes(column)) return row.bits[BITS.indexOf(column)] ?? null;
+    return column === "factor" ? row.factor?.value ?? null : (row[column as Exclude<Column, "bits1" | "bits2" | "bits8" | "factor">] ?? null);
+  };
+  const unfinished = (row: Row) => row.learnt === true && row.converged === false;
+
+  function cell(row: Row, column: Column): HTMLElement {
+    const value = valueOf(row, column);
+    const why = BITS.includes(column) ? row.why[BITS.indexOf(column)] : null;
+    const text = () => {
+      if (value === null) return why ? t(why) : "–";
+      if (BITS.includes(column)) return `${shown(value, 2)}${unfinished(row) ? " †" : ""}`;
+      if (column === "factor") return `${row.factor!.censored ? "≥ " : ""}${value}×${unfinished(row) ? " †" : ""}`;
+      if (column === "parameters") return value.toLocaleString("en");
+      return column === "memory" ? `${shown(value / 1e6, 1)} MB` : `${shown(value, 2)}×`;
+    };
+    return h("td", { "data-column": column, "data-value": value ?? undefined, class: why && value === null ? "why" : "" }, text());
+  }
+
+  function draw(data: Data, state: State): void {
+    const found = data.facts["measured"] as Measured;
+    const column = state["sorted"] as Column;
+    const direction = (column === "factor" ? -1 : 1) * (state["reversed"] === true ? -1 : 1);
+    const rows = [...found.rows].sort((a, b) => {
+      const [x, y] = [valueOf(a, column), valueOf(b, column)];
+      if (x === null || y === null) return Number(x === null) - Number(y === null);
+      return direction * (x - y);
+    });
+    const ranks = ranked(found.rows, column);
+    const head = (one: Column) => h("th", { scope: "col", "aria-sort": one === column ? (direction > 0 ? "ascending" : "descending") : undefined },
+      h("button", { type: "button", "data-sort": one, click: () => stage.set(one === column ? { reversed: state["reversed"] !== true } : { sorted: one, reversed: false }) },
+        t(HEADS[one]), h("span", { "aria-hidden": "true" }, one === column ? (direction > 0 ? " ▲" : " ▼") : "")));
+    const name = (row: Row) => {
+      const title = t(row.title);
+      const page = row.page && t(row.page);
+      const mark = h("i", { class: "swatch", "aria-hidden": "true" });
+      mark.style.setProperty("--k", encodingColour(row.name));
+      return h("th", { scope: "row" }, mark, found.docs && page ? h("a", { href: `${found.docs}/${page}`, rel: "noreferrer", target: "_blank" }, title) : title,
+        page ? h("small", {}, ` docs/${page}`) : null);
+    };
+    const focused = (stage.root.getRootNode() as Document).activeElement?.getAttribute("data-sort");
+    fill(place, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(both("What was measured", "实测结果")) }, h("table", { class: "plain" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t(both("rank", "名次"))), h("th", { scope: "col" }, t(both("encoding", "编码"))), ...COLUMNS.map(head))),
+      h("tbody", {}, ...rows.map((row) => h("tr", { class: row.chosen ? "chosen" : "", "data-arm": row.name },
+        h("td", { "data-role": "rank" }, ranks.get(row.name) ?? (QUALITY.includes(column) && unfinished(row) ? "†" : "–")), name(row), ...COLUMNS.map((one) => cell(row, one))))))));
+    if (focused) place.querySelector<HTMLElement>(`[data-sort=${focused}]`)?.focus();
+    const open = found.rows.filter(unfinished).length;
+    fill(said, t(both(
+      `Press a heading to sort. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it. Rows of the encodings above are shaded.`,
+      `按表头排序。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。上面所选编码的行有底色。`)));
+    const { size, costs } = found;
+    fill(from, t(both(
+      `Bits per byte of a language model trained at ${found.length} bytes, mean of ${found.seeds.length} seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
+      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，${found.seeds.length} 个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
+      h("code", {}, found.command));
+  }
+
+  /** Ranks by a column, best first, as far as no unfinished training stands before. */
+  function ranked(rows: Row[], column: Column): Map<string, number> {
+    const best = column === "factor" ? -1 : 1;
+    const ranks = new Map<string, number>();
+    for (const row of [...rows].filter((one) => valueOf(one, column) !== null).sort((a, b) => best * (valueOf(a, column)! - valueOf(b, column)!))) {
+      if (QUALITY.includes(column) && unfinished(row)) break;
+      if (!QUALITY.includes(column) || row.learnt) ranks.set(row.name, ranks.size + 1);
+    }
+    return ranks;
+  }
+  return { element, draw };
+}

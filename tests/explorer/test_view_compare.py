@@ -212,15 +212,13 @@ def test_a_link_restores_the_state(opened):
 # Measured --------------------------------------------------------------------------------------------------------------
 
 
-def report_row(arm: str, length: int) -> list[float]:
+def report_row(encoding: str, length: int) -> list[float]:
     """Bits of every seed, from the report's table of results/standard."""
+    wanted = ("language_model", encoding, "trained", "same targets", str(length))
     with (STANDARD / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            float(row["value"])
-            for row in csv.DictReader(file)
-            if (row["task"], row["encoding"], row["length"]) == ("language_model", arm, str(length))
-            and row["mode"] == "same targets"
-        ]
+        rows = list(csv.DictReader(file))
+    columns = ("task", "encoding", "setting", "mode", "length")
+    return [float(row["value"]) for row in rows if tuple(row[name] for name in columns) == wanted]
 
 
 def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():

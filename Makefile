@@ -4,6 +4,7 @@
 # make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
 # make bench      posenc bench with every peer: half an hour or more
+# make gpu        measures on the GPU of this machine with the installed torch, no network; bench/RESULTS-gpu.md
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
 # make docs       generates pages and pictures; the explorer's pictures need chromium
@@ -15,7 +16,7 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run explore lab test acceptance bench wheels release docs site web web-check clean
+.PHONY: run explore lab test acceptance bench gpu wheels release docs site web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -40,6 +41,10 @@ acceptance-%: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/posenc bench
+
+# Whatever torch is installed, in the environment of the project where there is one; nothing is installed.
+gpu:
+	@if [ -x $(BIN)/python ]; then $(BIN)/python tools/gpu.py; else $(PYTHON) tools/gpu.py; fi
 
 wheels: $(VENV)/.dev
 	$(BIN)/python tools/wheels.py

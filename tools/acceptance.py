@@ -39,7 +39,13 @@ OF_TORCH = [
 TARGETS = {
     "laws": ["tests/test_laws.py", "tests/test_laws_families.py", "tests/families"],
     "mutations": ["tests/test_mutations.py"],
-    "backends": ["tests/oracles", "tests/test_compile.py", "tests/test_graphs.py", "tests/test_triton_rotation.py"],
+    "backends": [
+        "tests/oracles",
+        "tests/test_compile.py",
+        "tests/test_graphs.py",
+        "tests/test_triton_rotation.py",
+        "tests/test_gpu_steps.py",
+    ],
     "lab": [
         "tests/test_compare.py",
         "tests/test_lab_control.py",

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.benchmarks.runner import Progress
+
+
+Form = Literal["terminal", "json", "markdown"]
 
 
 def command(
@@ -39,6 +42,7 @@ def command(
         bool, typer.Option("--memory/--no-memory", help="Measure peak memory, in one process per contender.")
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the results as Markdown.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="A new or empty folder for results.json, results.md and pictures.", show_default=False),
@@ -74,7 +78,7 @@ def command(
             with shown(quiet) as progress:
                 run(request, progress, done)
         finally:
-            finish(done, folder, as_json, loud)
+            finish(done, folder, "json" if as_json else "markdown" if as_markdown else "terminal", loud)
     raise typer.Exit(verdict(done, strict, quiet))
 
 
@@ -134,19 +138,21 @@ def fresh(out: Path) -> Path:
     return out
 
 
-def finish(done: dict[str, Any], folder: Path | None, as_json: bool, loud: Console) -> None:
+def finish(done: dict[str, Any], folder: Path | None, form: Form, loud: Console) -> None:
     """Prints the results and writes them to the folder, if there is one."""
-    from posenc.benchmarks.report import show, write
+    from posenc.benchmarks.report import markdown, show, write
 
     if not done.get("results"):
         return
-    if as_json:
+    if form == "json":
         typer.echo(json.dumps(done, indent=1, ensure_ascii=False))
+    elif form == "markdown":
+        typer.echo(markdown(done))
     else:
         show(done, loud)
     if folder is not None:
         written = write(done, folder)
-        if not as_json:
+        if form == "terminal":
             loud.print(f"{folder}: {'  '.join(written)}", style="bold", soft_wrap=True)
 
 

@@ -30,6 +30,8 @@ NAMED = {
     "description": "encoding checks",
     **dict.fromkeys(("encodings/regions", "encodings/lm_infinite", "encodings/dual_chunk"), "far_distances"),
     **dict.fromkeys(("encodings/self_extend", "encodings/rerope"), "far_distances"),
+    **dict.fromkeys(("encodings/dormand_prince", "encodings/solved_path"), "kept_solution floater"),
+    "encodings/clipped_vectors": "shaw relative_attention",
     "encodings/block_rotation": "com_rope liere",
     "encodings/camera_matrices": "cameras",
     **dict.fromkeys(("encodings/prope", "encodings/gta"), "cameras"),

@@ -71,6 +71,7 @@ LEFT_OUT = {
     "falcon_alibi": ["shift_invariance"],  # its absence shows in roundings of far positions: test_laws_families.py
     "liere": ["shift_invariance"],  # its absence shows off the diagonal: oracles/test_liere.py
     "beit": ["shift_invariance"],  # its absence shows at a class token: oracles/test_window_bias.py
+    "lookhere": ["shift_invariance"],  # likewise: oracles/test_lookhere.py
     "convolutional": NEIGHBOURS,
     "conditional": NEIGHBOURS,
 }

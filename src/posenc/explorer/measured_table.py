@@ -1,18 +1,19 @@
 """What was measured of each encoding: bits at 1, 2 and 8 times the trained length, what it costs, its parameters.
 
-Bits and parameters are those of the shipped study (`measured`), costs those of `posenc.choose.costs`.
+Bits and parameters are those of the shipped study (`measured`), costs those that `posenc.benchmarks.costs` wrote.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
+from posenc.benchmarks import costs
 from posenc.bilingual import LANGUAGES
 from posenc.catalogue import BY_NAME
-from posenc.choose import costs
-from posenc.choose.costs import Memory
 from posenc.explorer import measured
 
 TASK = "language_model"
@@ -24,6 +25,7 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
     study, task = measured.digest(), measured.task(TASK)
     arms = {arm["name"]: arm for arm in task["arms"]}
     chosen = list(chosen)
+    conditions = _costs()["conditions"]
     names = [*arms, *(name for name in chosen if name not in arms)]
     return {
         "rows": [
@@ -33,7 +35,7 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
         "length": task["length"],
         "steps": task["steps"],
         "docs": documentation(),
-        "costs": {**costs.conditions()["sizes"], "cpu": costs.conditions()["machine"]["cpu"]},
+        "costs": {**conditions["sizes"], "cpu": conditions["machine"]["cpu"]},
         **{name: study[name] for name in ("experiment", "date", "size", "seeds", "command")},
     }
 
@@ -51,8 +53,7 @@ def documentation() -> str | None:
 def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters: int | None) -> dict[str, Any]:
     cells = dict(zip(task["lengths"], arm["cells"], strict=True)) if arm else {}
     at = [cells.get(factor * task["length"], {}) for factor in FACTORS]
-    cost = costs.measured().get(name)
-    memory = cost.memory if cost else None
+    cost = _costs()["entries"].get(name, {})
     return {
         "name": name,
         "title": arm["title"] if arm else BY_NAME[name].title._asdict(),
@@ -65,6 +66,12 @@ def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters
         "why": [cell.get("why") for cell in at],
         "factor": arm["factor"] if arm else None,
         "parameters": parameters,
-        "memory": memory.bytes if isinstance(memory, Memory) else None,
-        **{measure: cost.median(measure) if cost else None for measure in ("prefill", "decode", "training")},
+        "memory": cost.get("memory", {}).get("bytes"),
+        **{measure: cost.get(measure, {}).get("median") for measure in ("prefill", "decode", "training")},
     }
+
+
+@cache
+def _costs() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(costs.FILE.read_text("utf-8"))
+    return found

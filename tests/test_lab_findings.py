@@ -565,12 +565,40 @@ def test_every_row_is_whole_and_says_why_not(tmp_path: Path) -> None:
     for found in (found_in(tmp_path / "a"), found_in(tmp_path / "b", tasks=["copy"], seeds=1)):
         assert len(found["published"]) == len(published.CLAIMS)
         for row in found["published"]:
-            assert sorted(row) == ["claim", "ours", "source", "verdict", "why"]
-            untested = row["verdict"] == "not tested"
+            assert sorted(row) == ["cause", "claim", "kind", "needs", "ours", "source", "trial", "verdict", "why"]
+            untested, open_ = row["verdict"] == "not tested", row["verdict"] in ("disagree", "undecided")
+            assert (row["kind"] is not None) == open_
             for language in ("en", "zh"):
+                assert bool(row["cause"][language]) == open_
+                assert bool(row["needs"][language]) == untested
                 assert row["claim"][language]
                 assert bool(row["ours"][language]) != untested
                 assert row["why"][language] or not untested
+
+
+def test_a_disagreement_names_its_cause_and_a_trial(tmp_path: Path) -> None:
+    """RoPE is worst at the trained length: first converged, then still improving; the notes measured nothing."""
+
+    def worst(asked: Asked) -> float:
+        return 3.0 if asked.encoding == "rope" else 2.0
+
+    begins = "1×: rotary 20.07"
+    for name, curve, kind in (("a", None, "scale"), ("b", improving, "budget")):
+        found = found_in(tmp_path / name, tasks=["language_model"], value=lambda asked: 5.0 - worst(asked), curve=curve)
+        row = verdict(found, begins)
+        assert (row["verdict"], row["kind"], row["trial"]) == ("disagree", kind, "language_model rope seed 0")
+        assert "posenc lab repeat language_model rope seed 0" in row["cause"]["en"]
+    assert row["cause"]["en"].startswith("budget: still improving or not learnt: RoPE, Sinusoidal, ALiBi, T5; seen in: ")
+    learned = verdict(found, "learned positions end")
+    assert learned["kind"] is None
+    interpolation = verdict(found, "interpolation stays flat")
+    assert interpolation["verdict"] == "agree"
+    notes = found_in(tmp_path / "c", tasks=["language_model"])
+    assert verdict(notes, "RoPE extrapolates smoothly")["kind"] == "theirs"
+
+
+def improving(encoding: str, seed: int) -> list[tuple[int, float]]:
+    return [(step, 4.0 - step / 500) for step in range(25, 501, 25)]
 
 
 # The answer ---------------------------------------------------------------------------------------------------------

@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from posenc.bilingual import Words
+from posenc.bilingual import Words, clauses
 from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import NOT_LEARNT
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.training import CAUSAL_ONLY
-from posenc.lab.views.words import same, say
+from posenc.lab.views.words import of, same, say
 
 Findings = Mapping[str, Any]
 Task = Mapping[str, Any]
 Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
+NOTHING = {"en": "", "zh": ""}
 STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
 
 
@@ -221,3 +222,11 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
             yield {**where, "seed": int(seed), "value": number, "state": ""}
         if not seeds:
             yield {**where, "seed": "", "value": "", "state": found.get("state") or arm.get("state") or ""}
+
+
+def explained(row: Mapping[str, Any]) -> Words:
+    """Why a published claim has its verdict: in how many seeds, the cause of a disagreement, what a test would take."""
+    parts = [of(row["why"]), of(row.get("cause", NOTHING))]
+    if (needs := of(row.get("needs", NOTHING))).en:
+        parts.append(say("would take", needs=needs))
+    return clauses(*(part for part in parts if part.en))

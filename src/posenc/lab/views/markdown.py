@@ -13,6 +13,7 @@ from posenc.lab.views.cells import (
     Task,
     beside,
     cell,
+    explained,
     factor,
     fold,
     home,
@@ -72,7 +73,7 @@ def markdown(findings: Findings, language: Language) -> str:
                 said(of(row["claim"])),
                 said(of(row["ours"])),
                 said(say(row["verdict"])),
-                said(of(row["why"])),
+                said(explained(row)),
                 escaped(row["source"]),
             ]
             for row in findings["published"]

@@ -25,6 +25,7 @@ from posenc.lab.views.cells import (
     arms_of,
     beside,
     cell,
+    explained,
     factor,
     fold,
     home,
@@ -356,7 +357,7 @@ def _published(findings: Findings) -> str:
             span(of(row["claim"])),
             f"<td>{span(of(row['ours']))}</td>",
             verdict(row),
-            f"<td>{span(of(row['why']))}</td>",
+            f"<td>{span(explained(row))}</td>",
             f"<td>{html.escape(row['source'])}</td>",
         ]
         for row in rows

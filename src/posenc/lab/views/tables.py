@@ -12,8 +12,9 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from posenc.lab.views.cells import Findings, home, long_form
+from posenc.lab.views.cells import Findings, explained, home, long_form
 from posenc.lab.views.summary_table import TIMES
+from posenc.lab.views.words import of
 
 CELLS = ("task", "measure", "encoding", "setting", "mode", "length", "seed", "value", "state")
 SUMMARY = (
@@ -84,9 +85,8 @@ def _cost(findings: Findings, name: str) -> dict[str, Any]:
 
 def _published(findings: Findings) -> Iterator[dict[str, Any]]:
     for row in findings["published"]:
-        spoken = {
-            f"{part}_{language}": row[part][language] for part in ("claim", "ours", "why") for language in ("en", "zh")
-        }
+        told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": explained(row)}
+        spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both._asdict().items()}
         yield {"source": row["source"], "verdict": row["verdict"], **spoken}
 
 

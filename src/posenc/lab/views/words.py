@@ -279,6 +279,7 @@ PROSE = {
     "claim": Words("claim", "结论"),
     "ours": Words("here", "本实验"),
     "verdict": Words("verdict", "判断"),
+    "would take": Words("a test would take {needs}", "检验需要：{needs}"),
     "why": Words("why", "原因"),
     "agree": Words("agree", "一致"),
     "disagree": Words("disagree", "不一致"),

@@ -17,18 +17,23 @@ from posenc.lab.findings.published.our_scores import (
 )
 from posenc.lab.findings.titles import title
 
+COST = Words(
+    "a sweep with this encoding, on one machine; it measures the cost at its end",
+    "在一台机器上运行含此编码的实验，结束时测量代价",
+)
+
 
 def slower(*groups: Sequence[str]) -> Judge:
     """Time of a training step relative to NoPE, the slowest group first."""
 
     def judge(found: Found) -> Ours:
         if found["cost"] is None:
-            raise Untested("cost was not measured", "没有测量代价")
+            raise Untested("cost was not measured", "没有测量代价", COST)
         rows, device = found["cost"]["rows"], found["cost"]["device"]
 
         def look_up(name: str) -> Score:
             if name not in rows:
-                raise Untested(f"{title(name).en}: not measured", f"{title(name).zh}：未测量")
+                raise Untested(f"{title(name).en}: not measured", f"{title(name).zh}：未测量", COST)
             return Score(rows[name]["training"]["median"], {})
 
         scores, left, without = reachable(groups, look_up)

@@ -27,12 +27,20 @@ NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
 STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
 
 
-class Untested(Exception):
-    """The claim cannot be judged by these results."""
+CONSULTED = "consulted"  # the key under which a check collects what it has read: (task, encoding)
+MORE_STEPS = Words(
+    "more training: posenc lab run ladder shows from how much on", "更多训练：posenc lab run ladder 显示从多少起"
+)
+UNFINISHED = Words("the trials that are missing: posenc lab run --resume", "补上缺少的试验：posenc lab run --resume")
+LONGER = Words("a longer scored length", "评测更长的长度")
 
-    def __init__(self, en: str, zh: str) -> None:
+
+class Untested(Exception):
+    """The claim cannot be judged by these results. `needs` says what it would take."""
+
+    def __init__(self, en: str, zh: str, needs: Words = NOTHING) -> None:
         super().__init__(en)
-        self.words = Words(en, zh)
+        self.words, self.needs = Words(en, zh), needs
 
 
 class Score(NamedTuple):
@@ -64,31 +72,35 @@ def task_of(found: Found, *names: str) -> Found:
     for name in names:
         for task in found["tasks"]:
             if task["name"] == name:
-                return dict(task)
+                return {**task, CONSULTED: found.get(CONSULTED, [])}
     called = joined((tasks.load(name).title for name in names), " or ", "或")
-    raise Untested(f"not run: {called.en}", f"未运行：{called.zh}")
+    needs = Words(f"an experiment with the task {names[0]}", f"含有任务 {names[0]} 的实验")
+    raise Untested(f"not run: {called.en}", f"未运行：{called.zh}", needs)
 
 
 def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
     """The arm; by default it must have learnt the trained length."""
     for arm in task["arms"]:
         if arm["name"] == name:
+            task.get(CONSULTED, []).append((task["name"], name))
             if learnt and not arm["learnt"]:
                 raise no_number(name, arm["state"])
             return dict(arm)
-    raise Untested(f"{title(name).en} took no part", f"{title(name).zh} 未参与")
+    needs = Words(f"{name} among the encodings of the experiment", f"实验的编码中要有 {name}")
+    raise Untested(f"{title(name).en} took no part", f"{title(name).zh} 未参与", needs)
 
 
 def length_of(task: Found, times: float | None) -> int:
     """The scored length nearest to that multiple of the trained length; the longest for None."""
     if times is None:
         if task["lengths"][-1] == task["length"]:
-            raise Untested("no longer length was scored", "没有评测更长的长度")
+            raise Untested("no longer length was scored", "没有评测更长的长度", LONGER)
         return int(task["lengths"][-1])
     off = {length: abs(math.log(length / task["length"] / times)) for length in task["lengths"]}
     best = min(off, key=lambda length: off[length])
     if off[best] > math.log(NEAR):
-        raise Untested(f"no length near {times:g}× was scored", f"没有评测 {times:g}× 附近的长度")
+        needs = Words(f"a scored length near {times:g} times the trained one", f"在训练长度约 {times:g} 倍处评测")
+        raise Untested(f"no length near {times:g}× was scored", f"没有评测 {times:g}× 附近的长度", needs)
     return int(best)
 
 
@@ -114,7 +126,8 @@ def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     zh = STATES.get(state) or STATES.get(state.partition(":")[0], state)
     en = "not run" if state == "missing" else state
-    return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}")
+    needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
+    return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}", needs)
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -125,7 +138,8 @@ def changed(task: Found, change: str, length: int) -> Score:
             return _score("rope", after["cells"].get(str(length)))
     if not change:
         return score(arm, length)
-    raise Untested(f"{CHANGES[change].en} was not tried after training", f"训练后未试：{CHANGES[change].zh}")
+    needs = Words(f"after: [{change}] in the experiment", f"实验设置 after: [{change}]")
+    raise Untested(f"{CHANGES[change].en} was not tried after training", f"训练后未试：{CHANGES[change].zh}", needs)
 
 
 # Deciding -----------------------------------------------------------------------------------------------------------
@@ -189,10 +203,10 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
 
 
-def untested(words: Words) -> Judge:
-    """A claim that the lab does not test is listed with the reason."""
+def untested(words: Words, needs: Words) -> Judge:
+    """A claim that the lab does not test is listed with the reason, and with what a test would take."""
 
     def judge(found: Found) -> Ours:
-        raise Untested(*words)
+        raise Untested(*words, needs)
 
     return judge

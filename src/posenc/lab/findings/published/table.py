@@ -4,6 +4,8 @@
     ours           2×: Sinusoidal 3.22, RoPE 2.87, T5 2.54, ALiBi 2.38 bits
     verdict        agree: the inequality holds for the means and in every seed; disagree: in none; undecided: in some
     why            in how many seeds it holds, and what is left out
+    cause          why we disagree: scale, budget, another setting, a mistake; and the trial that shows it
+    needs          what a test would take, where there is none
 
 Published perplexities use other texts and tokens than our bits, so only sign and order are compared.
 """
@@ -15,8 +17,9 @@ from typing import Any, NamedTuple
 
 from posenc.bilingual import Words
 from posenc.lab.findings import criteria
-from posenc.lab.findings.published import attention_checks, cost_checks, task_checks, text_checks
-from posenc.lab.findings.published.our_scores import BITS, NOTHING, PLAIN, Judge, Untested, untested
+from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
+from posenc.lab.findings.published.causes import Cause
+from posenc.lab.findings.published.our_scores import BITS, CONSULTED, NOTHING, PLAIN, Judge, Untested, untested
 from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
 from posenc.lab.findings.published.text_checks import COMPETITIVE
 
@@ -31,33 +34,87 @@ FACTOR_SET = Words(
     "the factor follows the length here: 1 up to the trained one, L / L_train beyond",
     "此处倍数随长度而定：训练长度以内为 1，超出后为 L / L_train",
 )
-NO_MORE = Words("the lab does not train on after a change", "实验台在改动之后不再继续训练")
+FIXED_FACTOR = Words("a setting of `after` that fixes the factor at every length", "`after` 增加固定倍数的设置")
+SUN, RUOSS, FIRE = "Sun et al. 2022 (xPos)", "Ruoss et al. 2023", "Li et al. 2023 (FIRE)"
+KERPLE, GOLOVNEVA = "Chi et al. 2022 (KERPLE)", "Golovneva et al. 2024 (CoPE)"
+MCLEISH = "McLeish et al. 2024 (Abacus)"
+ADAPTED = Cause("task", TUNED, "posenc lab run results/claims/peng.yaml")
+PARTIAL = Cause("task", QUARTER, "posenc lab run results/claims/kazemnejad.yaml")
+ON_A_CPU = Cause(
+    "scale",
+    Words(
+        "attention is a small part of a step at this width on a CPU; theirs ran on GPUs at width 1024",
+        "此处宽度小、在 CPU 上，注意力只占一步的一小部分；原文在 GPU 上、宽度 1024",
+    ),
+    "posenc lab run gpu",
+)
+FEW_PAIRS = Cause(
+    "task",
+    Words(
+        "here a few pairs are recalled at once; theirs retrieves from documents (RULER)",
+        "此处只回忆几个键值对；原文从长文档中检索（RULER）",
+    ),
+    "posenc lab run results/claims/drope.yaml",
+)
+BLOCKWISE = Cause(
+    "task",
+    Words(
+        "theirs reads with blockwise attention beyond training, ours with full",
+        "原文超出训练长度时分块注意力，此处为全注意力",
+    ),
+    "posenc lab run results/claims/xpos.yaml",
+)
+NO_DIGIT_POSITIONS = Words(
+    "the lab numbers tokens by their index; Abacus numbers the digits of each number",
+    "实验台按词元序号编号；Abacus 按数内的位置编号",
+)
+DIGIT_POSITIONS = Words(
+    "positions that depend on the tokens, in training and when scored; posenc.abacus computes them",
+    "训练与评分时由词元决定位置；posenc.abacus 可计算",
+)
 
 
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
+WITH_RECORDS = Words("the preset standard, whose trials record it", "预设 standard，其试验记录了这些")
 
 
 class PublishedClaim(NamedTuple):
-    """A claim, its source, and the check that decides it."""
+    """A claim, its source, and the check that decides it. `cause` is what is known of the paper's setting."""
 
     source: str
     words: Words
     judge: Judge
+    cause: Cause | None = None
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every claim with its verdict: agree, disagree, undecided, or not tested and why."""
+    """Every claim with its verdict: agree, disagree, undecided, or not tested and why.
+
+    Where the verdict is disagree or undecided, `kind` and `cause` say why, and `trial` is one that shows it. Where it is
+    not tested, `needs` says what a test would take.
+    """
     return [row(claim, found) for claim in CLAIMS]
 
 
 def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
+    consulted: list[tuple[str, str]] = []
+    words, needs, cause, trial = NOTHING, NOTHING, None, None
     try:
-        ours = claim.judge(found)
+        ours = claim.judge({**found, CONSULTED: consulted})
         words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
     except Untested as error:
-        words, verdict, why = NOTHING, "not tested", error.words
-    said = {"claim": claim.words, "ours": words, "why": why}
-    return {"source": claim.source, "verdict": verdict, **{name: both._asdict() for name, both in said.items()}}
+        verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
+    if verdict in ("disagree", "undecided"):
+        cause, trial = causes.cause_of(claim.cause, claim.source, found, consulted), causes.trial_of(found, consulted)
+    told = NOTHING if cause is None else causes.told(cause, trial)
+    said = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
+    return {
+        "source": claim.source,
+        "verdict": verdict,
+        "kind": cause and cause.kind,
+        "trial": trial,
+        **{name: both._asdict() for name, both in said.items()},
+    }
 
 
 CLAIMS = (
@@ -132,6 +189,7 @@ CLAIMS = (
             "每秒训练词数：T5 14.4k < 旋转 20.0k < ALiBi 28.3k、正弦 28.5k",
         ),
         cost_checks.slower(["t5"], ["rope"], ["alibi", "sinusoidal"]),
+        ON_A_CPU,
     ),
     PublishedClaim(
         HAVIV,
@@ -182,6 +240,7 @@ CLAIMS = (
             "平均名次：NoPE 2.00、T5 2.03 < ALiBi 2.67 < 旋转 3.80 < 绝对 4.50",
         ),
         task_checks.mean_ranks(["sinusoidal"], ["rope"], ["alibi"], ["nope", "t5"]),
+        PARTIAL,
     ),
     PublishedClaim(
         CHEN,
@@ -197,17 +256,20 @@ CLAIMS = (
             f"interpolation stays flat: 7.23 at 1×, 7.04 at 2×; at most {FLAT:g} bits lost here",
             f"位置插值保持平稳：1× 为 7.23，2× 为 7.04；此处至多变差 {FLAT:g} 比特",
         ),
-        text_checks.changes(2, ["", "interpolation"], lambda at: at["interpolation"] - at["home"] <= FLAT, TUNED),
+        text_checks.changes(2, ["", "interpolation"], lambda at: at["interpolation"] - at["home"] <= FLAT),
+        ADAPTED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > YaRN 3.35", "在扩展倍数 2× 处：NTK 3.59 > YaRN 3.35"),
         text_checks.changes(2, ["ntk", "yarn"], lambda at: at["ntk"] > at["yarn"]),
+        ADAPTED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > interpolation 3.34", "在扩展倍数 2× 处：NTK 3.59 > 位置插值 3.34"),
         text_checks.changes(2, ["ntk", "interpolation"], lambda at: at["ntk"] > at["interpolation"]),
+        ADAPTED,
     ),
     PublishedClaim(
         PENG,
@@ -216,6 +278,7 @@ CLAIMS = (
             f"在扩展倍数 2× 处：YaRN 3.35 与位置插值 3.34 相当；此处至多差 {FLAT:g} 比特",
         ),
         text_checks.changes(2, ["interpolation", "yarn"], lambda at: at["yarn"] - at["interpolation"] <= FLAT),
+        ADAPTED,
     ),
     PublishedClaim(
         PENG,
@@ -231,7 +294,7 @@ CLAIMS = (
             "beyond the factor, 2.5×: interpolation 8.07 > NTK 6.24 > YaRN 6.04",
             "超出扩展倍数，2.5×：位置插值 8.07 > NTK 6.24 > YaRN 6.04",
         ),
-        untested(FACTOR_SET),
+        untested(FACTOR_SET, FIXED_FACTOR),
     ),
     PublishedClaim(
         PENG,
@@ -239,7 +302,7 @@ CLAIMS = (
             "changed within the trained length, ½×: NTK 4.20 > interpolation 3.92, YaRN 3.91",
             "在训练长度以内也作改动，½×：NTK 4.20 > 位置插值 3.92、YaRN 3.91",
         ),
-        untested(FACTOR_SET),
+        untested(FACTOR_SET, FIXED_FACTOR),
     ),
     PublishedClaim(
         DROPE,
@@ -248,6 +311,7 @@ CLAIMS = (
             "RoPE 在训练长度以外检索不到：0 0 0；此处即 2× 时不到 1× 的一半",
         ),
         task_checks.retrieves_nothing,
+        FEW_PAIRS,
     ),
     PublishedClaim(
         DROPE,
@@ -256,6 +320,7 @@ CLAIMS = (
             f"平稳不等于用到了上文：检索 NoPE 9.2 36.2 21.4 > ALiBi 5.2 0 1.1，文本上变差不超过 {FLAT:g} 比特",
         ),
         task_checks.flat_is_not_use,
+        FEW_PAIRS,
     ),
     PublishedClaim(
         DROPE,
@@ -271,7 +336,65 @@ CLAIMS = (
             "retrieval: RoPE dropped after training 28.0 41.6 23.3 > all others",
             "检索：训练后去掉 RoPE 28.0 41.6 23.3 > 其余各种",
         ),
-        untested(NO_MORE),
+        task_checks.retrieves_best("rope+dropped", ["rope", "alibi", "nope"]),
+    ),
+    PublishedClaim(
+        PENG,
+        Words(
+            "without training on: interpolation > NTK > YaRN; at 4× here",
+            "不继续训练：位置插值 > NTK > YaRN；此处取 4×",
+        ),
+        text_checks.changes(4, ["interpolation", "ntk", "yarn"], lambda at: at["interpolation"] > at["ntk"] > at["yarn"]),
+    ),
+    PublishedClaim(
+        SUN,
+        Words("xPos is better than RoPE beyond training; at 2× here", "超出训练长度时 xPos 优于 RoPE；此处取 2×"),
+        text_checks.order(2, ["rope"], ["xpos"]),
+        BLOCKWISE,
+    ),
+    PublishedClaim(
+        RUOSS,
+        Words(
+            "random positions generalise to longer algorithmic inputs (+12.0 % of accuracy over 15 tasks); copy here",
+            "随机位置可推广到更长的算法输入（15 项任务平均正确率 +12.0%）；此处为复制",
+        ),
+        task_checks.copies([["rope+randomized"], ["rope"]]),
+    ),
+    PublishedClaim(
+        FIRE,
+        Words(
+            "FIRE is better than T5 and ALiBi on longer text; at 4× here", "更长的文本上 FIRE 优于 T5 与 ALiBi；此处取 4×"
+        ),
+        text_checks.order(4, ["t5", "alibi"], ["fire"]),
+    ),
+    PublishedClaim(
+        KERPLE,
+        Words(
+            f"KERPLE (logarithmic) loses nothing at longer lengths; at most {FLAT:g} bits here at any length",
+            f"KERPLE（对数）在更长处没有变差；此处任何长度至多 {FLAT:g} 比特",
+        ),
+        text_checks.stays_flat("kerple"),
+    ),
+    PublishedClaim(
+        GOLOVNEVA,
+        Words(
+            "CoPE errs less than RoPE and absolute positions on longer flip-flops; at 4× here",
+            "更长的触发器序列上，CoPE 的错误少于 RoPE 与绝对位置；此处取 4×",
+        ),
+        task_checks.exact_order("flip_flop", 4, ["cope"], ["rope", "learned", "sinusoidal"]),
+    ),
+    PublishedClaim(
+        GOLOVNEVA,
+        Words(
+            "CoPE counts; RoPE and absolute positions err more; at 1× here",
+            "CoPE 会计数，RoPE 与绝对位置错误更多；此处取 1×",
+        ),
+        task_checks.exact_order("counting", 1, ["cope"], ["rope", "learned", "sinusoidal"]),
+    ),
+    PublishedClaim(
+        MCLEISH,
+        Words("Abacus adds numbers six times as long as in training", "Abacus 能做比训练时长六倍的加法"),
+        untested(NO_DIGIT_POSITIONS, DIGIT_POSITIONS),
     ),
     PublishedClaim(
         "notes 000, 004",
@@ -314,6 +437,7 @@ CLAIMS = (
             "计算效率：RoPE 两星；正弦、可学习、ALiBi 三星",
         ),
         cost_checks.slower(["rope"], ["sinusoidal", "learned", "alibi"]),
+        ON_A_CPU,
     ),
     PublishedClaim(
         "notes 001, 004",
@@ -322,6 +446,7 @@ CLAIMS = (
             "相对位置编码（T5、Shaw、Transformer-XL）的计算代价高于正弦",
         ),
         cost_checks.slower(["t5", "shaw", "transformer_xl"], ["sinusoidal"]),
+        ON_A_CPU,
     ),
     PublishedClaim(
         "notes 002",

@@ -45,7 +45,8 @@ def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Wo
         learnt = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if not learnt:
             raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
-        scores = {arm["name"]: score(arm, task["length"]) for arm in (arm_of(task, "nope", learnt=False), *learnt)}
+        read = [arm_of(task, "nope", learnt=False), *(arm_of(task, arm["name"]) for arm in learnt)]
+        scores = {arm["name"]: score(arm, task["length"]) for arm in read}
         worst = max if task["measure"] == "bits" else min
 
         def found_to_hold(at: Means) -> bool:
@@ -140,3 +141,29 @@ def changes_retrieve(found: Found) -> Ours:
     scores = {change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")}
     words = listed(scores, place(task, length), unit=PLAIN, called=CHANGES.__getitem__)
     return decide(scores, descending([["ntk", "yarn"], ["interpolation"]]), words)
+
+
+def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
+    """Exact match at a multiple of the trained length, the best group first. Whether it was learnt does not matter: a claim
+    on an exact task is also about what an encoding fails to learn.
+    """
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, task_name)
+        length = length_of(task, at)
+        scores, left, without = reachable(groups, lambda name: score(arm_of(task, name, learnt=False), length))
+        return decide(scores, descending(left), listed(scores, place(task, length), ".3f", PLAIN), without)
+
+    return judge
+
+
+def retrieves_best(name: str, others: Sequence[str]) -> Judge:
+    """Retrieval at twice the trained length."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, *RETRIEVAL)
+        length = length_of(task, 2)
+        scores, left, without = reachable([[name], others], lambda one: score(arm_of(task, one, learnt=False), length))
+        return decide(scores, descending(left), listed(scores, place(task, length), ".3f", PLAIN), without)
+
+    return judge

@@ -1,0 +1,76 @@
+"""Why a result differs from a published claim, the trial that shows it, and the experiment that would decide it.
+
+    what is known of the paper's setting ─► task
+    a statement of the notes, which measured nothing ─► theirs
+    an encoding of the claim still improved at its end, or did not learn the task ─► budget
+    otherwise ─► scale
+
+The first that applies is given. `ours` is a mistake of this lab that is known and not corrected yet; there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from posenc.bilingual import Words, clauses, joined
+from posenc.lab.findings.titles import title
+
+Kind = Literal["scale", "budget", "task", "theirs", "ours"]
+Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read
+NOTES = "notes"
+
+KINDS: Mapping[Kind, Words] = {
+    "scale": Words("scale", "规模"),
+    "budget": Words("budget", "预算"),
+    "task": Words("other setting", "设置不同"),
+    "theirs": Words("their mistake", "原文有误"),
+    "ours": Words("our mistake", "此处有误"),
+}
+DECIDED_BY: Mapping[Kind, str] = {"budget": "posenc lab run ladder", "scale": "posenc lab run gpu"}
+SMALLER = Words("the models of the paper are larger, and trained on far more text", "原文的模型更大，训练文本也多得多")
+NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
+
+
+class Cause(NamedTuple):
+    """`experiment` is a command that would decide it; "" where the trials decide it already."""
+
+    kind: Kind
+    why: Words
+    experiment: str = ""
+
+
+def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consulted: Consulted) -> Cause:
+    """The cause of a disagreement or of an open verdict. `known` is what is known of the paper's setting."""
+    if known is not None:
+        return known
+    if source.startswith(NOTES):
+        return Cause("theirs", NOT_MEASURED)
+    if growing := unfinished(found, consulted):
+        names = joined(map(title, growing), ", ", "、")
+        why = Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
+        return Cause("budget", why, DECIDED_BY["budget"])
+    return Cause("scale", SMALLER, DECIDED_BY["scale"])
+
+
+def unfinished(found: Mapping[str, Any], consulted: Consulted) -> list[str]:
+    """The encodings of the claim whose training loss still fell at the end, or that did not learn the trained length."""
+    arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
+    read = {name: arms[task, name] for task, name in consulted}
+    return [name for name, arm in read.items() if arm["converged"] is False or not arm["learnt"]]
+
+
+def trial_of(found: Mapping[str, Any], consulted: Consulted) -> str | None:
+    """The first trial that the check has read, in the words that posenc lab repeat takes; None without one."""
+    return next((f"{task} {name} seed {found['seeds'][0]}" for task, name in consulted), None)
+
+
+def told(cause: Cause, trial: str | None) -> Words:
+    """The cause, the trial and the experiment in one sentence."""
+    kind = KINDS[cause.kind]
+    parts = [Words(f"{kind.en}: {cause.why.en}", f"{kind.zh}：{cause.why.zh}")]
+    if trial:
+        parts.append(Words(f"seen in: posenc lab repeat {trial}", f"可见于：posenc lab repeat {trial}"))
+    if cause.experiment:
+        parts.append(Words(f"would decide it: {cause.experiment}", f"可作判定：{cause.experiment}"))
+    return clauses(*parts)

@@ -1,0 +1,66 @@
+"""The experiments of results/claims: each can decide the claims that it is made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posenc.lab.experiment import Experiment, read_experiment
+from posenc.lab.findings.published.table import CLAIMS, row
+
+CLAIMS_FOLDER = Path(__file__).parent.parent / "results" / "claims"
+MADE_FOR = {
+    "press": ("ALiBi loses nothing", "6.9×", "4.9×", "2×: sinusoidal", "sinusoidal fails first", "rotary fails later"),
+    "haviv": ("1×: no encoding", "a causal model needs", "a masked model fails"),
+    "peng": ("RoPE unchanged breaks", "without training on: interpolation", "without training on, NTK"),
+    "xpos": ("xPos is better",),
+    "fire": ("FIRE is better", "KERPLE"),
+    "kazemnejad": ("copy, exact match", "copy: ALiBi", "mean rank"),
+    "ruoss": ("random positions generalise",),
+    "cope": ("CoPE errs less", "CoPE counts"),
+    "drope": ("RoPE retrieves nothing", "flat is not use", "retrieval: RoPE dropped", "retrieval: NTK"),
+    "order": ("without positions, attention both ways",),
+}  # fmt: skip
+
+
+def all_learnt(experiment: Experiment) -> dict[str, Any]:
+    """Findings in which every encoding learnt every task, with the same score everywhere."""
+    cell = {"mean": 1.0, "seeds": {"0": 1.0}, "state": None}
+    found: list[dict[str, Any]] = []
+    for plan in experiment.tasks:
+        task, lengths = plan.task, list(map(str, plan.task.lengths))
+        arms = [
+            {"name": word, "learnt": True, "converged": True, "state": None, "cells": dict.fromkeys(lengths, cell),
+             "rise": dict.fromkeys(lengths, cell), "non_overlapping": dict.fromkeys(lengths, cell)}
+            for word in experiment.of(plan)
+        ]  # fmt: skip
+        after = [{"change": change, "cells": dict.fromkeys(lengths, cell)} for change in ("", *plan.after)]
+        found.append({
+            "name": task.name, "title": task.title._asdict(), "measure": task.measure, "length": task.length,
+            "lengths": list(task.lengths), "chance": {length: task.chance(int(length)) for length in lengths},
+            "arms": arms, "after": after if plan.after else [], "attention": [], "links": [], "similarity": None,
+            "gate": {"best": arms[0]["name"]},
+        })  # fmt: skip
+    return {"tasks": found, "cost": None, "seeds": [0]}
+
+
+@pytest.mark.parametrize("name", MADE_FOR)
+def test_an_experiment_decides_its_claims(name: str) -> None:
+    experiment = read_experiment(str(CLAIMS_FOLDER / f"{name}.yaml"))
+    found = all_learnt(experiment)
+    for begins in MADE_FOR[name]:
+        (claim,) = (claim for claim in CLAIMS if claim.words.en.startswith(begins))
+        judged = row(claim, found)
+        assert judged["verdict"] != "not tested", (begins, judged["why"]["en"])
+        assert "without" not in judged["why"]["en"], judged["why"]["en"]
+
+
+def test_the_files_are_those_that_the_claims_name() -> None:
+    assert {path.stem for path in CLAIMS_FOLDER.glob("*.yaml")} == MADE_FOR.keys()
+    named = {claim.cause.experiment.split()[-1] for claim in CLAIMS if claim.cause and "results/" in claim.cause.experiment}
+    assert {Path(name).stem for name in named} <= MADE_FOR.keys()
+    for page in ("README.md", "README.zh-CN.md"):
+        text = (CLAIMS_FOLDER / page).read_text("utf-8")
+        assert all(f"| [{name}]({name}.yaml) |" in text for name in MADE_FOR)

@@ -18,7 +18,7 @@ from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
 Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read
-NOTES = "notes"
+NOTES, TEXT = "notes", "language_model"
 
 KINDS: Mapping[Kind, Words] = {
     "scale": Words("scale", "规模"),
@@ -49,7 +49,8 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
     if growing := unfinished(found, consulted):
         names = joined(map(title, growing), ", ", "、")
         why = Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
-        return Cause("budget", why, DECIDED_BY["budget"])
+        of_text = all(task == TEXT for task, _ in consulted)  # the ladder has no other task
+        return Cause("budget", why, DECIDED_BY["budget"] if of_text else "")
     return Cause("scale", SMALLER, DECIDED_BY["scale"])
 
 

@@ -29,8 +29,6 @@ STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "
 
 CONSULTED = "consulted"  # the key under which a check collects what it has read: (task, encoding)
 MORE_STEPS = Words("more training steps", "更多训练步数")
-    "more training: posenc lab run ladder shows from how much on", "更多训练：posenc lab run ladder 显示从多少起"
-)
 UNFINISHED = Words("the trials that are missing: posenc lab run --resume", "补上缺少的试验：posenc lab run --resume")
 LONGER = Words("a longer scored length", "评测更长的长度")
 

@@ -31,6 +31,7 @@ N_HEADS, D_HEAD, N_LAYERS = 4, 32, 6
 WORDS, SIDE = 32, 9  # tokens in a row; patches of an image down and across
 MOST = 5.0  # the colours end here: a weight has changed by e⁵ = 148 times
 ROUNDING = 1e-9  # what is smaller is no change
+UNSEEN = -1e30  # what is lower is not seen at all
 SEED = 0
 
 
@@ -89,8 +90,10 @@ def _scores(entry: Entry) -> Matrices:
     largest = float(maps.nan_to_num().abs().max())
     limit = min(largest, MOST) if largest > ROUNDING else 1.0
     learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""
+    maps = maps.clamp(min=UNSEEN)  # the colours need no more
     seen = maps[~maps.isnan()]
-    low, high = (number(float(end) if largest > ROUNDING else 0.0) for end in (seen.min(), seen.max()))
+    ends = (float(end) if abs(end) > ROUNDING else 0.0 for end in (seen.min(), seen.max()))
+    low, high = ("−∞" if end <= UNSEEN else number(end) for end in ends)
     return Matrices(
         f"{entry.title.en}: {said}",
         (

@@ -18,6 +18,7 @@ from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
 from posenc.lab.findings.titles import main_task
+from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
@@ -62,6 +63,8 @@ def findings(folder: Path) -> Json:
         "cost": _cost(_measured(kept, manifest, "cost"), results, origin),
         "missing": _missing(wanted, results, crashed),
     }
+    if manifest["tuning"]:
+        found["tuning"] = tuning(kept, manifest)
     if experiment["name"] == COMPARE and (main := main_task(found))["measure"] == "bits":
         found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
     found["published"] = published_claims(found)

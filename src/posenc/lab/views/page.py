@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ attention ─ properties ─
-published ─ how
+tuning ─ published ─ how
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from posenc.bilingual import Words
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.views import charts, svg
+from posenc.lab.views import charts, svg, tuning
 from posenc.lab.views.attention import attention
 from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
@@ -59,6 +59,7 @@ PARTS = (
     "places",
     "attention",
     "properties",
+    "tuning",
     "published",
     "how",
 )
@@ -78,6 +79,7 @@ def page(findings: Findings) -> str:
         "places": _places,
         "attention": attention,
         "properties": properties,
+        "tuning": _tuning,
         "published": _published,
         "how": how,
     }
@@ -339,6 +341,20 @@ def _place_table(findings: Findings, task: Task) -> str:
         for name, bits in found.items()
     ]
     return details(say("numbers"), table("plain", head, body))
+
+
+def _tuning(findings: Findings) -> str:
+    head = [span(say(name)) for name in tuning.HEAD]
+    return "".join(
+        tag("p", tuning.introduction(task, found))
+        + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, found)])
+        for task, found in tuning.tuned_tasks(findings)
+    )
+
+
+def _cell(column: int, words: Words) -> str:
+    """The first cell of a row is its heading, which `table` marks."""
+    return span(words) if column == 0 else f"<td>{span(words)}</td>"
 
 
 def _published(findings: Findings) -> str:

@@ -279,6 +279,23 @@ PROSE = {
     "claim": Words("claim", "结论"),
     "ours": Words("here", "本实验"),
     "verdict": Words("verdict", "判断"),
+    "tuning": Words("What tuning changed", "调参改变了什么"),
+    "tuning text": Words(
+        "{task}: {tries} tries for every encoding, on one seed that is not compared. Untuned: learning rate {rate}. Scores "
+        "at the trained length of these shorter models; rank 1 is best.",
+        "{task}：每种编码各试 {tries} 次，用一个不参与比较的种子。未调参时学习率为 {rate}。"
+        "分数为这些较短训练的模型在训练长度上所得；第 1 名最好。",
+    ),
+    "tuning moved": Words(
+        "Tuning changed the rank of {moved} of {count} encodings, at most by {most}.",
+        "{count} 种编码中，{moved} 种的名次因调参而变，最多变 {most}。",
+    ),
+    "tuning kept": Words("Tuning changed no rank.", "调参没有改变名次。"),
+    "tuning waiting": Words("Not all tries are finished for {count} more.", "另有 {count} 种尚未试完。"),
+    "untuned": Words("untuned", "未调参"),
+    "tuned": Words("tuned", "已调参"),
+    "chosen": Words("chosen", "选定"),
+    "rank change": Words("rank", "名次"),
     "would take": Words("a test would take {needs}", "检验需要：{needs}"),
     "why": Words("why", "原因"),
     "agree": Words("agree", "一致"),

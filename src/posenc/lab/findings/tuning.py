@@ -1,0 +1,79 @@
+"""What tuning changed: every setting that was tried, and the ranks of encodings before and after the choice.
+
+    trials that choose a setting ─► score of each try at the trained length ─┬─ rank at the untuned setting
+                                                                             └─ rank at the best setting
+
+The untuned setting is that of the task: its learning rate, and nothing of the encoding's own changed. All tries have one
+seed and the same number of steps, so ranks are those of these shorter models and not of the results. Ties share their
+average.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from scipy.stats import rankdata
+
+from posenc.lab import tasks
+from posenc.lab.findings.criteria import Measure, worse
+from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS, Record
+
+if TYPE_CHECKING:
+    from posenc.lab.records.results import Folder
+
+Json = dict[str, Any]
+
+
+def tuning(folder: Folder, manifest: Mapping[str, Any]) -> dict[str, Json]:
+    """By task, of the tasks that were tuned; a task whose untuned setting is not among the tries is left out."""
+    tried: dict[str, dict[str, list[Json]]] = {}
+    for key in manifest["tuning"]:
+        if (record := folder.get(key)) is not None:
+            trial = record.about["trial"]
+            entry = {
+                "learning_rate": trial["training"]["learning_rate"],
+                "options": [list(option) for option in trial.get("options", ())],
+                "score": score(record),
+            }
+            tried.setdefault(trial["task"]["name"], {}).setdefault(trial["encoding"], []).append(entry)
+    plans = {plan["task"]["name"]: plan for plan in manifest["experiment"]["tasks"]}
+    found = {name: ranked(tasks.load(name).measure, plans[name], arms) for name, arms in tried.items()}
+    return {name: one for name, one in found.items() if one["rows"]}
+
+
+def ranked(measure: Measure, plan: Mapping[str, Any], tried: Mapping[str, Sequence[Json]]) -> Json:
+    """The encodings that have a finite score at the untuned setting and every try; the best after tuning first."""
+    rate, tries = plan["training"]["learning_rate"], len(plan["learning_rates"])
+    rows = []
+    for name, entries in tried.items():
+        before = [one for one in entries if one["learning_rate"] == rate and not one["options"]]
+        if len(entries) < tries or not before or before[0]["score"] is None:
+            continue
+        best = min((one for one in entries if one["score"] is not None), key=lambda one: worse(measure, one["score"]))
+        rows.append({"name": name, "untuned": before[0]["score"], "tuned": best["score"], "chosen": best, "tried": entries})
+    for when in ("untuned", "tuned"):
+        ranks = rankdata([worse(measure, row[when]) for row in rows], method="average") if rows else []
+        for row, rank in zip(rows, ranks, strict=True):
+            row[f"rank_{when}"] = float(rank)
+    rows.sort(key=lambda row: row["rank_tuned"])
+    return {"learning_rate": rate, "tries": tries, "rows": rows, "waiting": len(tried) - len(rows)}
+
+
+def score(record: Record) -> float | None:
+    """The mean at the trained length in the task's measure; None if training failed or the score is no number."""
+    trial = record.about["trial"]
+    measure, length = tasks.load(trial["task"]["name"]).measure, trial["task"]["length"]
+    mode = RANDOM_POSITIONS if trial.get("draws") else SAME_TARGETS
+    rows = record.rows
+    here = pc.and_(pc.equal(rows["kind"].cast("string"), measure), pc.equal(rows["length"], length))
+    here = pc.and_(here, pc.equal(rows["mode"].cast("string"), mode))
+    here = pc.and_(here, pc.equal(rows["change"].cast("string").fill_null(""), ""))
+    of = rows.filter(here).to_pylist()
+    if record.about["failed"] is not None or not of:
+        return None
+    weights = [row["weight"] if measure == "bits" else 1.0 for row in of]
+    mean = sum(row["value"] * weight for row, weight in zip(of, weights, strict=True)) / sum(weights)
+    return mean if math.isfinite(mean) else None

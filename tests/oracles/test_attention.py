@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
-from posenc.backends import BACKENDS, choose
+from posenc.backends import BACKENDS, choose, reference
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -21,6 +21,14 @@ from posenc.encodings.t5 import T5
 from .by_hand import add, attention, close, draw, half_ulp, products, sees
 
 IMPLS = ["reference", "sdpa", "auto"]
+
+
+def test_blocks_hold_as_many_logits_as_there_is_room_for():
+    q, k = torch.empty(2, 4, 101, 4, device="meta"), torch.empty(2, 2, 1000, 4, device="meta")
+    blocks = reference.blocks(q, k)
+    logits = blocks[0].stop * 2 * 4 * 1000
+    assert reference.ROOM - 2 * 4 * 1000 < logits <= reference.ROOM
+    assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(101))
 
 
 def qkv(batch=2, heads=4, shared=2, queries=5, keys=5, d=6, dv=None):

@@ -192,6 +192,8 @@ def test_wrong_arguments():
         DeBERTa(M + 1, H)
     with pytest.raises(ValueError, match="max_distance: expected a whole number"):
         DeBERTa(M, H, max_distance=0)
+    with pytest.raises(ValueError, match=r"name: expected a projection of the terms \('c2p',\), got 'query'"):
+        DeBERTa(M, H, terms=("c2p",)).projected("query", torch.float32)
     with pytest.raises(TypeError, match="needs integer positions"):
         attend(*[torch.zeros(1, H, 2, D)] * 3, DeBERTa(M, H), Positions.at(torch.rand(1, 2)))
     with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):

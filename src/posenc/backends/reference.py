@@ -59,13 +59,13 @@ def attend(
 def blocks(q: Tensor, k: Tensor) -> list[slice]:
     """Queries that are computed together: all, or as many as have ROOM logits."""
     queries = q.shape[2]
-    each = max(ROOM // (q.shape[0] * q.shape[1] * k.shape[2]), FEWEST)
+    each = max(ROOM // max(q.shape[0] * q.shape[1] * k.shape[2], 1), FEWEST)
     return [slice(first, min(first + each, queries)) for first in range(0, queries, each)]
 
 
 def _in_blocks(q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding) -> bool:
     """In eager code without a gradient or a transform; a graph stays one operation each."""
-    if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta or len(blocks(q, k)) == 1:
+    if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta or len(blocks(q, k)) <= 1:
         return False
     return not wants_gradient(q, k, v, *encoding.parameters())
 

@@ -1,4 +1,4 @@
-"""xPos by loops over pairs, its decay, and where it overflows. Sun et al. 2022, section 2.2; torchscale."""
+"""xPos by loops over pairs, its decay, and where it overflows. Sun et al. 2022, section 3.2; torchscale."""
 
 import math
 

@@ -74,7 +74,7 @@ CITED: dict[str, tuple[Cited, ...]] = {
                 "在从未见过的长度上，测试准确率平均提高 12.0%，共 6000 个模型、15 个任务",
             ),
             "Ruoss et al. 2023, arXiv 2305.16843, abstract",
-            12.5,
+            1.0,
         ),
     ),
     "rnope_swa": (

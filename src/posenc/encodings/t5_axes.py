@@ -2,7 +2,7 @@
 
     logits += Σ_a b_a[h, bucket_a(⌊s_a·(c_a(j) - c_a(i))⌋)]        buckets as in T5, both ways
 
-LayoutLMv2 (Xu et al. 2020, section 2.2) and LayoutLMv3 (Huang et al. 2022, section 2.2): token index, left x, lower y.
+LayoutLMv2 (Xu et al. 2020, section 2) and LayoutLMv3 (Huang et al. 2022, section 2.2): token index, left x, lower y.
 UDOP (Tang et al. 2022, section 3.3): token index, and the middle of a box in x and y, real numbers of 0 … 1 in hundredths.
 Legend: b batch, h query heads, i query, j key, a axes.
 """
@@ -137,7 +137,7 @@ ENTRY = Entry(
         "LayoutLMv3",
         "UDOP",
     ),
-    source="Xu et al. 2020, arXiv 2012.14740, section 2.2",
+    source="Xu et al. 2020, arXiv 2012.14740, section 2",
     idea=Words(
         "For words of a page: T5's bias by the distance in the text, by that from left to right, and by that from "
         "top to bottom, each with its own table, summed. It is defined for attention both ways. Documents with "

@@ -4,7 +4,7 @@
 
 Coordinates are (row, column), whole numbers; only differences count, so that the whole image may be numbered through.
 Liu et al. 2021, "Swin Transformer", section 3.2, equation 4. A class token has three more numbers: as query, as key and
-with itself (Bao et al. 2021, BEiT, and its code). LeViT (Graham et al. 2021, section 4.3) has one for ±Δ: |Δr|·W + |Δc|.
+with itself (Bao et al. 2021, BEiT, and its code). LeViT (Graham et al. 2021, section 4.2) has one for ±Δ: |Δr|·W + |Δc|.
 Legend: b batch, t tokens, h query heads, i query, j key, H height, W width of the window.
 """
 

@@ -3,7 +3,7 @@
     q -> R(m) q · ζ^(m/s),   k -> R(n) k · ζ^(-n/s),   ζ_i = (2i/d + γ) / (1 + γ),  γ = 0.4,  s = 512
     so that pair i of the score carries ζ_i^((m-n)/s)
 
-Sun et al. 2022, "A Length-Extrapolatable Transformer", section 2.2, and torchscale's code, which centres the exponents on
+Sun et al. 2022, "A Length-Extrapolatable Transformer", section 3.2, and torchscale's code, which centres the exponents on
 the middle of the current sequence. Here the origin is position 0 and stays there, so that cached keys remain right; the
 price is a largest position, at which a key's scale would overflow.
 Legend: b batch, h heads, t tokens, d d_head, n pairs.
@@ -117,7 +117,7 @@ ENTRY = Entry(
     formula="R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
     also_called=("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
     used_by=("LeX Transformer", "RetNet"),
-    source="Sun et al. 2022, arXiv 2212.10554, section 2.2",
+    source="Sun et al. 2022, arXiv 2212.10554, section 3.2",
     idea=Words(
         "RoPE with a decay: the contribution of each pair of channels decreases with distance, most for high frequencies. "
         "For keys after the query it would grow, so it is for causal attention only. "

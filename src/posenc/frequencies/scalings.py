@@ -18,7 +18,7 @@ from posenc.frequencies.base import Frequencies, rotary
 def linear(f: Frequencies, factor: float) -> Frequencies:
     """ω/factor: maps positions into the trained range.
 
-    Position interpolation, Chen et al. 2023, section 3.2. Raises ValueError for a factor that is not positive.
+    Position interpolation, Chen et al. 2023, section 2.3. Raises ValueError for a factor that is not positive.
     """
     check_exact(f)
     return _scaled(f, [w / factor for w in f], f"linear(factor={factor:g})")

@@ -2,7 +2,7 @@
 
     layers 0 … 4: ω_i = 10⁴^(-2i/d)     layer 5: ω_i = 10⁶^(-2i/d)/8     and so on
 
-Gemma Team 2025, "Gemma 3 Technical Report", section 2.1. The window belongs to the call: attend(…, window=1024).
+Gemma Team 2025, "Gemma 3 Technical Report", section 2. The window belongs to the call: attend(…, window=1024).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ENTRY = Entry(
         "Gemma 3",
         Words("Gemma 3n (without interpolation)", "Gemma 3n（无插值）"),
     ),
-    source="Gemma Team 2025, arXiv 2503.19786, section 2.1",
+    source="Gemma Team 2025, arXiv 2503.19786, section 2",
     idea=Words(
         "Layers that see a window keep RoPE's usual base, which tells near tokens apart; every sixth layer sees "
         "everything and has a base of a million, interpolated when the context grows. Only the few far layers need "

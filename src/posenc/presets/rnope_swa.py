@@ -2,7 +2,7 @@
 
     layers 0, 1, 2: R(p)q · R(p')k     layer 3: q·k     and so on
 
-Yang et al. 2025, "Rope to Nope and Back Again: A New Hybrid Attention Strategy", section 4; Command A.
+Yang et al. 2025, "Rope to Nope and Back Again: A New Hybrid Attention Strategy"; Command A.
 The window belongs to the call: attend(…, window=4096) in the rotating layers.
 """
 
@@ -57,7 +57,7 @@ ENTRY = Entry(
         "Cohere2",
         "EXAONE 4",
     ),
-    source="Yang et al. 2025, arXiv 2501.18795, section 4",
+    source="Yang et al. 2025, arXiv 2501.18795",
     idea=Words(
         "Layers with RoPE attend within a window, so that their distances stay small; every fourth layer has no "
         "positions and reads the whole context by content. In the authors' models the mixture does better on long "

@@ -51,8 +51,9 @@ ENTRY = Entry(
     ),
     latex=r"p_1 < p_2 < \dots < p_n, \quad \{p_t\} \subset \{0, \dots, M - 1\}",
     breaks=Words(
-        "Training takes longer, since the distances of training are larger than those in use.",
-        "训练更久，因为训练中的距离比使用时大。",
+        "Neighbours stand at random distances, so that a model learns their order and not how many tokens lie between "
+        "them.",
+        "相邻的词距离随机，因此模型学到的是顺序，而不是两个词之间隔了多少词。",
     ),
     code="google-deepmind/randomized_positional_encodings",
     options={

@@ -2,7 +2,7 @@
 
     ω' = ω/s   which is   p' = p/s
 
-Chen et al. 2023, "Extending Context Window of Large Language Models via Positional Interpolation", section 3.2.
+Chen et al. 2023, "Extending Context Window of Large Language Models via Positional Interpolation", section 2.3.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ENTRY = Entry(
         "LongChat",
         "Vicuna 16k",
     ),
-    source="Chen et al. 2023, arXiv 2306.15595, section 3.2",
+    source="Chen et al. 2023, arXiv 2306.15595, section 2.3",
     idea=Words(
         "All positions are divided by the factor by which the context grows, so the model meets no angle that it "
         "has not seen. Neighbouring tokens come closer together in angle, which a short fine-tuning must learn to "

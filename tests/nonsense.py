@@ -293,7 +293,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "logits": numbers(B, H, T, T),
     "probs": numbers(B, H, T, T),
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),
-    **dict.fromkeys(("digits", "visual"), lambda: torch.ones(B, T, dtype=torch.bool)),
+    **dict.fromkeys(("digits", "visual", "ends"), lambda: torch.ones(B, T, dtype=torch.bool)),
     "adjacency": lambda: 1 - torch.eye(T).expand(B, T, T),
     "poses": lambda: torch.eye(4).expand(B, 3, 4, 4),
     "first": numbers(B, T, 2),

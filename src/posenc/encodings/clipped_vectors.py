@@ -26,7 +26,7 @@ Outside = Literal["clip", "zero"]
 
 
 class ClippedVectors(PositionalEncoding):
-    """What encodings of such vectors share; a class says `vectors`, and its sizes.
+    """What encodings of such vectors share; a class says `_tables`, and its sizes.
 
     d_head, max_distance (k), right, outside   as `Shaw` has them
     """
@@ -37,7 +37,7 @@ class ClippedVectors(PositionalEncoding):
     outside: Outside = "clip"
 
     @abstractmethod
-    def vectors(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _tables(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
         """Those of keys and of values, each [r, d] on the device of q, or None: values get none."""
 
     @checked
@@ -58,7 +58,7 @@ class ClippedVectors(PositionalEncoding):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         beyond = 1 if self.outside == "zero" else 0
         keys, values = (
-            table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None] for table in self.vectors(q)
+            table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None] for table in self._tables(q)
         )
         assert keys is not None
         return Relative(q, q, keys, values, torch.full_like(first[:1], -self.max_distance - beyond))
@@ -67,7 +67,7 @@ class ClippedVectors(PositionalEncoding):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
-        scores = q @ self.vectors(q)[0].to(q.dtype).T * self.softmax_scale(self.d_head)  # [b, h, i, r]
+        scores = q @ self._tables(q)[0].to(q.dtype).T * self.softmax_scale(self.d_head)  # [b, h, i, r]
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ class ClippedVectors(PositionalEncoding):
         return of_pair
 
     def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
-        table = self.vectors(probs)[1]
+        table = self._tables(probs)[1]
         if table is None:
             return None
         self.check_coords(at_q, integers=True)

@@ -50,7 +50,7 @@ class NEZHA(ClippedVectors):
         self.d_head, self.max_distance, self.right, self.form = d_head, max_distance, max_distance, form
         self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
 
-    def vectors(self, q: Tensor) -> tuple[Tensor, Tensor]:
+    def _tables(self, q: Tensor) -> tuple[Tensor, Tensor]:
         first = 0 if self.form == "code" else -self.max_distance
         distance = torch.arange(first, first + 2 * self.max_distance + 1, dtype=torch.float64, device=q.device)
         angle = distance[:, None] * constant(self.frequencies, torch.float64, q.device)

@@ -52,7 +52,7 @@ class Sandwich(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        waves = delta.double()[:, None] * constant(self.frequencies, torch.float64, delta.device)
+        waves = delta.abs().double()[:, None] * constant(self.frequencies, torch.float64, delta.device)
         return waves.cos().sum(dim=-1) / constant(self.ratios, torch.float64, delta.device)[:, None]
 
     def heads(self, start: int, stop: int) -> Sandwich:

@@ -52,7 +52,7 @@ class Shaw(ClippedVectors):
         if self.values is not None:
             nn.init.xavier_uniform_(self.values)
 
-    def vectors(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _tables(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
         return self.keys, self.values
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.export import exported
@@ -164,6 +165,15 @@ def test_other_numbers_of_the_file_are_right(opened_file):
     go(opened_file, "table?length=777&d_model=20&p=7&channel=3")  # what is not there becomes the nearest that is
     assert opened_file.locator(".trouble:visible").count() == 0
     assert float(opened_file.get_attribute("[data-role=value]", "data-value")) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_a_sentence_of_ones_own_needs_the_server_and_the_page_says_so(opened_file):
+    for name, sentences in (("order", ["我爱你", "I love you"]), ("heads", list(views.view("heads").SENTENCES))):
+        go(opened_file, name)
+        choices = opened_file.locator("[data-name=sentence] option").all_inner_texts()
+        assert set(sentences) <= set(choices)
+        assert opened_file.locator("[data-name=sentence] select").input_value() == sentences[1]  # an English page
+        expect(opened_file.locator("[data-name=sentence] small")).to_have_text("posenc explore takes your own")
 
 
 def test_a_file_of_ones_own_needs_the_server(opened_file):

@@ -75,7 +75,7 @@ function scaled(picture: SVGElement, width: number): SVGElement {
 
 function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
   const { x, width } = laid(words);
-  const [base, t] = [112, words.length];
+  const [base, t] = [84, words.length];
   const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
     const weight = weights[i * t + j]!;
     if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST)) return [];

@@ -39,8 +39,8 @@ export const view: View = {
       "用可学习位置表时，八个头里有一个最终几乎只看前一个词元（0.99），还有一个多半看向再前面一个（0.56）；没有一个看向行首。用 FLOATER 时，没有哪个头把一半注意力给某个固定的距离：第 1 层的四个头给前一个词元 0.36 到 0.40。",
     ),
     both(
-      "The text is program code. It does not show whether heads attend to the word after a verb or to an antecedent. posenc lab measures such links on Chinese sentences.",
-      "训练文本是程序代码，因此看不出有没有头专门看动词之后的词或回指先行词；这类联系由 posenc lab 在汉语句子上测量。",
+      "The text is program code. It does not show whether heads attend to the word after a verb or to an antecedent. “What trained heads look at” shows heads that link an adjective to its noun, and how they form.",
+      "训练文本是程序代码，因此看不出有没有头专门看动词之后的词或回指先行词。“训练好的头看向哪里”展示了把形容词与名词联系起来的头，以及它们怎样形成。",
     ),
   ],
   papers: [

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
-WHOLE = 512  # keys that every block gets, seen or not
+WHOLE = 512  # values that every block multiplies, seen or not
+LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
 
@@ -80,12 +81,17 @@ def _of_block(
     causal: bool,
     rows: slice,
 ) -> Tensor:
-    """Of these queries alone; of many keys, only with those up to the last query, where positions say that it sees no later
-    one. (A product over fewer keys is summed in another order: few keys give the bits that one block gives.)"""
-    none_later = causal and at_q is at_k and at_q.consecutive_in == "row" and k.shape[2] > WHOLE
-    keys = rows.stop if none_later else k.shape[2]
+    """Of these queries alone, with the keys up to the last of them where positions say that it sees no later one.
+
+    A product over fewer keys is summed in another order, so up to WHOLE values are all multiplied, unseen ones with zeros:
+    that gives the bits of the whole.
+    """
+    keys = k.shape[2]
+    if causal and at_q is at_k and at_q.consecutive_in == "row":
+        keys = min(-(-rows.stop // LANES) * LANES, keys)
+    values = v if v.shape[2] <= WHOLE else v[:, :, :keys]
     here, there = at_q.narrow(rows.start, rows.stop), at_k if keys == k.shape[2] else at_k.narrow(0, keys)
-    found = _attend(q[:, :, rows], k[:, :, :keys], v[:, :, :keys], encoding, here, there, causal, PLAIN)
+    found = _attend(q[:, :, rows], k[:, :, :keys], values, encoding, here, there, causal, PLAIN)
     assert isinstance(found, Tensor)
     return found
 
@@ -104,7 +110,8 @@ def _attend(
     probs = weighted(logits, seen, encoding, at_q, at_k, options)
     if options is not PLAIN and options.dropout:
         probs = F.dropout(probs, options.dropout)
-    out = probs @ _for_heads(v, q.shape[1]).to(probs.dtype)
+    unseen = v.shape[2] - k.shape[2]
+    out = (F.pad(probs, (0, unseen)) if unseen else probs) @ _for_heads(v, q.shape[1]).to(probs.dtype)
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
         out = out + addend
     out = out.to(q.dtype)

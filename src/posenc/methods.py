@@ -74,7 +74,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("M-RoPE", "mrope", "arXiv 2409.12191"),
             Method("Interleaved M-RoPE", "interleaved_mrope", "arXiv 2511.21631"),
             Method("Positions of M-RoPE", "mrope_ids", "arXiv 2409.12191"),
-            Method("RoVE, rotated values", "rove", "transformers, models/deepseek_v4"),
+            Method("RoVE, rotated values", "rove", "a post (kexue.fm 10862)"),
             Method("Decoupled RoPE", "decoupled_rope", "arXiv 2405.04434"),
             Method("NoPE", "nope", "arXiv 2203.16634"),
             Method("iRoPE", "irope", "the code of Llama 4"),

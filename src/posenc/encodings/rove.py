@@ -2,7 +2,8 @@
 
     o_i = R(i)ᵀ Σ_j a_ij R(j) v_j
 
-"VO-RoPE" and "RoVE" in preprints of 2025; shipped in DeepSeek-V4, whose keys are its values.
+Su 2025, a post (kexue.fm 10862), where it is VO-RoPE; others call it RoVE. Shipped in DeepSeek-V4, whose keys are its
+values.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ENTRY = Entry(
     builder="rove",
     title=Words("RoVE", "旋转值"),
     kind="rotated",
-    published="2025-10",
+    published="2025-04",
     formula="R(p)ᵀ Σ a R(p')v, with RoPE",
     also_called=(
         "vo_rope",
@@ -42,7 +43,7 @@ ENTRY = Entry(
         "rotary_value",
     ),
     used_by=("DeepSeek-V4",),
-    source="transformers, models/deepseek_v4; preprints of 2025 call it RoVE and VO-RoPE",
+    source="Su 2025, a post (kexue.fm 10862); transformers, models/deepseek_v4",
     idea=Words(
         "RoPE in which values are rotated by their position and the output is rotated back by that of the query. "
         "What a token contributes then depends on how far away it is, not only how much. Queries and keys turn as "

@@ -708,7 +708,7 @@ main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="ex
 .start .chapter-words p { font-size: 16.5px; text-wrap: pretty; }
 .start .links { display: flex; flex-wrap: wrap; gap: 8px; }
 .posenc .start .links a { display: inline-flex; align-items: center; min-height: 34px; border: 1px solid var(--edge); background: var(--sheet); border-radius: 99px; padding: 5px 14px; text-decoration: none; font-size: 14.5px; font-weight: 550; }
-.posenc .start .links a::after { content: " →"; } .posenc .start .links a:hover { border-color: var(--accent); }
+.posenc .start .links a::after { content: "\\00a0→"; } .posenc .start .links a:hover { border-color: var(--accent); }
 .start .figure { background: var(--sheet); border: 1px solid var(--edge); border-radius: 14px; padding: 18px; min-height: 150px; min-width: 0; }
 .posenc .start .figure > * + * { margin-top: 12px; } .posenc .start .figure p { margin-bottom: 0; } .start .figure svg { display: block; width: 100%; height: auto; }
 .start .figure .row { display: flex; justify-content: center; } .start .figure .formula { font-size: 17px; text-align: center; }

@@ -1,6 +1,7 @@
-"""Pictures of every view in both languages, and the two pages that show them.
+"""Screenshots of every view in both languages at two sizes, and the two pages that show them.
 
-    python docs/screens.py [NAME …]     docs/explorer.md, docs/explorer.zh-CN.md, docs/pictures/explorer/NAME-LANGUAGE.png
+    python docs/screens.py [NAME …]     docs/explorer.md, docs/explorer.zh-CN.md,
+                                        docs/pictures/explorer/NAME-LANGUAGE.webp and NAME-LANGUAGE-phone.webp
 
 Needs Chromium, Playwright and a font for Chinese. Titles and sentences are read from the page itself.
 """
@@ -13,6 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from explorer_questions import QUESTIONS
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -21,15 +23,17 @@ from posenc.explorer.serving import serving
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures" / "explorer"
-WIDTH, TALLEST = 1100, 1500
+SIZES = {"": (1440, 900), "-phone": (390, 844)}
 HEAD = {
     "en": """# The explorer
 
 English · [中文](explorer.zh-CN.md)
 
 `posenc explore` opens it in the browser, offline; `posenc explore --export posenc.html` writes it as one file;
-`posenc.explorer.notebook.show("table")` puts it into a notebook. Numbers come from the library, every view prints the
-Python that makes them, every state has a link. The pictures below are made by `python docs/screens.py`.
+`posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
+the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
+that leads to every drawing. The pictures below are made by `python docs/screens.py`; `python tools/explorer_figures.py`
+measures accessibility, layout shift and the time to the first drawing of every view.
 
 """,
     "zh": """# 探索器
@@ -37,33 +41,42 @@ Python that makes them, every state has a link. The pictures below are made by `
 [English](explorer.md) · 中文
 
 `posenc explore` 在浏览器中打开，无需联网；`posenc explore --export posenc.html` 把它写成一个文件；
-`posenc.explorer.notebook.show("table")` 把它放进笔记本。
-数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接。
-下面的图由 `python docs/screens.py` 生成。
+`posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
+数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
+按 Tab 键会出现通往各幅图的导航栏。
+下面的图由 `python docs/screens.py` 生成；`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移和首次绘制时间。
 
 """,
 }
 START = {"en": "The start page", "zh": "首页"}
+ANSWERS = {"en": "The picture answers:", "zh": "这幅图回答："}
+PHONE = {"en": "On a telephone", "zh": "手机上"}
 
 
-def keep(page: Page, name: str, language: str) -> None:
-    """Writes the screenshot with a palette of 256 colours, which takes a third of the bytes.
+def keep(page: Page, file: Path) -> None:
+    """Writes what the window shows, with a palette and without loss: half the bytes of a PNG.
 
     MAXCOVERAGE keeps rare colours, such as those of a heat map's scale; MEDIANCUT merges them.
     """
-    tall = min(page.evaluate("document.documentElement.scrollHeight"), TALLEST)
-    shot = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": tall})
-    whole = Image.open(io.BytesIO(shot)).convert("RGB")
-    picture = whole.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
-    picture.save(PICTURES / f"{name}-{language}.png", optimize=True)
+    whole = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture = whole.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
+    picture.convert("RGB").save(file, lossless=True, quality=90, method=6)
 
 
 def section(page: Page, name: str, language: str, number: int) -> str:
-    if not number:
-        return f"## {START[language]}\n\n![{START[language]}](pictures/explorer/{name}-{language}.png)\n"
-    title = page.inner_text("h1")
-    idea = (" " if language == "en" else "").join(page.locator(".lead, .notice > .about").all_inner_texts())
-    return f"## {number}. {title}\n\n{idea}\n\n![{title}](pictures/explorer/{name}-{language}.png)\n"
+    title = page.inner_text("h1") if number else START[language]
+    idea = (
+        (" " if language == "en" else "").join(page.locator(".lead, .notice > .about").all_inner_texts()) if number else ""
+    )
+    questions = [english if language == "en" else chinese for english, chinese, _ in QUESTIONS.get(name, ())]
+    picture = f"pictures/explorer/{name}-{language}"
+    parts = [
+        f"## {number}. {title}" if number else f"## {title}",
+        idea,
+        f"![{title}]({picture}.webp)",
+        f"{ANSWERS[language]} {' '.join(questions)} [{PHONE[language]}]({picture}-phone.webp)",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def main() -> None:
@@ -76,19 +89,28 @@ def main() -> None:
     with serving() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for language, ending in (("en", ".md"), ("zh", ".zh-CN.md")):
-            page = browser.new_page(
-                viewport={"width": WIDTH, "height": 900}, locale="zh-CN" if language == "zh" else "en-GB"
-            )
+            locale = "zh-CN" if language == "zh" else "en-GB"
             sections = []
-            for number, name in enumerate(names):
-                page.goto(f"{address}/#/{'' if name == 'start' else name}")
-                page.reload()
-                page.wait_for_selector("main[data-ready]")
-                page.wait_for_timeout(300)
-                sections.append(section(page, name, language, number))
-                if not chosen or name in chosen:
-                    keep(page, name, language)
-                    print(f"{name} {language}")
+            for size, (width, height) in SIZES.items():
+                # Without motion, so that a picture is the same each time; each window its own, so that all stand open.
+                context = browser.new_context(
+                    viewport={"width": width, "height": height},
+                    locale=locale,
+                    reduced_motion="reduce",
+                    has_touch=bool(size),  # fingers, and no room for a scroll bar
+                    is_mobile=bool(size),
+                )
+                page = context.new_page()
+                for number, name in enumerate(names):
+                    page.goto(f"{address}/#/{'' if name == 'start' else name}")
+                    page.wait_for_selector(f"main[data-ready]:has(.{'start' if name == 'start' else f'view-{name}'})")
+                    page.wait_for_timeout(300)
+                    if not size:
+                        sections.append(section(page, name, language, number))
+                    if not chosen or name in chosen:
+                        keep(page, PICTURES / f"{name}-{language}{size}.webp")
+                        print(f"{name} {language}{size}", flush=True)
+                context.close()
             (DOCS / f"explorer{ending}").write_text(HEAD[language] + "\n".join(sections), encoding="utf-8")
         browser.close()
 

@@ -92,7 +92,8 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
         assert len(ends) == 2, f"not two sentences: {idea!r}"
         shown = (DOCS / f"explorer{'.zh-CN' if lang == 'zh' else ''}.md").read_text("utf-8")
         assert f"{1 + PAGES.index(name)}. {page.inner_text('h1')}\n\n{idea}\n" in shown, "python docs/screens.py"
-        assert (DOCS / "pictures" / "explorer" / f"{name}-{lang}.png").is_file()
+        for size in ("", "-phone"):
+            assert (DOCS / "pictures" / "explorer" / f"{name}-{lang}{size}.webp").is_file()
         assert 2 <= page.locator(".notice li").count() <= 4
         assert all(len(text) > 10 for text in page.locator(".notice li").all_inner_texts())
         assert page.inner_text(".formula-card").strip()

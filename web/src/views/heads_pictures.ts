@@ -68,7 +68,7 @@ function percent(value: number): string {
 }
 
 function scaled(picture: SVGElement, width: number): SVGElement {
-  picture.style.minWidth = `${Math.round(width * 0.7)}px`;
+  picture.style.minWidth = `${Math.round(width * 0.62)}px`;
   picture.style.maxWidth = `${Math.round(width * 1.25)}px`;
   return picture;
 }

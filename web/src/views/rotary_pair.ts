@@ -121,8 +121,8 @@ export const view: View = {
       parts.draw(ofPairs, pair, score);
       const of = data.facts as { words: string[]; asking: number; word: number };
       const who = of.words[of.asking]!;
-      fill(asks, stage.t(both(`The sentence, ${who} at m`, `整句话，“${who}”放在 m`)));
-      fill(asked, stage.t(both(`Each word's score with ${who}. Press a word to use its key.`, `每个词与“${who}”的分数。按一个词，就使用它的键。`)));
+      fill(asks, stage.t(both(`The sentence, “${who}” at m`, `整句话，“${who}”放在 m`)));
+      fill(asked, stage.t(both(`Each word's score with “${who}”. Press a word to use its key.`, `每个词与“${who}”的分数。按一个词，就使用它的键。`)));
       drawWords(words, data, m, of.word, (word, asking) => apart(asking - word, now.m, { word }));
       drawCharts(m, n, pair);
       drawTable(m, lag);

@@ -3,7 +3,8 @@
     x + W·p + b
 
 Laplacian eigenvectors enter a graph Transformer so: Dwivedi & Bresson 2020, "A Generalization of Transformer Networks to
-Graphs", section 2.2 (arXiv 2012.09699); likewise random-walk encodings in GraphGPS, which concatenates instead of adding.
+Graphs", sections 2.2 and 2.3 (arXiv 2012.09699); likewise random-walk encodings in GraphGPS, which concatenates instead of
+adding.
 It serves any real coordinates: posenc.positions_by("lappe", …) or "rwse".
 Legend: b batch, t tokens, a axes, d d_model.
 """
@@ -64,7 +65,7 @@ ENTRY = Entry(
     formula="x + W·p + b",
     also_called=("linear_coordinates", "LapPENodeEncoder"),
     used_by=("Graph Transformer",),
-    source="Dwivedi and Bresson 2020, arXiv 2012.09699, section 2.2",
+    source="Dwivedi and Bresson 2020, arXiv 2012.09699, sections 2.2 and 2.3",
     idea=Words(
         "The real coordinates of a token go through a learned linear map and are added to its embedding. "
         "With Laplacian eigenvectors or return probabilities of random walks as coordinates, it tells a Transformer "

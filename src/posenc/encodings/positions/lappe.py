@@ -2,7 +2,7 @@
 
     L = I - D^(-½) A D^(-½),   L u_m = λ_m u_m,  λ_0 ≤ λ_1 ≤ …,   node n at (u_1n, …, u_kn)
 
-Dwivedi et al. 2020, "Benchmarking Graph Neural Networks", section 4 (arXiv 2003.00982). u_0, which says nothing but the
+Dwivedi et al. 2020, "Benchmarking Graph Neural Networks" (arXiv 2003.00982). u_0, which says nothing but the
 degree, is left out. The sign of an eigenvector is a free choice: in training it is drawn anew each time (`random_signs`);
 otherwise its largest entry is positive, the first of them where a symmetric graph has several. Eigenvectors that share an
 eigenvalue are any basis of their space.
@@ -86,7 +86,7 @@ ENTRY = Entry(
     formula="(u_1n, …, u_kn), L u = λ u",
     also_called=("laplacian_pe", "laplacian_eigenvectors", "AddLaplacianEigenvectorPE"),
     used_by=("Graph Transformer", "SAN", "GraphGPS"),
-    source="Dwivedi et al. 2020, arXiv 2003.00982, section 4",
+    source="Dwivedi et al. 2020, arXiv 2003.00982",
     idea=Words(
         "The nodes of a graph have no order. The slowest eigenvectors of its Laplacian give each node a few real "
         "numbers "

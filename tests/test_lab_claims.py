@@ -64,3 +64,14 @@ def test_the_files_are_those_that_the_claims_name() -> None:
     for page in ("README.md", "README.zh-CN.md"):
         text = (CLAIMS_FOLDER / page).read_text("utf-8")
         assert all(f"| [{name}]({name}.yaml) |" in text for name in MADE_FOR)
+
+
+@pytest.mark.parametrize("name", ["code", "tasks"])
+def test_the_third_stage_has_the_encodings_of_the_first(name: str) -> None:
+    study, stage = read_experiment("study"), read_experiment(str(CLAIMS_FOLDER.parent / "stage3" / f"{name}.yaml"))
+    assert stage.encodings == study.stages()[0]
+    for plan in stage.tasks:
+        assert len({len(plan.tries(word)) for word in stage.of(plan)}) == 1
+    if name == "code":
+        (code,), (prose,) = stage.tasks, study.tasks
+        assert (code.task, code.training, stage.size, stage.text) == (prose.task, prose.training, study.size, "library")

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import expect
 from widths import fits
 
@@ -172,7 +173,7 @@ def test_after_the_second_order_the_third_is_left_and_without_the_half_the_secon
 
 
 def test_own_is_one_position_alone():
-    """Second derivatives of single positions by central differences of the output."""
+    """Second derivatives of single positions by central differences of the output; the mixed ones by autodiff."""
     a, _ = asked(sentence="猫 吃 鱼")
     x, p, w_q, w_k = (a[name] for name in ("x", "p", "w_q", "w_k"))
     h, own = 1e-3, 0
@@ -181,6 +182,15 @@ def test_own_is_one_position_alone():
         plus, here, minus = (attention(x, one, w_q, w_k, e) for e in (h, 0, -h))
         own = own + (plus - 2 * here + minus) / h**2 / 2
     assert a["orders"][2] == pytest.approx(np.linalg.norm(own), rel=1e-5)
+    given = [torch.from_numpy(one) for one in (x, p, w_q, w_k)]
+
+    def output(amount):
+        here = given[0] + amount[:, None] * given[1]
+        return ((here @ given[2]) @ (here @ given[3]).T / 2).softmax(-1) @ here
+
+    hessian = torch.func.jacrev(torch.func.jacrev(output))(torch.zeros(3).double()) / 2
+    mixed = hessian.sum((-2, -1)) - hessian.diagonal(dim1=-2, dim2=-1).sum(-1)
+    assert a["orders"][3] == pytest.approx(float(mixed.norm()), rel=1e-12)
 
 
 def test_the_page_shows_each_order_at_the_chosen_size(opened):

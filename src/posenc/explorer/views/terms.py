@@ -4,7 +4,7 @@
     relative   q_i·k_j + q_i·W_R R_{i-j} + u·k_j + v·W_R R_{i-j}                           q = W_q x, k = W_k x
 
 Everything is divided by √d. A score has degree two in the positions, so the four terms are its whole Taylor expansion. The
-output of attention has no last order: its first and second order, by automatic differentiation, and what they leave out.
+output of attention has no last order: its first and second order, and what they leave out.
 
     f(X + εP) = f(X) + ε·first + ε²·(own + mixed) + left out          own: p_m with itself; mixed: p_m with p_n
 
@@ -79,7 +79,8 @@ ARRAYS = (
 def data(asked: Parameters) -> Data:
     words = words_of(asked.sentence, MOST_WORDS)
     program = _program(asked, words)
-    here, unmoved = run(program), run(_program(asked.model_copy(update={"shift": 0}), words))
+    here = run(program)
+    unmoved = run(_program(asked.model_copy(update={"shift": 0}), words)) if asked.shift else here
     facts: dict[str, Any] = {"words": words, "output_difference": float((here["exact"][-1] - here["library"]).abs().max())}
     for kind in ("absolute", "relative"):
         terms = here[kind]
@@ -140,19 +141,25 @@ absolute_weights = posenc.attend(
     (both @ w_q)[None, None], (both @ w_k)[None, None], one_each, posenc.create("nope"), at, causal=False)[0, 0]
 relative_weights = posenc.attend(q, k, one_each, encoding, at, causal=False)[0, 0]
 
-# Taylor: the output with amount[m] of position m, the words themselves as values; and its derivatives at 0
-def output(amount):
-    here = x + amount[:, None] * p
+# Taylor: the output is a softmax of a quadratic, times words that are their own values
+def orders_of(p):  # coefficients of ε⁰, ε¹ and ε² if every position is multiplied by ε
+    def score(a, b):
+        return (a @ w_q) @ (b @ w_k).T / {d} ** 0.5
+    weights, slope, curve = score(x, x).softmax(-1), score(x, p) + score(p, x), score(p, p)
+    slope = slope - (weights * slope).sum(-1, keepdim=True)
+    curve = curve + slope**2 / 2
+    w1, w2 = weights * slope, weights * (curve - (weights * curve).sum(-1, keepdim=True))
+    return torch.stack([weights @ x, weights @ p + w1 @ x, w1 @ p + w2 @ x])
+
+def output(epsilon):
+    here = x + epsilon * p
     return ((here @ w_q) @ (here @ w_k).T / {d} ** 0.5).softmax(-1) @ here
 
-nothing, slopes = torch.zeros({t}).double(), torch.autograd.functional.jacobian
-value, first = output(nothing), slopes(output, nothing, vectorize=True).sum(-1)
-twice = slopes(lambda amount: slopes(output, amount, create_graph=True, vectorize=True), nothing, vectorize=True)
-second = twice / 2  # [word, channel, m, n]
-own = second.diagonal(dim1=-2, dim2=-1).sum(-1)
-mixed = second.sum((-2, -1)) - own
+value, first, second = orders_of(p)
+own = sum(orders_of(p * alone[:, None])[2] for alone in torch.eye({t}).double())  # a position with itself
+mixed = second - own
 epsilon = torch.logspace(-2, 0, 9, dtype=torch.float64)
-e, exact = epsilon[:, None, None], torch.stack([output(one.expand({t})) for one in epsilon])
+e, exact = epsilon[:, None, None], torch.stack([output(one) for one in epsilon])
 after_first = exact - value - e * first
 after_second = after_first - e**2 * (own + mixed)
 without_half = after_first - e**2 * (2 * own + mixed)  # as note 002 writes it

@@ -90,17 +90,19 @@ class TransformerXL(PositionalEncoding):
                 self.tables_at(at, q.dtype)  # somebody else's are refused
         u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
         content, position = q + u[:, None], q + v[:, None]
-        one = q.shape[2] == 1
-        g_sin, g_cos = self._halves(position @ w_r if one else w_r)
-        if one and at_q.tables and at_k.tables:
+        if q.shape[2] > 1:
+            sin, cos = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).unbind(-1)
+            both = (-sin, cos)  # the distance is query - key
+            vectors = torch.cat(both, dim=-1) if self.layout == "half" else torch.stack(both, dim=-1).flatten(-2)
+            return Relative(content, position, vectors[:, None] @ w_r.transpose(-1, -2), None, first)
+        g_sin, g_cos = self._halves(position @ w_r)
+        if at_q.tables and at_k.tables:
             sin, cos = self.tables_at(at_q, q.dtype)[0][:, None].unbind(-1)  # [b, 1, 1, n]
             toward = torch.stack([g_cos * sin - g_sin * cos, g_sin * sin + g_cos * cos], dim=-1).flatten(-2)
             return Relative(content, toward, self.tables_at(at_k, q.dtype)[0].flatten(-2)[:, None], None, first)
         toward = torch.stack([-g_sin, g_cos], dim=-1).flatten(-2)  # R is of query - key, the table of key - query
         table = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).flatten(-2)[:, None]
-        if one:
-            return Relative(content, toward, table, None, first)
-        return Relative(content, position, table @ toward.transpose(-1, -2), None, first)
+        return Relative(content, toward, table, None, first)
 
     def _halves(self, x: Float[Tensor, "*s m"]) -> tuple[Float[Tensor, "*s n"], Float[Tensor, "*s n"]]:
         """What meets the sines and the cosines of R."""

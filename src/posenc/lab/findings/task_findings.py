@@ -13,6 +13,7 @@ from typing import Any
 from posenc.lab.findings import arm_cells, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
+from posenc.lab.findings.depth import by_depth
 from posenc.lab.findings.extrapolation import extrapolate
 from posenc.lab.findings.queries import Json
 from posenc.lab.trial.scoring import NO_NUMBER
@@ -44,6 +45,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "attention": of.results.attention[of.name],
         "similarity": _similarity(of),
         "links": of.results.links[of.name],
+        **({} if (depth := by_depth(of)) is None else {"by_depth": depth}),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from posenc.bilingual import Language, Words
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.views import charts, tuning
+from posenc.lab.views import charts, depth, tuning
 from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
     Findings,
@@ -66,6 +66,10 @@ def markdown(findings: Findings, language: Language) -> str:
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
         described = said(say("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
+    for task in filter(depth.has_depth, findings["tasks"]):
+        parts += [f"## {said(say('depth'))}", said(say("depth text", task=of(task["title"])))]
+        lines = [[said(words) for words in row] for row in depth.rows(task)]
+        parts.append(grid([said(say("encoding")), *depth.head(task)], lines))
     for task, found in tuning.tuned_tasks(findings):
         lines = [[said(words) for words in row] for row in tuning.rows(task, found)]
         parts += [f"## {said(say('tuning'))}", said(tuning.introduction(task, found))]

@@ -1,6 +1,6 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
-answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ attention ─ properties ─
+answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ depth ─ attention ─ properties ─
 tuning ─ published ─ how
 """
 
@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from posenc.bilingual import Words
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.views import charts, svg, tuning
+from posenc.lab.views import charts, depth, svg, tuning
 from posenc.lab.views.attention import attention
 from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
@@ -57,6 +57,7 @@ PARTS = (
     "cost",
     "pareto",
     "places",
+    "depth",
     "attention",
     "properties",
     "tuning",
@@ -77,6 +78,7 @@ def page(findings: Findings) -> str:
         "cost": costs,
         "pareto": _pareto,
         "places": _places,
+        "depth": _depth,
         "attention": attention,
         "properties": properties,
         "tuning": _tuning,
@@ -341,6 +343,18 @@ def _place_table(findings: Findings, task: Task) -> str:
         for name, bits in found.items()
     ]
     return details(say("numbers"), table("plain", head, body))
+
+
+def _depth(findings: Findings) -> str:
+    return "".join(
+        tag("p", say("depth text", task=of(task["title"])))
+        + table(
+            "plain",
+            [span(say("encoding")), *depth.head(task)],
+            [[_cell(n, words) for n, words in enumerate(row)] for row in depth.rows(task)],
+        )
+        for task in filter(depth.has_depth, findings["tasks"])
+    )
 
 
 def _tuning(findings: Findings) -> str:

@@ -1,0 +1,55 @@
+"""Retrieval by depth: quarters by a loop over the tokens, and shares of made-up answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lab_results
+from lab_results import Asked, write
+from posenc.lab.findings.assemble import findings
+from posenc.lab.findings.depth import quarters
+from posenc.lab.tasks.passkey import Passkey
+from posenc.lab.views import depth
+from posenc.lab.views.markdown import markdown
+from posenc.lab.views.page import page
+
+TASK = Passkey(length=8, lengths=(8, 64), held_out=24)
+
+
+def by_loop(row: list[int], length: int) -> int:
+    """Fillers before the announcement, token 19, are between 0 and `length`."""
+    before = row.index(19) - 1
+    return next(n for n in range(4) if before < (n + 1) * (length + 1) / 4)
+
+
+@pytest.mark.parametrize("length", [8, 64])
+def test_the_quarter_by_a_loop(length: int) -> None:
+    found = quarters(TASK, length).tolist()
+    assert found == [by_loop(row, length) for row in TASK.scored(length).tokens.tolist()]
+    assert set(found) == {0, 1, 2, 3}
+
+
+def test_an_encoding_that_sees_the_last_half_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ALiBi answers rows whose key stands in the last half, RoPE all rows."""
+    about: dict[str, Any] = {"length": 8, "lengths": [8, 64], "measure": "exact", "chance": 0.0, "baseline": None}
+    monkeypatch.setitem(lab_results.TASKS, "passkey", about)
+    of_length = {length: quarters(TASK, length).tolist() for length in (8, 64)}
+
+    def value(asked: Asked) -> float:
+        return float(asked.encoding == "rope" or of_length[asked.length][asked.item] >= 2)
+
+    write(tmp_path, tasks=["passkey"], encodings=("rope", "alibi"), value=value, looks=False, after=())
+    found = findings(tmp_path)
+    (task,) = found["tasks"]
+    assert task["by_depth"]["arms"] == {
+        "rope": {"8": [1, 1, 1, 1], "64": [1, 1, 1, 1]}, "alibi": {"8": [0, 0, 1, 1], "64": [0, 0, 1, 1]},
+    }  # fmt: skip
+    assert [words.en for words in depth.rows(task)[1]] == ["ALiBi", "0.0", "0.0", "100.0", "100.0"] + ["0.0"] * 2 + [
+        "100.0"
+    ] * 2
+    assert "| ALiBi | 0.0 | 0.0 | 100.0 | 100.0 |" in markdown(found, "en")
+    assert "按深度的检索" in markdown(found, "zh")
+    assert 'id="depth"' in page(found)

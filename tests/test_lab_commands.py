@@ -290,6 +290,8 @@ def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path) -> None:
     assert "✗" in ended.out
     assert posenc(*words, "--tolerance", "0.21").code == 0
     assert posenc(*words, "--tolerance", "-1").code == 2
+    assert posenc(*words[:-2]).code == 1  # without its text
+    assert posenc("lab", "repeat", "copy", "rope", "--in", out).code == 0  # which reads none
 
 
 def spoil(folder: Path, name: str, by: float) -> None:

@@ -104,9 +104,11 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
     from posenc.lab.run import verify
     from posenc.lab.run.sweep import read_text
 
-    before = replace(resumed(path), text=text)
-    folder = enter(before)
-    corpus = read_text(before.experiment, text) if kept.trial.task.reads_text else None
+    folder, corpus = Folder(path), None
+    if kept.trial.task.reads_text:  # the text of another task may not be here
+        before = replace(resumed(path), text=text)
+        enter(before)
+        corpus = read_text(before.experiment, text)
     with bar(Console(stderr=True, highlight=False)) as progress:
         number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
 
@@ -115,7 +117,7 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
                 progress.update(number, completed=done)
 
         device = hardware(folder.experiment() or {})
-        (rerun,) = verify.run_again([kept], Folder(path), engines.named("local", 1), corpus, device, share, lambda _: None)
+        (rerun,) = verify.run_again([kept], folder, engines.named("local", 1), corpus, device, share, lambda _: None)
     return rerun
 
 

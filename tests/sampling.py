@@ -76,12 +76,13 @@ def along_a_path(at: Positions) -> Positions:
 class OnTheDiagonal(PositionalEncoding):
     """An encoding of several coordinates, read as one of words in a row: word p lies at (p, p, …), or at (p, 0, …).
 
-    So the laws, whose tokens have one coordinate, can be tried on it. All else is the encoding's own.
+    So the laws, whose tokens have one coordinate, can be tried on it. A unit of length holds `per_unit` words. All else is
+    the encoding's own.
     """
 
-    def __init__(self, inner: PositionalEncoding, *, flat: bool = False) -> None:
+    def __init__(self, inner: PositionalEncoding, *, flat: bool = False, per_unit: int = 1) -> None:
         super().__init__()
-        self.inner, self.flat = inner, flat
+        self.inner, self.flat, self.per_unit = inner, flat, per_unit
         self.sites, self.traits, self.learned_tables = inner.sites, inner.traits, inner.learned_tables  # type: ignore[misc]
 
     @property
@@ -89,7 +90,8 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.owner
 
     def at_diagonal(self, at: Positions) -> Positions:
-        return diagonal(at, self.inner.coordinate_axes, flat=self.flat)
+        spread = diagonal(at, self.inner.coordinate_axes, flat=self.flat)
+        return spread if self.per_unit == 1 else spread.replaced(coords=spread.coords.double() / self.per_unit)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
         return self.inner.tables(self.at_diagonal(at), dtype)
@@ -113,10 +115,10 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.softmax_scale(d_head)
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.heads(start, stop), flat=self.flat)
+        return OnTheDiagonal(self.inner.heads(start, stop), flat=self.flat, per_unit=self.per_unit)
 
     def at_layer(self, n: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.at_layer(n), flat=self.flat)
+        return OnTheDiagonal(self.inner.at_layer(n), flat=self.flat, per_unit=self.per_unit)
 
 
 def only(names: Iterable[str], *chosen: str) -> list[Any]:

@@ -42,9 +42,10 @@ def build(name: str) -> posenc.PositionalEncoding:
     options = OPTIONS.get(name, {}) | options
     encoding = laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1, std=STD.get(name, 0.5))
     flat = options.get("width") == 1
-    return encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding, flat=flat)
+    return encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
 
 
+PER_UNIT = {"dinov3_rope": 64}  # patch centres lie in [-1, 1]: an angle is 2π times the coordinate
 # The laws try positions up to 165 and 12 tokens: tables that reach so far, temperatures that have begun by then.
 TABLE = {"height": 200, "width": 1}
 OPTIONS: dict[str, dict[str, Any]] = {

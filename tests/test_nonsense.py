@@ -13,6 +13,12 @@ from sampling import WITHOUT_STATES, foundation_first
 DOORS = {door.name: door for door in doors()}
 
 
+@pytest.fixture(autouse=True)
+def _laws(monkeypatch):
+    """A law that a call adds is gone afterwards."""
+    monkeypatch.setattr(posenc.laws.registry, "LAWS", dict(posenc.laws.LAWS))
+
+
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=() if at % 5 == 0 else pytest.mark.acceptance) for at, name in enumerate(sorted(DOORS))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import re
 import time
@@ -106,11 +107,12 @@ def test_the_rendered_pixels_are_means_of_blocks(browser, server, d, width, rati
     page.goto(f"{server}/#/table?length=100&d_model={d}&p=0&channel=0")
     page.wait_for_selector(DRAWN)
     box = page.locator(".heatmap canvas").bounding_box()
-    clip = {"x": box["x"], "y": math.floor(box["y"]) - 1, "width": box["width"], "height": box["height"] + 3}
+    left, top = (math.floor(box[axis]) - 1 for axis in ("x", "y"))
+    clip = {"x": left, "y": top, "width": math.ceil(box["width"]) + 3, "height": box["height"] + 3}
     picture = Image.open(io.BytesIO(page.screenshot(clip=clip, full_page=True))).convert("RGB")
     context.close()
     around = np.asarray(picture, dtype=float)
-    across_all = around.shape[1]
+    across_all = round(box["width"] * ratio)
     table = views.data("table", {"length": 100, "d_model": d}).arrays["table"]
     block = -(-d // across_all)
     cells = -(-d // block)
@@ -119,7 +121,8 @@ def test_the_rendered_pixels_are_means_of_blocks(browser, server, d, width, rati
     means = np.stack([table[:, i : i + block].mean(axis=1) for i in range(0, d, block)], axis=1)
     wanted = painted(means).repeat(height, axis=0).repeat(across, axis=1)
     clear = (slice(8 * ratio, None), slice(8 * ratio, None))  # beside the cursor
-    # The browser moves the canvas to whole pixels: one of these rows is its first.
-    starts = [around[top : top + 100 * height] for top in range(4 * ratio)]
-    apart = [np.abs(seen[clear] - wanted[clear]).max() for seen in starts if len(seen) == 100 * height]
+    # The browser moves the canvas to whole pixels: one of these pixels is its first.
+    corners = itertools.product(range(4 * ratio), range(4 * ratio))
+    seen = [around[y : y + 100 * height, x : x + across_all] for y, x in corners]
+    apart = [np.abs(one[clear] - wanted[clear]).max() for one in seen if one.shape == wanted.shape]
     assert min(apart) <= 1.5

@@ -54,6 +54,7 @@ NAMED = {
     "kernels/__init__": "kernels sin_cos_kernels",
     "kernels/derivatives": "toeplitz_attention relative_attention rotation",
     "kernels/fast_path": "fast_path rotation sin_cos sinusoidal",
+    "kernels/rotation/build_door": "door",
     "kernels/rotation/__init__": "rotation input_rotation",
     "kernels/rotation/exported": "export",
     "kernels/rotation/native": "rotation",

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import posenc
-from posenc.encodings.bipe import bipe
 
 from .by_hand import attention, close, draw, products, sees, turned
 
@@ -27,7 +26,7 @@ def positions():
 
 
 def encoding():
-    made = bipe(M, D, 8).double()
+    made = posenc.create("bipe", d_model=M, d_head=D, max_positions=8).double()
     (table,) = made.parameters()
     with torch.no_grad():
         table.copy_(torch.from_numpy(draw(7, 8, M)))

@@ -28,6 +28,7 @@ MADE = {
     "carope": lambda: posenc.create("carope", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "grape_ap": lambda: posenc.create("grape_ap", d_model=64, n_heads=HEADS, d_head=WIDTH),
     "repo": lambda: posenc.create("repo", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
+    "pape": lambda: posenc.create("pape", d_model=64, n_heads=HEADS, axes=1),
     "of queries": lambda: T5OfContent(HEADS, WIDTH, reads="query"),
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Literal
 
 from posenc.checked import checked
+from posenc.checks import shown
 from posenc.encoding import PositionalEncoding
 from posenc.laws.errors import NotApplicable
 from posenc.laws.world import Setting, backends_used
@@ -18,8 +21,8 @@ LAWS: dict[str, Law] = {}
 @checked
 def law(function: Law) -> Law:
     """Adds the function to LAWS under its own name, behind a check of its arguments."""
-    if not hasattr(function, "__name__"):
-        raise TypeError(f"function: expected a function with a name, got {type(function).__name__}")
+    if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
+        raise TypeError(f"function: expected a function of an encoding and a setting, got {shown(function)}")
     LAWS[function.__name__] = checked(function)
     return LAWS[function.__name__]
 

@@ -76,8 +76,10 @@ def rotated_at(
 
     It serves few tokens at consecutive positions, in eager code on the CPU without a gradient.
     """
-    rotate_at, coords = operator(), at.coords
-    if rotate_at is None or at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k):
+    if torch.compiler.is_compiling() or (rotate_at := operator()) is None:
+        return None
+    coords = at.coords
+    if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k):
         return None
     of_q, of_k, of_at, kind = q.shape, k.shape, coords.shape, TYPES.get(q.dtype)
     if kind is None or k.dtype != q.dtype or coords.dtype != torch.int64 or len(of_q) != 4 or len(of_k) != 4:

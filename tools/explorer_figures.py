@@ -7,8 +7,8 @@ layout shift    the sum of all shifts, as in Core Web Vitals: at most 0.1
 first drawing   seconds from the navigation to the frame with the drawing, from a running server: less than 0.5
 export          bytes of `posenc explore --export`: less than 6 MB
 
-Needs Chromium, Playwright and axe-core (npm --prefix web ci). Two cores are enough. The time is the shortest of three, or of
-up to nine while it is too long, because other programs can only add to it.
+Needs Chromium, Playwright and axe-core (npm --prefix web ci). Two cores are enough. The time is the shortest of three, or
+of up to nine while it is too long, because other programs can only add to it.
 """
 
 from __future__ import annotations

@@ -369,7 +369,8 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("when", ["at once", pytest.param("in training", marks=pytest.mark.acceptance)])
+@pytest.mark.acceptance
+@pytest.mark.parametrize("when", ["at once", "in training"])
 def test_a_broken_encoding_is_reported_and_the_others_go_on(when: str, text: Path, tmp_path: Path) -> None:
     shutil.copytree(Path(posenc.__file__).parent, tmp_path / "src" / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
     source = tmp_path / "src" / "posenc" / "encodings" / "alibi.py"

@@ -139,7 +139,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
   const place_ = h("div", { class: `stage view-${view.name}` });
   const formula = h("section", { class: "card formula-card", "aria-label": t({ en: "Formula", zh: "公式" }) });
   const stage: Stage = {
-    root: place_, formula, language: frame.language, t, source, set, checked: frame.checked,
+    root: place_, formula, language: frame.language, t, source, set, state: () => state, checked: frame.checked,
     show(other) {
       data = other;
       answered = theirs(state);

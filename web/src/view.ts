@@ -57,6 +57,8 @@ export interface Stage {
   language: Language;
   t(words: Words): string;
   source: Source;
+  /** What is set now. Its numbers may still be on their way, while `draw` shows those of an earlier state. */
+  state(): State;
   /** Changes parameters, Python's or the page's own; `draw` follows. Numbers are kept within their bounds. */
   set(changes: State): void;
   /** Other numbers of the same view than those asked for by its parameters, such as an uploaded file's. */

@@ -177,7 +177,7 @@ function circle(stage: Stage): { element: HTMLElement; draw(turn: Turn): void } 
       if (!last) return;
       knob.setPointerCapture(event.pointerId);
       knob.focus({ preventScroll: true });
-      from = { value: last[name], angle: angleOf(event), swept: 0 };
+      from = { value: number(stage.state(), name), angle: angleOf(event), swept: 0 };
       event.preventDefault();
     });
     knob.addEventListener("pointermove", (event) => {
@@ -186,18 +186,18 @@ function circle(stage: Stage): { element: HTMLElement; draw(turn: Turn): void } 
       const step = angle - from.angle;
       from.swept += step - 2 * Math.PI * Math.round(step / (2 * Math.PI));
       from.angle = angle;
-      last[name] = move(stage, name, Math.round(from.value + from.swept / last.omega), bounds);
+      move(stage, name, Math.round(from.value + from.swept / last.omega), bounds);
     });
     for (const over of ["pointerup", "pointercancel"]) knob.addEventListener(over, () => (from = null));
     knob.addEventListener("keydown", (event) => {
       if (!last || event.ctrlKey || event.metaKey || event.altKey) return;
-      const now = last[name];
+      const now = number(stage.state(), name);
       const next = { ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1, PageDown: now - 100, PageUp: now + 100,
         Home: bounds.from!, End: bounds.to! }[event.key];
       if (next === undefined) return;
       event.preventDefault();
       const [among, way] = [held(stage, name), Math.sign(next - now)];
-      last[name] = move(stage, name, among ? (among.filter((one) => (one - now) * way > 0).at(way > 0 ? 0 : -1) ?? now) : next, bounds);
+      move(stage, name, among ? (among.filter((one) => (one - now) * way > 0).at(way > 0 ? 0 : -1) ?? now) : next, bounds);
     });
     knob.dataset["radius"] = String(radius);
     return knob;
@@ -238,10 +238,9 @@ function held(stage: Stage, name: "p" | "k"): number[] | null {
   return offered && [...new Set(offered.map((one) => one[name] as number))].sort((a, b) => a - b);
 }
 
-function move(stage: Stage, name: "p" | "k", wanted: number, bounds: Parameter): number {
+function move(stage: Stage, name: "p" | "k", wanted: number, bounds: Parameter): void {
   const nearest = held(stage, name)?.reduce((best, one) => (Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best));
   const value = nearest ?? (clamped(wanted, bounds) as number);
   stage.set({ [name]: value });
   stage.announce(`${name} = ${value}`);
-  return value;
 }

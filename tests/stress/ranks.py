@@ -50,10 +50,10 @@ def sharded(name: str) -> None:
         whole, mine = (copy.deepcopy(build(name)).double() for _ in range(2))
         order = torch.cat([shard_index(N, r, size, zigzag=zigzag, cu_seqlens=ends) for r in range(size)])
         index = shard_index(N, rank, size, zigzag=zigzag, cu_seqlens=ends)
-        upstream = heads(1, N, of.setting.d_head, dtype=torch.float64, seed=3)
 
         x = of.x.clone().requires_grad_()
         expected = of.output(whole, x, Positions.packed(ends))
+        upstream = heads(1, N, of.setting.d_head, expected.shape[1], dtype=torch.float64, seed=3)
         (expected * upstream).sum().backward()
 
         part = of.x[:, index].clone().requires_grad_()

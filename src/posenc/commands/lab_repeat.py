@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.commands.interruption import interruptible
+from posenc.commands.lab_trial import TrialFolder, TrialWords, stored
 
 if TYPE_CHECKING:
     from posenc.lab.run.repeat import Score
@@ -17,23 +18,8 @@ if TYPE_CHECKING:
 
 
 def command(
-    trial: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TRIAL",
-            help="The first digits of its key, or words such as: language_model rope seed 0.",
-            show_default=False,
-        ),
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--in",
-            metavar="DIR",
-            help="The folder of the trial; if left out, the only lab-* folder here.",
-            show_default=False,
-        ),
-    ] = None,
+    trial: TrialWords,
+    folder: TrialFolder = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
@@ -57,19 +43,13 @@ def command(
     if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
         raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")
     with interruptible("nothing was written; the same command starts anew"):
-        from posenc.commands.lab_folder import lines, opened
-        from posenc.commands.lab_show import chosen, the_only
         from posenc.lab import tasks
         from posenc.lab.experiment import Trial
         from posenc.lab.records.fingerprint import fingerprint
         from posenc.lab.run.repeat import TOLERANCE, paired_scores
         from posenc.lab.run.verify import Kept
 
-        results, manifest = opened(the_only() if folder is None else folder, "--in")
-        line = chosen([word for words in trial for word in words.split()], lines(results, manifest))
-        record = results.get(line.key or "")
-        if record is None:
-            raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+        results, line, record = stored(trial, folder)
         asked = Trial.model_validate(record.about["trial"])
         rerun = run_again(results.path, Kept(asked, record, fingerprint(asked)), text)
         if rerun.record is None:

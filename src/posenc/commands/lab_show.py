@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from posenc.commands.lab_trial import TrialFolder, TrialWords, stored
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,40 +18,18 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # characters of a curve
-FEWEST_DIGITS = 4
 
 
 def command(
-    trial: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TRIAL",
-            help="The first digits of its key, or words such as: language_model rope seed 0.",
-            show_default=False,
-        ),
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--in",
-            metavar="DIR",
-            help="The folder of the trial; if left out, the only lab-* folder here.",
-            show_default=False,
-        ),
-    ] = None,
+    trial: TrialWords,
+    folder: TrialFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Show one trial: settings, scores at every length, training curve, times, versions.
 
     Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
     """
-    from posenc.commands.lab_folder import lines, opened
-
-    results, manifest = opened(the_only() if folder is None else folder, "--in")
-    line = chosen([word for words in trial for word in words.split()], lines(results, manifest))
-    record = results.get(line.key or "")
-    if record is None:
-        raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+    _, line, record = stored(trial, folder)
     described = {"key": line.key, **record.about, "scores": scores(record.rows), "curve": curve(record.rows)}
     if as_json:
         typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
@@ -60,47 +39,18 @@ def command(
     _show(line, described, Console(highlight=False))
 
 
-def the_only() -> Path:
-    """The one results folder below the working directory."""
-    found = sorted(path.parent for path in Path().glob("lab-*/experiment.json"))
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(map(str, found)) or "none"
-    raise typer.BadParameter(f"expected the folder of the trial; here are: {names}", param_hint="--in")
-
-
-def chosen(words: list[str], there: list[Line]) -> Line:
-    """The one trial that matches every word or whose key begins with it. Raises BadParameter if not exactly one does."""
-
-    def fits(line: Line) -> bool:
-        return all(
-            word in line.words or (len(word) >= FEWEST_DIGITS and (line.key or "").startswith(word)) for word in words
-        )
-
-    found = [line for line in there if fits(line)]
-    exactly = [line for line in found if set(line.words) == {*words, "seed"}]
-    if len(found) == 1 or len(exactly) == 1:
-        return (exactly or found)[0]
-    listed = "\n".join(f"{(line.key or 'not run')[:8]}  {line}" for line in (found or there)[:20])
-    more = f"\nand {len(found or there) - 20} more" if len(found or there) > 20 else ""
-    problem = "is more than one" if found else "is none of them"
-    raise typer.BadParameter(f"{' '.join(words)!r} {problem}:\n{listed}{more}", param_hint="TRIAL")
-
-
-SCORES = """
-SELECT coalesce(change, '') AS change, mode, length, kind, sum(value * each) / sum(each), count(*)
-FROM (SELECT *, CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each FROM found WHERE kind IN ('bits', 'right', 'exact'))
-GROUP BY ALL ORDER BY ALL
-"""
-
-
 def scores(rows: Any) -> list[dict[str, Any]]:
     """One line for each change, mode and length: means over the targets, exact match over the rows."""
     import duckdb
 
+    from posenc.lab.records.mean_score import EACH
+
     with duckdb.connect() as database:
         database.register("found", rows)
-        answer = database.sql(SCORES).fetchall()
+        answer = database.sql(f"""
+            SELECT coalesce(change, '') AS change, mode, length, kind, sum(value * each) / sum(each), count(*)
+            FROM (SELECT *, {EACH} AS each FROM found WHERE kind IN ('bits', 'right', 'exact'))
+            GROUP BY ALL ORDER BY ALL""").fetchall()
     lines: dict[tuple[str, str, int], dict[str, Any]] = {}
     for change, mode, length, kind, value, items in answer:
         line = lines.setdefault((change, mode, length), {"change": change, "mode": mode, "length": length, "items": items})

@@ -68,7 +68,7 @@ def command(
         from rich.console import Console
 
         from posenc.commands.lab_folder import opened
-        from posenc.commands.lab_show import the_only
+        from posenc.commands.lab_trial import the_only
         from posenc.lab.run.verify import kept_trials, touched
 
         results, manifest = opened(the_only() if folder is None else folder, "DIR")

@@ -14,11 +14,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
 from scipy.stats import rankdata
 
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import Measure, worse
+from posenc.lab.records.mean_score import mean_score
 from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS, Record
 
 if TYPE_CHECKING:
@@ -67,13 +67,5 @@ def score(record: Record) -> float | None:
     trial = record.about["trial"]
     measure, length = tasks.load(trial["task"]["name"]).measure, trial["task"]["length"]
     mode = RANDOM_POSITIONS if trial.get("draws") else SAME_TARGETS
-    rows = record.rows
-    here = pc.and_(pc.equal(rows["kind"].cast("string"), measure), pc.equal(rows["length"], length))
-    here = pc.and_(here, pc.equal(rows["mode"].cast("string"), mode))
-    here = pc.and_(here, pc.equal(rows["change"].cast("string").fill_null(""), ""))
-    of = rows.filter(here).to_pylist()
-    if record.about["failed"] is not None or not of:
-        return None
-    weights = [row["weight"] if measure == "bits" else 1.0 for row in of]
-    mean = sum(row["value"] * weight for row, weight in zip(of, weights, strict=True)) / sum(weights)
+    mean = math.inf if record.about["failed"] is not None else mean_score(record.rows, measure, mode, length)
     return mean if math.isfinite(mean) else None

@@ -8,13 +8,17 @@ and training amplifies that, so scores are compared to a stated tolerance.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow.compute as pc
 
 from posenc.lab.findings.criteria import FLAT
+from posenc.lab.records.mean_score import mean_score
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from posenc.lab.records.record import Record
 
 # Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten. Twelve trials of results/standard were repeated
@@ -43,7 +47,7 @@ class Score(NamedTuple):
 
 def paired_scores(stored: Record, again: Record, measure: str) -> list[Score]:
     """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none."""
-    before, after = (means(record.rows.to_pylist(), measure) for record in (stored, again))
+    before, after = (means(record.rows, measure) for record in (stored, again))
     nothing = float("nan")
     return [
         Score(*where, before.get(where, nothing), after.get(where, nothing))
@@ -51,13 +55,9 @@ def paired_scores(stored: Record, again: Record, measure: str) -> list[Score]:
     ]
 
 
-def means(rows: Sequence[Mapping[str, Any]], measure: str) -> dict[Where, float]:
-    """Mean score by mode, change and length: bits weighted by targets, exact match over items."""
-    sums, weights = defaultdict[Where, float](float), defaultdict[Where, float](float)
-    for row in rows:
-        if row["kind"] == measure:
-            where = (row["mode"], row["change"] or "", row["length"])
-            weight = row["weight"] if measure == "bits" else 1.0
-            sums[where] += row["value"] * weight
-            weights[where] += weight
-    return {where: sums[where] / weights[where] for where in sums}
+def means(rows: pa.Table, measure: str) -> dict[Where, float]:
+    """Mean score by mode, change and length."""
+    of_measure = rows.filter(pc.equal(rows["kind"].cast("string"), measure))
+    scored = of_measure.select(["mode", "change", "length"]).to_pylist()
+    every = {(row["mode"], row["change"] or "", row["length"]) for row in scored}
+    return {(mode, change, length): mean_score(rows, measure, mode, length, change) for mode, change, length in every}

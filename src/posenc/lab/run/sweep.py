@@ -17,15 +17,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Choice, Experiment, Trial, corpus
 from posenc.lab.records import learning_curve, verified
 from posenc.lab.records.fingerprint import fingerprint
+from posenc.lab.records.mean_score import mean_score
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
@@ -419,16 +416,5 @@ def scored(trial: Trial, record: Record) -> Score:
     if record.about["failed"] is not None:
         return (math.inf, math.inf)
     mode = RANDOM_POSITIONS if trial.draws else SAME_TARGETS
-    measures = {name: _mean(record.rows, name, trial.task.length, mode) for name in ("bits", "exact")}
+    measures = {name: mean_score(record.rows, name, mode, trial.task.length) for name in ("bits", "exact")}
     return (measures["bits"], 0.0) if trial.task.measure == "bits" else (-measures["exact"], measures["bits"])
-
-
-def _mean(rows: pa.Table, kind: str, length: int, mode: str) -> float:
-    """The mean over the targets; infinite without targets."""
-    of = pc.and_(pc.equal(rows["kind"].cast("string"), kind), pc.equal(rows["length"], length))
-    of = pc.and_(of, pc.equal(rows["mode"].cast("string"), mode))
-    of = pc.and_(of, pc.equal(rows["change"].cast("string").fill_null(""), ""))
-    found = rows.filter(of)
-    weights = found["weight"].to_numpy().astype("float64") if kind == "bits" else None
-    values = found["value"].to_numpy().astype("float64")
-    return float(np.average(values, weights=weights)) if len(values) else math.inf

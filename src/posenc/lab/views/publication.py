@@ -25,6 +25,7 @@ import yaml
 from posenc.bilingual import Language, Words
 from posenc.lab.experiment import Experiment
 from posenc.lab.records import files
+from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
 from posenc.lab.records.verified import NAME as VERIFIED
 from posenc.lab.records.verified import REFERENCES
@@ -32,11 +33,11 @@ from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.views.cells import Findings
 
 EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt names
-DATA = """
+DATA = f"""
 SELECT key, task, encoding, seed, oracle, learning_rate, mode, change, length, measure,
        sum(value * each) / sum(each) AS score, count(*) AS items, sum(weight) AS targets
 FROM (SELECT * REPLACE (coalesce(change, '') AS change), kind AS measure,
-             CASE kind WHEN 'exact' THEN 1 ELSE weight END AS each
+             {EACH} AS each
       FROM rows JOIN (SELECT key, learning_rate FROM trials) USING (key) WHERE kind IN ('bits', 'right', 'exact'))
 GROUP BY ALL ORDER BY ALL
 """

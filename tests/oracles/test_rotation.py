@@ -510,6 +510,24 @@ def test_both_at_once_twice_and_with_learned_tables():
         torch.autograd.gradgradcheck(lambda *given: rotate_both(*given, "half", "interleaved"), given)
 
 
+def test_both_at_once_with_other_tables_for_the_keys():
+    q, cos, sin = inputs(2, 4, 5, 14, 6, torch.float32)
+    k, cos_k, sin_k = inputs(2, 2, 5, 14, 6, torch.float32, seed=9)
+    turned = {"layout": "half", "returns": "interleaved", "start": 1}
+    with_gradient = [x.clone().requires_grad_() for x in (q, k)]
+    for pair in ((q, k), with_gradient):
+        got = rotate_both(*pair, cos, sin, **turned, of_keys=(cos_k, sin_k))
+        right(got[0].detach(), q, cos, sin, **turned)
+        right(got[1].detach(), k, cos_k, sin_k, **turned)
+    incoming = [torch.randn_like(x) for x in (q, k)]
+    torch.autograd.backward(got, incoming)
+    undone = {"layout": "interleaved", "returns": "half", "start": 1, "back": True}
+    right(with_gradient[0].grad, incoming[0], cos, sin, **undone)
+    right(with_gradient[1].grad, incoming[1], cos_k, sin_k, **undone)
+    with pytest.raises(TypeError, match=r"cos, sin: expected torch\.float32"):
+        rotate_both(q, k, cos, sin, "half", of_keys=(cos_k.double(), sin_k.double()))
+
+
 def test_an_encoding_turns_both_as_it_turns_each():
     """Own ways of turning are respected, and sides and positions that differ."""
 

@@ -50,10 +50,11 @@ def attend(
     A query that may see no key gets zeros, and a log-sum-exp of -inf. Without a gradient, many queries are computed
     in blocks, in the memory of one block.
     """
-    if options is PLAIN and _in_blocks(q, k, v, encoding):
+    parts = _in_blocks(q, k, v, encoding) if options is PLAIN else []
+    if len(parts) > 1:
         dtype = working_dtype(q.dtype)
         k, v = (_for_heads(x, q.shape[1]).to(dtype).contiguous() for x in (k, v))
-        return torch.cat([_of_block(q, k, v, encoding, at_q, at_k, causal, rows) for rows in blocks(q, k)], dim=2)
+        return torch.cat([_of_block(q, k, v, encoding, at_q, at_k, causal, rows) for rows in parts], dim=2)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options)
 
 
@@ -64,11 +65,12 @@ def blocks(q: Tensor, k: Tensor) -> list[slice]:
     return [slice(first, min(first + each, queries)) for first in range(0, queries, each)]
 
 
-def _in_blocks(q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding) -> bool:
-    """In eager code without a gradient or a transform; a graph stays one operation each."""
-    if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta or len(blocks(q, k)) <= 1:
-        return False
-    return not wants_gradient(q, k, v, *encoding.parameters())
+def _in_blocks(q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding) -> list[slice]:
+    """The blocks of eager code without a gradient or a transform; none elsewhere: a graph stays one operation each."""
+    if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta:
+        return []
+    parts = blocks(q, k)
+    return [] if len(parts) > 1 and wants_gradient(q, k, v, *encoding.parameters()) else parts
 
 
 def _of_block(

@@ -171,8 +171,9 @@ def sinusoidal_table(
     """
     if not dtype.is_floating_point:
         raise TypeError(f"dtype: expected a floating dtype, got {dtype}")
-    at = Positions.arange(1, length, start)
-    return Sinusoidal(d_model, base=base).tables(at, dtype)[0][0]
+    of_each = frequencies.rotary(d_model, base).values
+    table = sin_cos_table(Positions.arange(1, length, start), [of_each], dtype)[0]
+    return arrange(table, d_model, "interleaved")
 
 
 @checked

@@ -23,7 +23,7 @@ from posenc.checked import check_arguments, checked, explained
 from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
-from posenc.kernels.rotation import rotate
+from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -105,6 +105,15 @@ class XPos(PositionalEncoding):
             self._check_limit(at, x.dtype)
         cos, sin = tables[:2] if side == "query" else tables[2:]
         return rotate(x, cos, sin, self.layout, out=out)
+
+    def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
+        if at_q is not at_k or q.dtype != k.dtype:
+            return super().rotate_both(q, k, at_q, at_k)
+        rotates(self, q, at_q, "query"), rotates(self, k, at_k, "key")
+        cos, sin, cos_k, sin_k = self.tables_at(at_q, q.dtype)
+        if q.dtype != cos.dtype:
+            self._check_limit(at_q, q.dtype)
+        return rotate_both(q, k, cos, sin, self.layout, of_keys=(cos_k, sin_k))
 
 
 ENTRY = Entry(

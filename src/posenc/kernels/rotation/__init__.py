@@ -96,13 +96,15 @@ def rotate_both(
     *,
     start: int = 0,
     back: bool = False,
+    of_keys: tuple[Float[Tensor, "b t n"], Float[Tensor, "b t n"]] | None = None,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"]]:
     """`rotate` for queries and keys at the same positions: one call and one node of the graph, which is faster for short
-    inputs."""
+    inputs. `of_keys`: cos and sin of the keys, where they are not those of the queries (xPos)."""
     half_in, half_out = layout == "half", (returns or layout) == "half"
+    cos_k, sin_k = (cos, sin) if of_keys is None else of_keys
     _check(q, cos, sin, layout, returns, start)
-    _check(k, cos, sin, layout, returns, start)
-    return both_turned(q, k, cos, sin, start, half_in, half_out, back)
+    _check(k, cos_k, sin_k, layout, returns, start)
+    return both_turned(q, k, cos, sin, cos_k, sin_k, start, half_in, half_out, back)
 
 
 def _check(x: Tensor, cos: Tensor, sin: Tensor, layout: str, returns: str | None, start: int) -> None:

@@ -33,13 +33,15 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
     return _on_cpu(x, cos, sin, *options)
 
 
-def both_turned(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
-    """`turned` for queries and keys with the same tables: one call of the kernel, and one node for both gradients."""
-    if not plain_on_cpu(q, k, cos, sin) or wants_gradient(cos, sin):
-        return turned(q, cos, sin, *options), turned(k, cos, sin, *options)
+def both_turned(
+    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, cos_k: Tensor, sin_k: Tensor, *options: Any
+) -> tuple[Tensor, Tensor]:
+    """`turned` for queries and keys: one call of the kernel, and one node for both gradients."""
+    if not plain_on_cpu(q, k, cos, sin, cos_k, sin_k) or wants_gradient(cos, sin, cos_k, sin_k):
+        return turned(q, cos, sin, *options), turned(k, cos_k, sin_k, *options)
     if wants_gradient(q, k):
-        return _Both.apply(q, k, cos, sin, *options)  # type: ignore[no-any-return]
-    return _both_on_cpu(q, k, cos, sin, *options)
+        return _Both.apply(q, k, cos, sin, cos_k, sin_k, *options)  # type: ignore[no-any-return]
+    return _both_on_cpu(q, k, cos, sin, cos_k, sin_k, *options)
 
 
 def turned_into(x: Tensor, cos: Tensor, sin: Tensor, *options_and_out: Any) -> None:
@@ -72,13 +74,23 @@ def _into_on_cpu(
 
 
 def _both_on_cpu(
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool
+    q: Tensor,
+    k: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    cos_k: Tensor,
+    sin_k: Tensor,
+    start: int,
+    half_in: bool,
+    half_out: bool,
+    back: bool,
 ) -> tuple[Tensor, Tensor]:
+    options = start, half_in, half_out, back
     if (native := kernel()) is None:
-        return tuple(in_torch(x, cos, sin, start, half_in, half_out, back) for x in (q, k))  # type: ignore[return-value]
+        return in_torch(q, cos, sin, *options), in_torch(k, cos_k, sin_k, *options)
     turned_q, turned_k = torch.empty_like(q), torch.empty_like(k)
     of_q = packed(q, cos, sin, start, half_in, half_out, back, turned_q)
-    native(of_q + packed(k, cos, sin, start, half_in, half_out, back, turned_k), 2)
+    native(of_q + packed(k, cos_k, sin_k, start, half_in, half_out, back, turned_k), 2)
     return turned_q, turned_k
 
 
@@ -147,16 +159,16 @@ class _Differentiable(torch.autograd.Function):
 
 class _Both(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> tuple[Tensor, Tensor]:
-        ctx.options = options
-        ctx.save_for_backward(cos, sin)
-        return _both_on_cpu(q, k, cos, sin, *options)
+    def forward(ctx: Any, q: Tensor, k: Tensor, *tables_and_options: Any) -> tuple[Tensor, Tensor]:
+        ctx.options = tables_and_options[4:]
+        ctx.save_for_backward(*tables_and_options[:4])
+        return _both_on_cpu(q, k, *tables_and_options)
 
     @staticmethod
     def backward(ctx: Any, of_q: Tensor, of_k: Tensor) -> tuple[Tensor | None, ...]:
         start, half_in, half_out, back = ctx.options
         undone = both_turned(of_q, of_k, *ctx.saved_tensors, start, half_out, half_in, not back)
-        return *undone, None, None, None, None, None, None
+        return *undone, None, None, None, None, None, None, None, None
 
 
 # Registered by hand: the decorators for it would import torch's compiler, two seconds, at the first rotation.

@@ -146,7 +146,7 @@ def _record(
     if failed is None and not causal_only:
         for far in lengths:
             if str(far) not in why:
-                for change in ("", *trial["after"])[: 1 if far <= length else None]:
+                for change in ("", *(word for word in trial["after"] if far > length or "@" in word)):
                     _score(rows, trial, far, items, value, change)
         _along(rows, trial, looks, curve or converging)
     return Record(

@@ -14,13 +14,15 @@ CLAIMS_FOLDER = Path(__file__).parent.parent / "results" / "claims"
 MADE_FOR = {
     "press": ("ALiBi loses nothing", "6.9×", "4.9×", "2×: sinusoidal", "sinusoidal fails first", "rotary fails later"),
     "haviv": ("1×: no encoding", "a causal model needs", "a masked model fails"),
-    "peng": ("RoPE unchanged breaks", "without training on: interpolation", "without training on, NTK"),
+    "peng": ("RoPE unchanged breaks", "without training on: interpolation", "without training on, NTK",
+             "beyond the factor", "changed within"),
     "xpos": ("xPos is better",),
     "fire": ("FIRE is better", "KERPLE"),
     "kazemnejad": ("copy, exact match", "copy: ALiBi", "mean rank"),
     "ruoss": ("random positions generalise",),
     "cope": ("CoPE errs less", "CoPE counts"),
     "drope": ("RoPE retrieves nothing", "flat is not use", "retrieval: RoPE dropped", "retrieval: NTK"),
+    "abacus": ("Abacus adds",),
     "order": ("without positions, attention both ways",),
 }  # fmt: skip
 

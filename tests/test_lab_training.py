@@ -265,7 +265,7 @@ def test_a_loss_that_is_no_number_ends_the_trial() -> None:
 def test_a_score_that_is_no_number_is_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
     right = scoring.scores
 
-    def broken(model: Transformer, tokens: Tensor, targets: Tensor) -> scoring.Scores:
+    def broken(model: Transformer, tokens: Tensor, targets: Tensor, **_: Any) -> scoring.Scores:
         found = right(model, tokens, targets)
         return replace(found, bits=found.bits * math.nan) if tokens.shape[1] == 32 else found
 

@@ -158,7 +158,7 @@ def test_a_loss_that_is_no_number_ends_the_trial() -> None:
 def test_a_score_that_is_no_number_is_no_score(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = scoring.scores
 
-    def broken(model: Transformer, tokens: Tensor, targets: Tensor) -> Scores:
+    def broken(model: Transformer, tokens: Tensor, targets: Tensor, **_: Any) -> Scores:
         found = sound(model, tokens, targets)
         if tokens.shape[1] == length and int(found.asked[0].sum()) in (TASK.targets, TASK.lengths[-1]):
             found.bits[0, -1] = math.nan

@@ -29,11 +29,11 @@ from pydantic import (
 from posenc import catalogue
 from posenc._deprecated import renamed
 from posenc.lab import tasks
-from posenc.lab.experiment.arm import Arm, trainable
+from posenc.lab.experiment.arm import ABACUS, Arm, trainable
+from posenc.lab.experiment.change import ChangeName
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
-Change = Literal["interpolation", "ntk", "yarn", "self_extend"]
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose"]
 PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
@@ -82,7 +82,7 @@ class Trial(Strict):
     source      the text of the file that holds a user's own encoding
     options     settings of the encoding that differ from its paper's, by name: (("base", 500.0),)
     draws       of random positions that scores are the mean over; 0: scored at 0, 1, 2, … only, as posenc 0.1 did
-    after       changes of the frequencies after training, scored in separate rows
+    after       changes of the frequencies after training (`experiment.change`), scored in separate rows
     oracle      trained at the longest scored length instead of `task.length`, on as many tokens
     precision   float32 throughout, or bfloat16 matrix products with float32 parameters
     """
@@ -95,7 +95,7 @@ class Trial(Strict):
     seed: int
     size: Size
     training: Training
-    after: tuple[Change, ...] = ()
+    after: tuple[ChangeName, ...] = ()
     oracle: bool = False
     precision: Precision = "32-true"
 
@@ -116,6 +116,11 @@ class Trial(Strict):
             raise ValueError(f"draws: expected 0 without random positions, got {self.draws} for {self}")
         return self
 
+    @model_validator(mode="after")
+    def _digits_are_counted_in_numbers(self) -> Trial:
+        check_numbers(self.task, self.encoding)
+        return self
+
     @property
     def arm(self) -> Arm:
         return Arm.parse(self.encoding, self.source, self.options, SPREAD if self.draws else 1)
@@ -127,10 +132,10 @@ class Trial(Strict):
     def weights_key(self, text: str) -> str:
         """64 hexadecimal digits of what decides the trained weights: the key without what only scoring reads.
 
-        The longest length decides the weights of a model that is trained there, or at random positions up to there.
+        The longest length decides the weights of a model that is trained there, or at positions up to there.
         """
         given = self.model_dump(mode="json")
-        reads_longest = self.oracle or self.arm.randomized
+        reads_longest = self.oracle or self.arm.randomized or self.arm.abacus
         given["task"] = {name: value for name, value in given["task"].items() if name not in self.task.scoring}
         given["task"]["longest"] = self.task.lengths[-1] if reads_longest else None
         return key_of(
@@ -168,7 +173,7 @@ class TaskPlan(Strict):
     task: SerializeAsAny[Task]
     training: Training
     encodings: tuple[str, ...] | None = None
-    after: tuple[Change, ...] = ()
+    after: tuple[ChangeName, ...] = ()
     learning_rates: tuple[POSITIVE, ...] = ()
     own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
     tuning_steps: int | None = Field(default=None, ge=1)
@@ -257,6 +262,8 @@ class Experiment(Strict):
             raise ValueError("tasks: every task may appear once")
         for plan in self.tasks:
             words = self.of(plan)
+            for word in words:
+                check_numbers(plan.task, word)
             if plan.after and "rope" not in words:
                 raise ValueError(
                     f"after: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
@@ -333,16 +340,15 @@ class Experiment(Strict):
         self, plan: TaskPlan, word: str, seed: int, choice: Choice, *, oracle: bool = False, steps: int | None = None
     ) -> Trial:
         changed = {"learning_rate": choice.learning_rate, "steps": steps or plan.training.steps}
-        randomized = Arm.parse(word, self.sources.get(word)).randomized
-        task = plan.task
-        if steps is not None and not randomized:  # which draws positions up to the longest length
+        arm, task = Arm.parse(word, self.sources.get(word)), plan.task
+        if steps is not None and not (arm.randomized or arm.abacus):  # which draw positions up to the longest length
             task = task.model_copy(update={"lengths": (task.length,)})
         return Trial(
             task=task,
             encoding=word,
             source=self.sources.get(word),
             options=choice.options,
-            draws=self.draws if randomized else 0,
+            draws=self.draws if arm.randomized else 0,
             seed=seed,
             size=self.size,
             training=plan.training.model_copy(update=changed),
@@ -350,6 +356,12 @@ class Experiment(Strict):
             after=plan.after if word == "rope" and not oracle and steps is None else (),
             precision=self.precision,
         )
+
+
+def check_numbers(task: Task, word: str) -> None:
+    """Raises ValueError for Abacus positions in a task without numbers."""
+    if word.endswith(ABACUS) and not task.digits_of_a_number(task.length):
+        raise ValueError(f"{word}: counts the digits of numbers, and the task {task.name} has none; addition has")
 
 
 def task_of(given: Any) -> Any:

@@ -1,28 +1,37 @@
-"""One contender: an encoding by name, with plain or with randomised positions in training.
+"""One contender: an encoding by name, with the tokens' positions 0, 1, 2, … or others.
 
     rope              positions 0, 1, 2, …
     mine.py:Mine      a user's own class, from the text of its file
     rope+randomized   a sorted random subset of 0 … M-1, in training and when scored; M is `spread` times the longest length
+    learned+abacus    digits counted within their number, from 1, in training from a random start; other tokens have 0
     rope+dropped      RoPE for the first 7/8 of the steps, no positions from there on, with a warmup of its own
 
 Random positions: Ruoss et al. 2023, arXiv 2305.16843, section 3, who draw them in training and when scoring.
+Abacus: McLeish et al. 2024, arXiv 2405.17399, section 3.
 Dropped: Gelberg et al. 2025 (DroPE), arXiv 2512.12167: the position encoding is removed and training goes on for a while.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from posenc import catalogue
 from posenc.encoding import PositionalEncoding
+from posenc.encodings.positions.abacus import abacus
 from posenc.lab.experiment import user_encoding
+from posenc.lab.tasks.task import Task
 from posenc.positions import Positions
 
-RANDOMIZED, DROPPED = "+randomized", "+dropped"
+if TYPE_CHECKING:
+    from posenc.shapes import Int
+
+RANDOMIZED, ABACUS, DROPPED = "+randomized", "+abacus", "+dropped"
+Numbering = Callable[[Tensor], Positions]  # the positions of rows, by their tokens
 KEPT = 7 / 8  # share of the steps before positions are dropped
 TABLE_STD = "table_std"  # an option of the lab: standard deviation of the initial rows of a learned table
 
@@ -31,6 +40,12 @@ def trainable() -> tuple[str, ...]:
     """The names that a trial can train: they read one coordinate, as every task's tokens have, and keep the heads."""
     entries = (catalogue.BY_NAME[name] for name in catalogue.names())
     return tuple(entry.name for entry in entries if entry.axes == 1 and "wide_output" not in entry.needs)
+
+
+def encoding_of(word: str) -> str:
+    """The encoding alone: rope, of rope+randomized."""
+    ends = (suffix for suffix in (RANDOMIZED, ABACUS, DROPPED) if word.endswith(suffix))
+    return word.removesuffix(next(ends, ""))
 
 
 @dataclass(frozen=True)
@@ -47,22 +62,25 @@ class Arm:
     options: tuple[tuple[str, float], ...] = ()
     dropped: bool = False
     spread: int = 1
+    abacus: bool = False
 
     @classmethod
     def parse(
         cls, word: str, source: str | None = None, options: tuple[tuple[str, float], ...] = (), spread: int = 1
     ) -> Arm:
         """Raises ValueError for an unknown name or option, pointing to the right one."""
-        randomized, dropped = word.endswith(RANDOMIZED), word.endswith(DROPPED)
-        arm = cls(word.removesuffix(RANDOMIZED).removesuffix(DROPPED), randomized, source, options, dropped, spread)
+        randomized, dropped, counted = (word.endswith(suffix) for suffix in (RANDOMIZED, DROPPED, ABACUS))
+        arm = cls(encoding_of(word), randomized, source, options, dropped, spread, counted)
         if dropped and arm.encoding != "rope":
             raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {word!r}; DroPE removes RoPE from a trained model")
         if source is None and arm.encoding in catalogue.position_names():
-            raise ValueError(f"{arm.encoding} numbers tokens and is no encoding; one such way trains: NAME{RANDOMIZED}")
+            raise ValueError(
+                f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"
+            )
         if source is None and arm.encoding not in catalogue.names():
             raise ValueError(
                 f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
-                f"{', '.join(trainable())}, each also with {RANDOMIZED}"
+                f"{', '.join(trainable())}, each also with {RANDOMIZED} or {ABACUS}"
             )
         if source is None and arm.encoding not in trainable():
             axes = catalogue.BY_NAME[arm.encoding].axes
@@ -72,7 +90,7 @@ class Arm:
         return arm
 
     def __str__(self) -> str:
-        return self.encoding + RANDOMIZED * self.randomized + DROPPED * self.dropped
+        return self.encoding + RANDOMIZED * self.randomized + ABACUS * self.abacus + DROPPED * self.dropped
 
     def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
         """One module, or one per layer as in its paper. Learned tables have the positions 0 … positions-1."""
@@ -95,8 +113,29 @@ class Arm:
         """How many positions there are to draw from; `longest` is the longest scored length in tokens."""
         return self.spread * longest if self.randomized else longest
 
+    def places(self, task: Task, length: int) -> int:
+        """How many positions rows of that length need, without random ones."""
+        return 1 + task.digits_of_a_number(length) if self.abacus else task.tokens(length)
+
+    def trained_places(self, task: Task) -> int:
+        """How many positions are seen in training, which is how many a learned table has."""
+        if self.randomized:
+            return self.largest(task.tokens(max(task.lengths)))
+        return self.places(task, max(task.lengths) if self.abacus else task.length)
+
+    def training_positions(self, task: Task, tokens: Int[Tensor, "b t"], random: torch.Generator) -> Positions:
+        """Positions of a training step: of every row, or one row for the whole batch; `random` if they are random."""
+        if self.abacus:
+            start = task.digits_of_a_number(max(task.lengths)) - task.digits_of_a_number(task.length)
+            return abacus(task.is_digit(tokens), max_shift=start, generator=random)
+        return self.drawn_positions(tokens.shape[1], task.tokens(max(task.lengths)), random)
+
+    def numbering(self, task: Task) -> Numbering | None:
+        """The positions of scored rows, by their tokens; None for 0, 1, 2, …"""
+        return (lambda tokens: abacus(task.is_digit(tokens))) if self.abacus else None
+
     def drawn_positions(self, length: int, longest: int, random: torch.Generator) -> Positions:
-        """Positions of a training step or of a draw, one row for the whole batch; `random` only for random positions."""
+        """One row of positions for a training step or a draw; `random` only for random positions."""
         if self.randomized:
             return Positions.randomized(1, length, self.largest(longest), generator=random)
         return Positions.arange(1, length)

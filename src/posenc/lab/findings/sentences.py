@@ -9,7 +9,7 @@ from posenc.bilingual import Words, joined
 from posenc.lab.findings import budget_limits, property_sentences
 from posenc.lab.findings.comparing import after_training, ranked, worse
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
-from posenc.lab.findings.titles import CHANGES, main_task, title
+from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import bounds, counted, listed, loss, name, score, task_title, times
 from posenc.lab.trial.training import CAUSAL_ONLY
 
@@ -132,7 +132,7 @@ def _after_training(task: Json) -> Words | None:
         return None
     length, means = found
     scores = {change: score(task, means[change]) for change in means}
-    each = (Words(f"{CHANGES[c].en} {scores[c].en}", f"{CHANGES[c].zh} {scores[c].zh}") for c in means)
+    each = (Words(*(f"{name} {of}" for name, of in zip(change_title(c), scores[c], strict=True))) for c in means)
     rows, at = joined(each, ", ", "，"), times(task, length)
     return Words(
         f"With the frequencies of the trained RoPE models changed, and no further training, the scores at {at.en} "

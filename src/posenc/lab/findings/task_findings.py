@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from posenc.lab.experiment.change import Change
 from posenc.lab.findings import arm_cells, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
@@ -68,9 +69,10 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
         return []
     found = [{"change": "", "cells": rope["cells"]}]
     for change in of.plan["after"]:
+        follows = Change.parse(change).factor is None
         cells = arm_cells.cells(of, "rope", change=change)
         for length, cell in cells.items():
-            if int(length) <= of.length:  # the factor is 1: nothing was changed
+            if follows and int(length) <= of.length:  # the factor is 1: nothing was changed
                 cells[length] = rope["cells"][length]
             elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
                 cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}

@@ -7,7 +7,8 @@ from typing import Any
 
 from posenc import catalogue
 from posenc.bilingual import Words
-from posenc.lab.experiment.arm import DROPPED, RANDOMIZED
+from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
+from posenc.lab.experiment.change import Change
 
 CHANGES = {
     "": Words("unchanged", "不改"),
@@ -16,17 +17,32 @@ CHANGES = {
     "yarn": Words("YaRN", "YaRN"),
     "self_extend": Words("Self-Extend", "Self-Extend"),
 }
-"""Changes of RoPE's frequencies after training."""
+"""Ways to change RoPE's frequencies after training."""
+SUFFIXES = {
+    RANDOMIZED: Words(" + random positions", "＋随机位置"),
+    ABACUS: Words(" + Abacus positions", "＋算盘位置"),
+    DROPPED: Words(", dropped", "，后期去掉"),
+}
+
+
+def change_title(word: str) -> Words:
+    """YaRN; YaRN, factor 2."""
+    return with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word)
+
+
+def with_factor(name: Words, word: str) -> Words:
+    """The name of a change, with its factor if that is the same at every length."""
+    factor = Change.parse(word).factor if word else None
+    return name if factor is None else Words(f"{name.en}, factor {factor:g}", f"{name.zh}，倍数 {factor:g}")
 
 
 def title(arm: str) -> Words:
     """RoPE; Transformer-XL; Mine, of mine.py:Mine; RoPE + random positions; RoPE, dropped."""
-    encoding = arm.removesuffix(RANDOMIZED).removesuffix(DROPPED)
+    encoding = encoding_of(arm)
     entry = catalogue.BY_NAME.get(encoding)
     name = encoding.rpartition(":")[2] if entry is None else entry.title.en
-    if arm.endswith(DROPPED):
-        return Words(f"{name}, dropped", f"{name}，后期去掉")
-    return Words(f"{name} + random positions", f"{name}＋随机位置") if arm != encoding else Words(name, name)
+    more = SUFFIXES.get(arm.removeprefix(encoding), Words("", ""))
+    return Words(name + more.en, name + more.zh)
 
 
 def main_task(findings: Mapping[str, Any]) -> Mapping[str, Any]:

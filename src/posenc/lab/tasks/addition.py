@@ -21,7 +21,7 @@ from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.shapes import Bool, Int
 
 BEGIN, PLUS, EQUALS, END = 10, 11, 12, 13  # tokens after the digits
 
@@ -40,6 +40,12 @@ class Addition(Drawn):
 
     def tokens(self, length: int) -> int:
         return 3 * length + 4
+
+    def digits_of_a_number(self, length: int) -> int:
+        return length + 1  # of the sum
+
+    def is_digit(self, tokens: Int[Tensor, "b t"]) -> Bool[Tensor, "b t"]:
+        return tokens < BEGIN
 
     def draw(self, rows: int, length: int, random: torch.Generator) -> Batch:
         a, b = torch.randint(10, (2, rows, length), generator=random)

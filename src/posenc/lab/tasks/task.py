@@ -20,7 +20,7 @@ from posenc.bilingual import Words
 
 if TYPE_CHECKING:
     from posenc.lab.experiment.corpus import Corpus
-    from posenc.shapes import Int
+    from posenc.shapes import Bool, Int
 
 IGNORE = -100
 
@@ -94,6 +94,14 @@ class Task(BaseModel, ABC):
     @abstractmethod
     def chance(self, length: int) -> float:
         """The score of guessing, in `measure`."""
+
+    def digits_of_a_number(self, length: int) -> int:
+        """How many digits the longest number in a row of that length has; 0 for a task without numbers."""
+        return 0
+
+    def is_digit(self, tokens: Int[Tensor, "b t"]) -> Bool[Tensor, "b t"]:
+        """True where a token is a digit of a number."""
+        return torch.zeros_like(tokens, dtype=torch.bool)
 
     def baseline(self, text: Corpus | None) -> float | None:
         """The score at the trained length of a model that ignores the context; None if chance says as much."""

@@ -103,6 +103,8 @@ def part_of(
     if how == "rows":
         if len(tokens) < size:
             raise ValueError(f"rows: {len(tokens)} cannot be shared by {size} processes; take shard='sequence'")
+        if at.batch > 1:  # every row has its own positions, which are all in the order of the tokens
+            at = Positions.at(at.coords.tensor_split(size)[rank])
         return Part(tokens.tensor_split(size)[rank], targets.tensor_split(size)[rank], at, device)
     missing = -tokens.shape[1] % size
     tokens, targets, at = F.pad(tokens, (0, missing)), F.pad(targets, (0, missing), value=IGNORE), padded(at, missing)

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.lab.experiment.arm import Arm
+from posenc.lab.experiment.arm import Arm, Numbering
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
@@ -56,20 +56,25 @@ class Scores:
 
 @torch.no_grad()
 def scores(
-    model: Transformer, tokens: Int[Tensor, "b t"], targets: Int[Tensor, "b t"], at: Positions | None = None
+    model: Transformer,
+    tokens: Int[Tensor, "b t"],
+    targets: Int[Tensor, "b t"],
+    at: Positions | None = None,
+    number: Numbering | None = None,
 ) -> Scores:
     """Computes on the device of the model, in chunks of rows that bound the memory; the result is on the CPU, in fp64.
 
-    `at` are the positions of every row: 0, 1, 2, … if left out.
+    `at` are the positions of every row: 0, 1, 2, … if left out. `number` gives them where they depend on the tokens.
     """
     model.eval()
     device = model.head.weight.device
-    at = model.prepare(Positions.arange(1, tokens.shape[1], device=device) if at is None else at.to(device))
+    shared = model.prepare(Positions.arange(1, tokens.shape[1], device=device) if at is None else at.to(device))
     rows = max(1, CHUNK.get(device.type, CHUNK_ELSEWHERE) // tokens.shape[1])
     asked = targets != IGNORE
     bits, right = torch.zeros(2, *targets.shape, dtype=torch.float64)
     for begin in range(0, len(tokens), rows):
         chunk = slice(begin, begin + rows)
+        at = shared if number is None else model.prepare(number(tokens[chunk].to(device)))
         part = Part(tokens[chunk], targets[chunk], at, device)
         logits = model.logits(part.asked(model.hidden(part.tokens, at))).float()
         bits[chunk][asked[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
@@ -78,12 +83,12 @@ def scores(
 
 
 def score_lengths(
-    model: Transformer, task: Task, text: Corpus | None, rows: Rows, report: Callable[[float], None]
+    model: Transformer, arm: Arm, task: Task, text: Corpus | None, rows: Rows, report: Callable[[float], None]
 ) -> dict[str, str]:
     """Adds a row for every item at every length. Returns the lengths that cannot be scored, with the reason."""
     cannot, whole = dict[str, str](), None
     for length in task.lengths:
-        if (why := out_of_reach(model, task.tokens(length))) is not None:
+        if (why := out_of_reach(model, arm.places(task, length))) is not None:
             cannot[str(length)] = why
             continue
         batch = task.scored(length, text)
@@ -91,7 +96,7 @@ def score_lengths(
             whole = side_by_side(model, task, length, text)  # the longest rows are read once for both modes
             found = whole.only(batch.targets != IGNORE)
         else:
-            found = scores(model, batch.tokens, batch.targets)
+            found = scores(model, batch.tokens, batch.targets, number=arm.numbering(task))
         if not found.finite:
             cannot[str(length)] = NO_NUMBER
             continue

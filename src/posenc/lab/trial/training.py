@@ -27,6 +27,7 @@ from torch import Tensor, nn
 import posenc
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Precision, Trial
+from posenc.lab.experiment.change import Change
 from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
@@ -130,7 +131,7 @@ class Run:
         self.arm = trial.arm
         self.task, self.steps, self.rows_a_step = plan(trial)
         self.fabric = hardware.fabric(trial.precision)
-        task, self.longest = self.task, self.task.tokens(max(self.task.lengths))
+        task = self.task
         self.model = new_model(trial).to(self.fabric.device)
         if trial.after and type(self.model.encoding(0)) is not RoPE:
             raise ValueError(f"after: only RoPE has frequencies to change, got {trial.encoding}")
@@ -218,7 +219,7 @@ class Run:
             for group in optimizer.param_groups:
                 group["lr"] = training.learning_rate * schedule(step - begin, end - begin, training.warmup)
             batch = self.task.training_batch(self.rows_a_step, data, self.text)
-            at = self.arm.drawn_positions(batch.tokens.shape[1], self.longest, places)
+            at = self.arm.training_positions(self.task, batch.tokens, places)
             asked = max(1, int((batch.targets != IGNORE).sum()))
             part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
             loss = objective(part) * (self.fabric.world_size / asked)  # DDP averages over processes
@@ -236,26 +237,31 @@ class Run:
         return reduced
 
     def score(self) -> dict[str, str]:
-        cannot = score_lengths(
-            self.model, self.task, self.text, self.rows, lambda share: self.report(TRAINING + (1 - TRAINING) * share)
-        )
+        def report(share: float) -> None:
+            self.report(TRAINING + (1 - TRAINING) * share)
+
+        cannot = score_lengths(self.model, self.arm, self.task, self.text, self.rows, report)
         score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
         self.score_changes()
         return cannot
 
     def score_changes(self) -> None:
-        """Scores the model with changed RoPE frequencies at every length beyond the trained one."""
+        """Scores the model with changed RoPE frequencies, at every length where the factor is not 1."""
         rope, trained = self.model.encoding(0), self.task.tokens(self.task.length)
-        for length in self.task.lengths if self.trial.after else ():
-            if (factor := self.task.tokens(length) / trained) <= 1:
+        changes = [(word, Change.parse(word)) for word in self.trial.after]
+        for length in self.task.lengths:
+            factors = {word: change.factor_at(self.task.tokens(length) / trained) for word, change in changes}
+            if all(factor == 1 for factor in factors.values()):
                 continue
             batch = self.task.scored(length, self.text)
-            for change in self.trial.after:
+            for word, change in changes:
+                if factors[word] == 1:
+                    continue
                 assert isinstance(rope, RoPE)
-                with wearing(self.model, changed(rope, change, factor, trained)):
+                with wearing(self.model, changed(rope, change.method, factors[word], trained)):
                     found = scores(self.model, batch.tokens, batch.targets)
                 if found.finite:
-                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=change)
+                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=word)
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {
@@ -290,12 +296,10 @@ class Objective(nn.Module):
 
 
 def new_model(trial: Trial) -> Transformer:
-    """The number of positions of learned tables: the trained length, or all that random positions are drawn from."""
+    """Learned tables have the positions that are seen in training."""
     arm, (task, _, _) = trial.arm, plan(trial)
-    positions = arm.largest(task.tokens(max(task.lengths))) if arm.randomized else task.tokens(task.length)
-    return Transformer(
-        arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=positions, seed=trial.seed
-    )
+    seen = arm.trained_places(task)
+    return Transformer(arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=seen, seed=trial.seed)
 
 
 def plan(trial: Trial) -> tuple[Task, int, int]:

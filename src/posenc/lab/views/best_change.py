@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.bilingual import Words
 from posenc.lab.findings.comparing import after_training
 from posenc.lab.views.cells import Task, fold, unit, value
-from posenc.lab.views.words import of, say
+from posenc.lab.views.words import change_name, of, say
 
 
 def best_change(task: Task) -> Words:
@@ -19,5 +19,5 @@ def best_change(task: Task) -> Words:
     length, means = found
     first = next(iter(means))
     numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
-    change, ratio = say(f"change {first}"), fold(length / task["length"])
+    change, ratio = change_name(first), fold(length / task["length"])
     return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)

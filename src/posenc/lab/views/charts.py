@@ -23,8 +23,8 @@ from posenc.lab.views.cells import (
     learnt,
     scale,
 )
-from posenc.lab.views.style import CHANGES, label, look
-from posenc.lab.views.words import listed, of, same, say
+from posenc.lab.views.style import label, look, look_of_change
+from posenc.lab.views.words import change_name, listed, of, same, say
 
 PERCENT = (0.0, 100.0)
 
@@ -120,7 +120,7 @@ def after(task: Task) -> svg.Chart | None:
         ]
         if drawn:
             name = changed["change"]
-            series.append(svg.Series(say(f"change {name}"), CHANGES[name].classes, drawn))
+            series.append(svg.Series(change_name(name), look_of_change(name).classes, drawn))
     return chart(task, series, say("after")) if series else None
 
 

@@ -24,7 +24,7 @@ from posenc.lab.views.cells import (
 from posenc.lab.views.pictures import ENDING, curves_drawn
 from posenc.lab.views.provenance import gate, lost, rate, training
 from posenc.lab.views.summary_table import stars
-from posenc.lab.views.words import of, say
+from posenc.lab.views.words import change_name, of, say
 
 
 def markdown(findings: Findings, language: Language) -> str:
@@ -117,7 +117,7 @@ def _changes(task: Task, language: Language) -> str:
     for changed in task["after"]:
         means = ((changed["cells"].get(str(length)) or {}).get("mean") for length in task["lengths"])
         numbers = [say("missing").in_language(language) if mean is None else value(task, mean) for mean in means]
-        rows.append([say(f"change {changed['change']}").in_language(language), *numbers])
+        rows.append([change_name(changed["change"]).in_language(language), *numbers])
     return grid([say("change").in_language(language), *map(str, task["lengths"])], rows)
 
 

@@ -43,7 +43,7 @@ from posenc.lab.views.properties import properties
 from posenc.lab.views.provenance import how
 from posenc.lab.views.style import look, sheet
 from posenc.lab.views.summary_table import Entry, stars
-from posenc.lab.views.words import listed, of, same, say
+from posenc.lab.views.words import change_name, listed, of, same, say
 
 BRAND = "posenc lab"
 VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
@@ -291,7 +291,7 @@ def _changes(task: Task, wide: bool) -> str:
 
     head = [span(say("change")), *(f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"])]
     body = [
-        [span(say(f"change {changed['change']}")), *(td(changed["cells"], length) for length in task["lengths"])]
+        [span(change_name(changed["change"])), *(td(changed["cells"], length) for length in task["lengths"])]
         for changed in task["after"]
     ]
     return _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))

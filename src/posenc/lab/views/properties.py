@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc import catalogue
-from posenc.lab.experiment.arm import RANDOMIZED
+from posenc.lab.experiment.arm import encoding_of
 from posenc.lab.findings.property_sentences import small
 from posenc.lab.findings.titles import title
 from posenc.lab.trial.fp64_properties import SAME
@@ -48,7 +48,7 @@ def properties(findings: Findings) -> str:
 
 
 def _formula(name: str) -> str:
-    entry = catalogue.BY_NAME.get(name.removesuffix(RANDOMIZED))
+    entry = catalogue.BY_NAME.get(encoding_of(name))
     return "" if entry is None else html.escape(entry.formula)
 
 

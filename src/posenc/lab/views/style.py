@@ -20,7 +20,8 @@ from typing import NamedTuple
 from posenc import catalogue
 from posenc.bilingual import Words
 from posenc.entry import Kind
-from posenc.lab.experiment.arm import RANDOMIZED
+from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
+from posenc.lab.experiment.change import Change
 from posenc.lab.findings.titles import title
 
 LONGEST = 16  # letters of a label
@@ -70,18 +71,32 @@ CHANGES = {
     "interpolation": Look("amber", "dashed"),
     "ntk": Look("teal", "dotted"),
     "yarn": Look("blue", "solid"),
+    "self_extend": Look("purple", "dashdot"),
 }
+SHORT = {
+    RANDOMIZED: Words(" + random", "＋随机"),
+    ABACUS: Words(" + Abacus", "＋算盘"),
+    DROPPED: Words(", dropped", "，去掉"),
+}
+FIXED_FACTOR = {"solid": "dashed", "dashed": "dotted", "dotted": "dashdot", "dashdot": "solid"}
+
+
+def look_of_change(word: str) -> Look:
+    """The style of a change after training; with a fixed factor it has the colour of its method and other dashes."""
+    change = Change.parse(word) if word else None
+    look = CHANGES[change.method if change else ""]
+    return look if change is None or change.factor is None else look._replace(dash=FIXED_FACTOR[look.dash])
 
 
 def look(arm: str, arms: Sequence[str]) -> Look:
     """The style of an encoding. `arms` are all of the experiment; within a colour, dashes follow the catalogue's order."""
-    encoding = arm.removesuffix(RANDOMIZED)
+    encoding = encoding_of(arm)
     colour = _colour(encoding)
     if arm != encoding:
         return Look(colour, "dashdot")
-    alike = {name for name in (encoding, *(one.removesuffix(RANDOMIZED) for one in arms)) if _colour(name) == colour}
+    alike = {name for name in (encoding, *map(encoding_of, arms)) if _colour(name) == colour}
     known = [name for name in catalogue.names() if name in alike]
-    others = [name for name in dict.fromkeys(one.removesuffix(RANDOMIZED) for one in arms) if name in alike - set(known)]
+    others = [name for name in dict.fromkeys(map(encoding_of, arms)) if name in alike - set(known)]
     return Look(colour, ("solid", "dashed", "dotted")[[*known, *others].index(encoding) % 3])
 
 
@@ -92,9 +107,10 @@ def _colour(encoding: str) -> str:
 
 def label(arm: str) -> Words:
     """A title short enough for the label of a curve."""
-    encoding = arm.removesuffix(RANDOMIZED)
+    encoding = encoding_of(arm)
     en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding))
-    return Words(f"{en} + random", f"{zh}＋随机") if arm != encoding else Words(en, zh)
+    more = SHORT.get(arm.removeprefix(encoding), Words("", ""))
+    return Words(en + more.en, zh + more.zh)
 
 
 def sheet() -> str:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.bilingual import Words, joined
+from posenc.lab.experiment.change import Change
+from posenc.lab.findings.titles import with_factor
 
 PROSE = {
     "title": Words("Train short, test long", "短序列训练，长序列测试"),
@@ -372,6 +374,11 @@ def say(key: str, /, **values: object) -> Words:
     """The sentence with its values filled in."""
     spoken = ({name: value[n] if isinstance(value, Words) else value for name, value in values.items()} for n in range(2))
     return Words(*(template.format(**words) for template, words in zip(PROSE[key], spoken, strict=True)))
+
+
+def change_name(word: str) -> Words:
+    """A change after training as a heading: none; YaRN; YaRN, factor 2."""
+    return with_factor(say(f"change {Change.parse(word).method if word else ''}"), word)
 
 
 def of(given: Mapping[str, Any]) -> Words:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
-from posenc.lab.findings.titles import CHANGES, title
+from posenc.lab.findings.titles import change_title, title
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
@@ -137,7 +137,8 @@ def changed(task: Found, change: str, length: int) -> Score:
     if not change:
         return score(arm, length)
     needs = Words(f"after: [{change}] in the experiment", f"实验设置 after: [{change}]")
-    raise Untested(f"{CHANGES[change].en} was not tried after training", f"训练后未试：{CHANGES[change].zh}", needs)
+    name = change_title(change)
+    raise Untested(f"{name.en} was not tried after training", f"训练后未试：{name.zh}", needs)
 
 
 # Deciding -----------------------------------------------------------------------------------------------------------
@@ -199,12 +200,3 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
         raise gone[0]
     without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
     return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
-
-
-def untested(words: Words, needs: Words) -> Judge:
-    """A claim that the lab does not test is listed with the reason, and with what a test would take."""
-
-    def judge(found: Found) -> Ours:
-        raise Untested(*words, needs)
-
-    return judge

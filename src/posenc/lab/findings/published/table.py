@@ -19,22 +19,17 @@ from posenc.bilingual import Words
 from posenc.lab.findings import criteria
 from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
 from posenc.lab.findings.published.causes import Cause
-from posenc.lab.findings.published.our_scores import BITS, CONSULTED, NOTHING, PLAIN, Judge, Untested, untested
+from posenc.lab.findings.published.our_scores import BITS, CONSULTED, NOTHING, PLAIN, Judge, Untested
 from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
 from posenc.lab.findings.published.text_checks import COMPETITIVE
 
-FLAT, BREAKS = criteria.FLAT["bits"], criteria.BREAKS["bits"]
+FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"
 CHEN, PENG, DROPE = "Chen et al. 2023 (PI)", "Peng et al. 2023 (YaRN)", "Gelberg et al. 2025 (DroPE)"
 TUNED = Words("theirs was trained on at the longer length, ours was not", "原文在更长的长度上继续训练过，此处没有")
 QUARTER = Words(
     "their rotary turns a quarter of each head, ours all of it", "原文的旋转编码只旋转每个头的四分之一，此处全部旋转"
 )
-FACTOR_SET = Words(
-    "the factor follows the length here: 1 up to the trained one, L / L_train beyond",
-    "此处倍数随长度而定：训练长度以内为 1，超出后为 L / L_train",
-)
-FIXED_FACTOR = Words("a setting of `after` that fixes the factor at every length", "`after` 增加固定倍数的设置")
 SUN, RUOSS, FIRE = "Sun et al. 2022 (xPos)", "Ruoss et al. 2023", "Li et al. 2023 (FIRE)"
 KERPLE, GOLOVNEVA = "Chi et al. 2022 (KERPLE)", "Golovneva et al. 2024 (CoPE)"
 MCLEISH = "McLeish et al. 2024 (Abacus)"
@@ -64,16 +59,9 @@ BLOCKWISE = Cause(
     ),
     "posenc lab run results/claims/xpos.yaml",
 )
-NO_DIGIT_POSITIONS = Words(
-    "the lab numbers tokens by their index; Abacus numbers the digits of each number",
-    "实验台按词元序号编号；Abacus 按数内的位置编号",
-)
-DIGIT_POSITIONS = Words(
-    "positions that depend on the tokens, in training and when scored; posenc.abacus computes them",
-    "训练与评分时由词元决定位置；posenc.abacus 可计算",
-)
 
 
+FACTOR_2 = ["interpolation@2", "ntk@2", "yarn@2"]
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
 WITH_RECORDS = Words("the preset standard, whose trials record it", "预设 standard，其试验记录了这些")
 
@@ -294,7 +282,8 @@ CLAIMS = (
             "beyond the factor, 2.5×: interpolation 8.07 > NTK 6.24 > YaRN 6.04",
             "超出扩展倍数，2.5×：位置插值 8.07 > NTK 6.24 > YaRN 6.04",
         ),
-        untested(FACTOR_SET, FIXED_FACTOR),
+        text_checks.changes(2.5, FACTOR_2, lambda at: at["interpolation@2"] > at["ntk@2"] > at["yarn@2"]),
+        ADAPTED,
     ),
     PublishedClaim(
         PENG,
@@ -302,7 +291,8 @@ CLAIMS = (
             "changed within the trained length, ½×: NTK 4.20 > interpolation 3.92, YaRN 3.91",
             "在训练长度以内也作改动，½×：NTK 4.20 > 位置插值 3.92、YaRN 3.91",
         ),
-        untested(FACTOR_SET, FIXED_FACTOR),
+        text_checks.changes(0.5, FACTOR_2, lambda at: at["ntk@2"] > max(at["interpolation@2"], at["yarn@2"])),
+        ADAPTED,
     ),
     PublishedClaim(
         DROPE,
@@ -393,8 +383,11 @@ CLAIMS = (
     ),
     PublishedClaim(
         MCLEISH,
-        Words("Abacus adds numbers six times as long as in training", "Abacus 能做比训练时长六倍的加法"),
-        untested(NO_DIGIT_POSITIONS, DIGIT_POSITIONS),
+        Words(
+            f"Abacus adds numbers six times as long as in training; at 6× here at least {KEPT:g} of 1×",
+            f"Abacus 能做比训练时长六倍的加法；此处 6× 时至少为 1× 的 {KEPT:g}",
+        ),
+        task_checks.keeps("addition", "learned+abacus", 6),
     ),
     PublishedClaim(
         "notes 000, 004",

@@ -31,7 +31,7 @@ from posenc.lab.findings.published.our_scores import (
     task_of,
     times,
 )
-from posenc.lab.findings.titles import CHANGES
+from posenc.lab.findings.titles import change_title, title
 
 MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"
 CHANCE = 0.05  # exact match: a score this near to one half counts as chance
@@ -139,7 +139,7 @@ def changes_retrieve(found: Found) -> Ours:
     task = task_of(found, *RETRIEVAL)
     length = length_of(task, 2)
     scores = {change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")}
-    words = listed(scores, place(task, length), unit=PLAIN, called=CHANGES.__getitem__)
+    words = listed(scores, place(task, length), unit=PLAIN, called=change_title)
     return decide(scores, descending([["ntk", "yarn"], ["interpolation"]]), words)
 
 
@@ -153,6 +153,20 @@ def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
         length = length_of(task, at)
         scores, left, without = reachable(groups, lambda name: score(arm_of(task, name, learnt=False), length))
         return decide(scores, descending(left), listed(scores, place(task, length), ".3f", PLAIN), without)
+
+    return judge
+
+
+def keeps(task_name: str, name: str, at: float) -> Judge:
+    """Exact match at a multiple of the trained length is nearly that of the trained length."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, task_name)
+        length, arm = length_of(task, at), arm_of(task, name)
+        scores = {"home": score(arm, task["length"]), "far": score(arm, length)}
+        home, far = (f"{scores[where].mean:.2f}" for where in ("home", "far"))
+        each = (f"{word} 1× {home}, {times(task, length)} {far}" for word in title(name))
+        return decide(scores, lambda at: at["far"] >= FLAT["exact"] * at["home"], Words(*each))
 
     return judge
 

@@ -27,7 +27,7 @@ from posenc.lab.findings.published.our_scores import (
     task_of,
     times,
 )
-from posenc.lab.findings.titles import CHANGES
+from posenc.lab.findings.titles import change_title
 
 COMPETITIVE = 0.1  # bits; the paper reports log₂(20.97 / 20.42) = 0.04
 
@@ -147,7 +147,7 @@ def changes(at: float, names: Sequence[str], holds: Callable[[Means], bool], *no
         length = length_of(task, at)
         scores = {change: changed(task, change, length) for change in names}
         home = changed(task, "", task["length"])
-        said = listed(scores, times(task, length), called=CHANGES.__getitem__)
+        said = listed(scores, times(task, length), called=change_title)
         words = Words(f"{said.en}; 1×: {home.mean:.2f}", f"{said.zh}；1×：{home.mean:.2f}")
         return decide({**scores, "home": home}, holds, words, *notes)
 
